@@ -1,0 +1,30 @@
+"""Consensus models, and the names by which the command line knows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from amcc.consensus.base import ConsensusModel, read_model_file
+from amcc.consensus.dawid_skene import DawidSkene
+from amcc.consensus.majority import MajorityVote
+from amcc.errors import FileFormatError, ParameterError
+
+__all__ = ["METHODS", "ConsensusModel", "DawidSkene", "MajorityVote", "load_model", "make_model"]
+
+METHODS: dict[str, type[ConsensusModel]] = {"majority": MajorityVote, "dawid-skene": DawidSkene}
+
+
+def make_model(method: str) -> ConsensusModel:
+    """The model of that name with its default settings."""
+    if method not in METHODS:
+        raise ParameterError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
+    return METHODS[method]()
+
+
+def load_model(path: str | Path) -> ConsensusModel:
+    """Read any model that was saved."""
+    name = read_model_file(path)[0]["model"]
+    for model in METHODS.values():
+        if model.__name__ == name:
+            return model.load(path)
+    raise FileFormatError(f"{path} holds a {name!r}, which this version of amcc does not know.")

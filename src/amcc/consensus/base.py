@@ -1,0 +1,405 @@
+"""The contract of every consensus model: fit, predict, explain the workers, save."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import warnings
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amcc.consensus.workers import WorkerRates, worker_rates
+from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
+from amcc.kernels import Floats
+from amcc.truth import Truth
+from amcc.votes import Votes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT_VERSION = 1
+Frame = Literal["pandas", "polars", "arrow"]
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What a model says about pairs.
+
+    pair : (n_pairs,) probability that the label is present, for the asked pairs of the votes.
+    label : (n_labels,) the same for a pair that nobody was asked about.
+    others : (n_votes,) the same for the pair of each vote, judged without that vote.
+    """
+
+    pair: Floats
+    label: Floats
+    others: Floats
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Known truth on the asked pairs: (n_pairs,) what is true, and where that is known."""
+
+    present: npt.NDArray[np.bool_]
+    known: npt.NDArray[np.bool_]
+
+    def log_odds(self, otherwise: Floats) -> Floats:
+        """Certain log-odds where truth is known (large, yet finite: sums and exponentials stay numbers)."""
+        return np.where(self.known, np.where(self.present, 50.0, -50.0), otherwise) if self.known.any() else otherwise
+
+
+class Monitor:
+    """Follows the objective and the largest change of a probability, and says when a model may stop."""
+
+    def __init__(self, tol: float, max_iter: int) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+        self.history: list[float] = []
+        self.change = np.inf
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last change was small enough."""
+        return self.change < self.tol
+
+    def rounds(self) -> Iterator[int]:
+        """Count rounds until converged or out of patience."""
+        for number in range(self.max_iter):
+            if self.converged:
+                return
+            yield number
+
+    def report(self, objective: float, change: float) -> None:
+        """Record one round."""
+        self.history.append(objective)
+        self.change = change
+
+    def warn_unless_converged(self, model: str) -> None:
+        """Tell the user when the estimates had not settled."""
+        if not self.converged:
+            warnings.warn(
+                f"{model} stopped after {self.max_iter} iterations, last change {self.change:.1e} > "
+                f"tol={self.tol:.1e}; raise max_iter or look at objective_history_.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+
+class ConsensusModel(ABC):
+    """Base of all consensus models, with the habits of scikit-learn.
+
+    Constructors only store their arguments. `fit` learns; what is learned ends in an underscore.
+
+    Attributes
+    ----------
+    item_names_, worker_names_, label_names_ : pyarrow.Array
+        The vocabularies of the votes.
+    pair_item_, pair_label_ : (n_pairs,) int32
+        The (item, label) pairs that anybody was asked about.
+    pair_proba_ : (n_pairs,) float
+        Probability that the label is present.
+    label_prior_ : (n_labels,) float
+        The same for pairs that nobody was asked about.
+    item_answered_ : (n_items,) bool
+        False where nobody answered, so that all there is are the priors.
+    worker_rates_ : WorkerRates
+        What is known about each worker, see `workers`.
+    n_iter_, converged_, objective_history_
+        The course of the fit.
+    """
+
+    # scikit-learn's BaseEstimator would bring these two methods and 1.4 s of imports to every command.
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Constructor arguments by name, as scikit-learn's `clone` wants them."""
+        return {
+            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
+        }
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor arguments."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = {name: value for name, value in self.get_params().items() if value != defaults[name].default}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def fit(self, votes: Any, features: npt.ArrayLike | None = None, truth: Truth | None = None) -> Self:
+        """Learn from votes.
+
+        Parameters
+        ----------
+        votes : Votes, or a table that `Votes.from_frame` reads
+        features : (n_items, n_features), optional
+            Descriptions of the items, for models that use them.
+        truth : Truth, optional
+            Pairs whose truth is known beforehand. They keep it, and the workers are judged by it.
+        """
+        votes = as_votes(votes)
+        self._check_params()
+        present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
+        posterior = self._fit(votes, _checked_features(features, votes), Gold(present, known))
+        self.item_names_, self.worker_names_, self.label_names_ = (
+            votes.item_names,
+            votes.worker_names,
+            votes.label_names,
+        )
+        self.pair_item_, self.pair_label_ = votes.pairs.item, votes.pairs.label
+        self.pair_proba_ = np.where(known, present, posterior.pair)
+        self.label_prior_ = posterior.label
+        self.item_answered_ = votes.answers_per_item > 0
+        judged = np.where(
+            np.repeat(known, votes.pairs.n_votes), np.repeat(present, votes.pairs.n_votes), posterior.others
+        )
+        self.worker_rates_ = worker_rates(votes, judged)
+        return self
+
+    @abstractmethod
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        """Estimate everything, set the learned attributes of the model, and return its posterior."""
+
+    @abstractmethod
+    def _infer(self, votes: Votes) -> tuple[Floats, Floats]:
+        """Probabilities of the asked pairs of new votes and of unasked labels, under what was learned."""
+
+    @abstractmethod
+    def _check_params(self) -> None:
+        """Raise ParameterError for constructor arguments out of range."""
+
+    # -- answering ---------------------------------------------------------------------------------------------
+
+    def predict_proba(self, votes: Any | None = None) -> Floats:
+        """(n_items, n_labels) probability that each label is present.
+
+        Without `votes`, for the items of `fit`. With them, for their items, judged by the workers as learned: a
+        worker who was not there counts as an average one.
+        """
+        self._check_fitted()
+        if votes is None:
+            item, label = self.pair_item_, self.pair_label_
+            pair, prior, n_items = self.pair_proba_, self.label_prior_, len(self.item_names_)
+        else:
+            votes = as_votes(votes)
+            item, label, n_items = votes.pairs.item, votes.pairs.label, votes.n_items
+            pair, prior = self._infer(votes)
+        proba = np.tile(prior, (n_items, 1))
+        proba[item, label] = pair
+        return proba
+
+    def predict(self, votes: Any | None = None) -> npt.NDArray[np.bool_]:
+        """(n_items, n_labels) indicator of the label sets: labels more likely present than absent."""
+        return self.predict_proba(votes) > 0.5
+
+    def fit_predict(
+        self, votes: Any, features: npt.ArrayLike | None = None, truth: Truth | None = None
+    ) -> pd.Series[Any]:
+        """Fit, and give a pandas Series of label lists by item, named `agg_label` as in crowd-kit."""
+        return self.fit(votes, features, truth).labels_
+
+    def fit_predict_proba(
+        self, votes: Any, features: npt.ArrayLike | None = None, truth: Truth | None = None
+    ) -> pd.DataFrame:
+        """Fit, and give a pandas frame of probabilities, items × labels."""
+        return self.fit(votes, features, truth).probas_
+
+    def pairs(self, *, all_labels: bool = False) -> pa.Table:
+        """Table item, label, probability, present: the asked pairs, or with `all_labels` every pair."""
+        self._check_fitted()
+        if all_labels:
+            n_items, n_labels = len(self.item_names_), len(self.label_names_)
+            item, label = np.divmod(np.arange(n_items * n_labels), n_labels)
+            proba = self.predict_proba().ravel()
+        else:
+            item, label, proba = self.pair_item_, self.pair_label_, self.pair_proba_
+        return pa.table(
+            {
+                "item": self.item_names_.take(pa.array(item)),
+                "label": self.label_names_.take(pa.array(label)),
+                "probability": proba,
+                "present": (proba > 0.5).astype(np.int8),
+            }
+        )
+
+    def sets(self) -> pa.Table:
+        """Table item, labels: one row per item with the list of its labels."""
+        self._check_fitted()
+        present = self.pair_proba_ > 0.5
+        item, label = self.pair_item_[present], self.pair_label_[present]
+        likely = np.flatnonzero(self.label_prior_ > 0.5)
+        if likely.size:  # labels so common that they are expected where nobody was asked
+            rows, columns = np.nonzero(self.predict())
+            item, label = rows.astype(np.int32), columns.astype(np.int32)
+        start = np.append(0, np.cumsum(np.bincount(item, minlength=len(self.item_names_))))
+        lists = pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), self.label_names_.take(pa.array(label)))
+        return pa.table({"item": self.item_names_, "labels": lists})
+
+    @property
+    def labels_(self) -> pd.Series[Any]:
+        """Label lists by item, as crowd-kit's aggregators give them."""
+        import pandas as pd
+
+        table = self.sets()
+        index = pd.Index(table["item"].to_pylist(), name="item")
+        return pd.Series(table["labels"].to_pylist(), index=index, name="agg_label", dtype=object)
+
+    @property
+    def probas_(self) -> pd.DataFrame:
+        """Probabilities, items × labels."""
+        import pandas as pd
+
+        index = pd.Index(self.item_names_.to_pylist(), name="item")
+        return pd.DataFrame(self.predict_proba(), index=index, columns=self.label_names_.to_pylist())
+
+    @property
+    def skills_(self) -> pd.Series[Any]:
+        """Informativeness by worker."""
+        import pandas as pd
+
+        index = pd.Index(self.worker_names_.to_pylist(), name="worker")
+        return pd.Series(self.worker_rates_.informativeness, index=index, name="skill")
+
+    def workers(self, frame: Frame = "pandas") -> Any:
+        """One row per worker.
+
+        worker, answers; hit_rate and false_alarm_rate with the bounds of their 95 % intervals, compared within
+        labels; informativeness = hit_rate − false_alarm_rate, 0 for a spammer and 1 for an oracle; group and weight,
+        empty for models without groups.
+        """
+        self._check_fitted()
+        table = self.worker_rates_.table(self.worker_names_)
+        groups, weights = self._groups()
+        table = table.append_column("group", pa.array(groups, pa.int32(), mask=groups < 0))
+        table = table.append_column("weight", pa.array(weights, mask=np.isnan(weights)))
+        return as_frame(table, frame)
+
+    def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:
+        """Group (−1: none) and weight (NaN: none) of each worker."""
+        n_workers = len(self.worker_names_)
+        return np.full(n_workers, -1, np.int32), np.full(n_workers, np.nan)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "pair_proba_"):
+            raise NotFittedError(f"this {type(self).__name__} has not learned anything yet; call fit(votes) first.")
+
+    # -- keeping -----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file of plain arrays and text, safe to open (there is no pickle in it)."""
+        from amcc.files import whole_file
+
+        self._check_fitted()
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        plain: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if not name.endswith("_"):
+                continue
+            if isinstance(value, WorkerRates):
+                arrays |= {f"{name}.{part}": array for part, array in vars(value).items()}
+            elif isinstance(value, np.ndarray | pa.Array):
+                arrays[name] = _as_numpy(value)
+            else:
+                plain[name] = value
+        meta = {"format": FORMAT_VERSION, "model": type(self).__name__, "params": self.get_params(), "plain": plain}
+        buffer = io.BytesIO()
+        arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
+        np.savez(buffer, allow_pickle=False, **arrays)
+        with whole_file(Path(path)) as temporary:
+            temporary.write_bytes(buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that `save` wrote; `amcc.load_model` finds the class by itself."""
+        meta, arrays = read_model_file(path)
+        if meta["model"] != cls.__name__:
+            raise FileFormatError(f"{path} holds a {meta['model']}, not a {cls.__name__}; use amcc.load_model.")
+        model = cls(**meta["params"])
+        rates: dict[str, npt.NDArray[Any]] = {}
+        for name, array in arrays.items():
+            owner, _, part = name.partition(".")
+            if part:
+                rates[part] = array
+            else:
+                setattr(model, owner, pa.array(array.tolist()) if owner.endswith("_names_") else array)
+        model.worker_rates_ = WorkerRates(**rates)
+        for name, value in meta["plain"].items():
+            setattr(model, name, value)
+        return model
+
+
+def read_model_file(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Description and arrays of a saved model; every way in which the file can be wrong gives one clear error."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        meta = json.loads(arrays.pop("meta").tobytes())
+        version = meta["format"]
+    except FileNotFoundError:
+        raise FileFormatError(f"{path} does not exist.") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise FileFormatError(f"{path} is not a model saved by amcc, or it is damaged ({error}).") from None
+    if version != FORMAT_VERSION:
+        raise FileFormatError(
+            f"{path} has format {version}; this amcc reads format {FORMAT_VERSION}. Fit and save again."
+        )
+    return meta, arrays
+
+
+def as_votes(data: Any) -> Votes:
+    """Votes as they are, tables read by `Votes.from_frame`."""
+    return data if isinstance(data, Votes) else Votes.from_frame(data)
+
+
+def as_frame(table: pa.Table, frame: Frame) -> Any:
+    """An Arrow table as the kind of frame the user wants."""
+    if frame == "arrow":
+        return table
+    if frame == "pandas":
+        return table.to_pandas()
+    if frame == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
+    raise ParameterError(f"frame must be 'pandas', 'polars' or 'arrow'; got {frame!r}.")
+
+
+def new_code(names: pa.Array, learned: pa.Array) -> npt.NDArray[np.int64]:
+    """Place of each name among the learned ones, −1 for newcomers."""
+    if names.type != learned.type:
+        names, learned = names.cast(pa.string()), learned.cast(pa.string())
+    return np.asarray(pc.fill_null(pc.index_in(names, value_set=learned), -1).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _as_numpy(array: npt.NDArray[Any] | pa.Array) -> npt.NDArray[Any]:
+    if isinstance(array, np.ndarray):
+        return array
+    if pa.types.is_string(array.type):
+        return np.array(array.to_pylist(), dtype=str)
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def _checked_features(features: npt.ArrayLike | None, votes: Votes) -> Floats | None:
+    if features is None:
+        return None
+    matrix = np.asarray(features, dtype=np.float64)
+    if matrix.ndim != 2 or len(matrix) != votes.n_items:
+        raise ParameterError(f"features must have one row per item ({votes.n_items}); got shape {matrix.shape}.")
+    if not np.isfinite(matrix).all():
+        row, column = np.argwhere(~np.isfinite(matrix))[0]
+        raise ParameterError(f"features must be finite; row {row}, column {column} holds {matrix[row, column]}.")
+    return matrix

@@ -1,0 +1,210 @@
+"""Dawid and Skene's model, one per label: every worker has a hit rate and a false-alarm rate for each label."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from amcc import kernels
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, new_code
+from amcc.errors import ParameterError
+from amcc.kernels import Floats, weight_per_code
+from amcc.votes import Votes
+
+PseudoVotes = tuple[float, float]
+
+
+class DawidSkene(ConsensusModel):
+    """Two coins per worker and label, estimated together with the truth by expectation-maximisation.
+
+    A pair (item, label) is present with probability `prevalence` of the label; a worker says yes to a present label
+    with his hit rate and to an absent one with his false-alarm rate. The objective is the log-likelihood of the
+    votes plus the log-densities of the Beta priors.
+
+    Parameters
+    ----------
+    hit_prior, false_alarm_prior : (yes, no)
+        Pseudo-votes that every worker starts with on present and on absent labels. The default says that workers
+        miss often and invent seldom, and holds rates of workers with few votes in place; with symmetric priors
+        sparse data collapse to "everything is uncertain".
+    prevalence_prior : (present, absent)
+        Pseudo-pairs that every label starts with.
+    max_iter, tol
+        Stop when no probability moves by more than `tol` in a round.
+
+    Attributes
+    ----------
+    coin_worker_, coin_label_ : (n_coins,) int32
+        The (worker, label) combinations that occur.
+    hit_rate_, false_alarm_rate_ : (n_coins,)
+    average_hit_rate_, average_false_alarm_rate_ : (n_labels,)
+        Of all workers together; what a newcomer counts as.
+
+    Notes
+    -----
+    All labels run side by side; one round is one pass over the votes. Votes that were not asked enter no sum.
+
+    References
+    ----------
+    A. P. Dawid and A. M. Skene, Maximum likelihood estimation of observer error-rates using the EM algorithm,
+    Applied Statistics 28 (1979).
+
+    Examples
+    --------
+    >>> votes = Votes.from_dense([[[1, -1], [-1, 1]], [[1, -1], [-1, 1]], [[-1, 1], [0, 1]]])
+    >>> DawidSkene(hit_prior=(2, 1), false_alarm_prior=(1, 2)).fit(votes).predict().astype(int).tolist()
+    [[1, 0], [0, 1]]
+    """
+
+    def __init__(
+        self,
+        *,
+        hit_prior: PseudoVotes = (2.8, 1.2),
+        false_alarm_prior: PseudoVotes = (1.0, 19.0),
+        prevalence_prior: PseudoVotes = (1.0, 1.0),
+        max_iter: int = 500,
+        tol: float = 1e-4,
+    ) -> None:
+        self.hit_prior = hit_prior
+        self.false_alarm_prior = false_alarm_prior
+        self.prevalence_prior = prevalence_prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_params(self) -> None:
+        for name in ("hit_prior", "false_alarm_prior", "prevalence_prior"):
+            prior = getattr(self, name)
+            if len(prior) != 2 or not all(np.isfinite(count) and count >= 0 for count in prior):
+                raise ParameterError(f"{name} must be two numbers >= 0; got {prior!r}.")
+        if self.max_iter < 1:
+            raise ParameterError(f"max_iter must be at least 1; got {self.max_iter!r}.")
+        if not self.tol > 0:
+            raise ParameterError(f"tol must be positive; got {self.tol!r}.")
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        coins, pairs = votes.coins, votes.pairs
+        n_slots = 2 * len(coins)
+        slot_votes = np.bincount(coins.slot, minlength=n_slots).astype(np.float64)
+        proba = np.where(gold.known, gold.present, votes.n_yes / pairs.n_votes)
+        present = weight_per_code(coins.slot, np.repeat(proba, pairs.n_votes), n_slots)
+        monitor = Monitor(self.tol, self.max_iter)
+        for _ in monitor.rounds():
+            prevalence = self._prevalence(votes, proba)
+            hit, false_alarm = self._rates(present, slot_votes)
+            prior = gold.log_odds(_logit(prevalence)[pairs.label])
+            evidence = slot_evidence(hit, false_alarm)
+            step = kernels.posterior_pass(coins.slot, pairs.start, evidence, prior)
+            objective = self._objective(step, slot_votes, hit, false_alarm, prevalence, pairs.label)
+            monitor.report(objective, float(np.abs(step.proba - proba).max(initial=0.0)))
+            proba, present = step.proba, step.present
+        monitor.warn_unless_converged("DawidSkene")
+        self.objective_history_, self.n_iter_, self.converged_ = (
+            monitor.history,
+            len(monitor.history),
+            monitor.converged,
+        )
+        self.coin_worker_, self.coin_label_ = coins.worker, coins.label
+        self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
+        self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(votes, present, slot_votes)
+        self.prevalence_ = prevalence
+        log_odds = np.repeat(_logit(proba), pairs.n_votes) - evidence[coins.slot]
+        return Posterior(proba, prevalence, kernels.sigmoid(log_odds))
+
+    def _prevalence(self, votes: Votes, proba: Floats) -> Floats:
+        """M-step of the labels: the share of asked pairs where each is present."""
+        yes, no = self.prevalence_prior
+        present = weight_per_code(votes.pairs.label, proba, votes.n_labels)
+        asked = np.bincount(votes.pairs.label, minlength=votes.n_labels)
+        return _ratio(present + yes, asked.astype(np.float64) + yes + no)
+
+    def _rates(self, present: Floats, slot_votes: Floats) -> tuple[Floats, Floats]:
+        """M-step of the coins: hit and false-alarm rate of each (worker, label) that occurs."""
+        absent = np.maximum(slot_votes - present, 0.0)
+        return _share_of_yes(present, self.hit_prior), _share_of_yes(absent, self.false_alarm_prior)
+
+    def _averages(self, votes: Votes, present: Floats, slot_votes: Floats) -> tuple[Floats, Floats]:
+        """Rates of all workers together, label by label."""
+
+        def pooled(weight: Floats) -> Floats:
+            yes_no = np.empty((votes.n_labels, 2))
+            for answer in (0, 1):
+                yes_no[:, answer] = weight_per_code(votes.coins.label, weight[answer::2], votes.n_labels)
+            return yes_no.ravel()
+
+        return self._rates(pooled(present), pooled(slot_votes))
+
+    def _objective(
+        self,
+        step: kernels.Pass,
+        slot_votes: Floats,
+        hit: Floats,
+        false_alarm: Floats,
+        prevalence: Floats,
+        pair_label: npt.NDArray[np.int32],
+    ) -> float:
+        """Log-likelihood of the votes plus log-priors, at the parameters of the pass.
+
+        A pair's likelihood is (its likelihood if absent) · (1 + odds); the first factor needs no pass over votes.
+        """
+        if_absent = _log(np.stack([1 - false_alarm, false_alarm], axis=1)).ravel()
+        likelihood = slot_votes @ if_absent + _log(1 - prevalence)[pair_label].sum() + step.log_odds_sum
+        return float(
+            likelihood
+            + _log_prior(hit, self.hit_prior)
+            + _log_prior(false_alarm, self.false_alarm_prior)
+            + _log_prior(prevalence, self.prevalence_prior)
+        )
+
+    def _infer(self, votes: Votes) -> tuple[Floats, Floats]:
+        worker = new_code(votes.worker_names, self.worker_names_)[votes.coins.worker]
+        label_code = new_code(votes.label_names, self.label_names_)
+        label = label_code[votes.coins.label]
+        prevalence = np.where(label_code >= 0, self.prevalence_[label_code], self.prevalence_.mean())
+        n_labels = len(self.label_names_)
+        key = self.coin_label_.astype(np.int64) * len(self.worker_names_) + self.coin_worker_  # sorted
+        wanted = label * len(self.worker_names_) + worker
+        place = np.searchsorted(key, wanted).clip(max=len(key) - 1)
+        met = (key[place] == wanted) & (worker >= 0) & (label >= 0)
+
+        def rates(of_coin: Floats, of_label: Floats) -> Floats:
+            newcomer = np.where(label >= 0, of_label[label.clip(max=n_labels - 1)], of_label.mean())
+            return np.asarray(np.where(met, of_coin[place], newcomer))
+
+        evidence = slot_evidence(
+            rates(self.hit_rate_, self.average_hit_rate_),
+            rates(self.false_alarm_rate_, self.average_false_alarm_rate_),
+        )
+        prior = _logit(prevalence)[votes.pairs.label]
+        return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, prior).proba, prevalence
+
+
+def slot_evidence(hit: Floats, false_alarm: Floats) -> Floats:
+    """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present"."""
+    no, yes = _log(1 - hit) - _log(1 - false_alarm), _log(hit) - _log(false_alarm)
+    evidence: Floats = np.stack([no, yes], axis=1).ravel()
+    return evidence
+
+
+def _share_of_yes(slot_weight: Floats, prior: PseudoVotes) -> Floats:
+    no, yes = slot_weight[0::2], slot_weight[1::2]
+    return _ratio(yes + prior[0], no + yes + sum(prior))
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """Share; one half where there is neither data nor prior."""
+    share: Floats = np.divide(part, whole, out=np.full(len(whole), 0.5), where=whole > 0)
+    return share
+
+
+def _log_prior(rate: Floats, prior: PseudoVotes) -> float:
+    """Log-density of Beta(1 + yes, 1 + no), whose mode the M-step finds, without its constant."""
+    return float((prior[0] * _log(rate) + prior[1] * _log(1 - rate)).sum())
+
+
+def _log(probability: Floats) -> Floats:
+    """Log that stays finite: nobody is more certain than one in 10¹⁰."""
+    return np.asarray(np.log(np.maximum(probability, 1e-10)), dtype=np.float64)
+
+
+def _logit(probability: Floats) -> Floats:
+    return _log(probability) - _log(1 - probability)

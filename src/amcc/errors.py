@@ -1,0 +1,66 @@
+"""Every exception this package raises on purpose.
+
+AmccError
+├── InputError            the data are wrong (also a ValueError)
+│   ├── FileFormatError   the file cannot be read as what it claims to be
+│   ├── ColumnError       a column is missing, unknown or ambiguous
+│   ├── IdError           a worker, item or label has no usable name
+│   ├── VoteValueError    a vote is neither yes nor no
+│   ├── ConflictError     one worker said both yes and no to the same question
+│   └── EmptyInputError   nothing is left to work with
+├── ParameterError        an argument is outside its range (also a ValueError)
+├── NotFittedError        a result was asked for before `fit` (also an AttributeError)
+└── MissingExtraError     an optional package is not installed (also an ImportError)
+
+Each message says what must hold, what came, where, and the way out. `ConvergenceWarning` is a warning.
+"""
+
+from __future__ import annotations
+
+
+class AmccError(Exception):
+    """Base of all errors that amcc raises on purpose."""
+
+
+class InputError(AmccError, ValueError):
+    """The data are wrong."""
+
+
+class FileFormatError(InputError):
+    """The file cannot be read as what it claims to be."""
+
+
+class ColumnError(InputError):
+    """A column is missing, unknown or ambiguous."""
+
+
+class IdError(InputError):
+    """A worker, item or label has no usable name."""
+
+
+class VoteValueError(InputError):
+    """A vote is neither yes nor no."""
+
+
+class ConflictError(InputError):
+    """One worker said both yes and no to the same question."""
+
+
+class EmptyInputError(InputError):
+    """Nothing is left to work with."""
+
+
+class ParameterError(AmccError, ValueError):
+    """An argument is outside its range."""
+
+
+class NotFittedError(AmccError, AttributeError):
+    """A result was asked for before `fit`."""
+
+
+class MissingExtraError(AmccError, ImportError):
+    """An optional package is not installed."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A model stopped before its estimates settled."""

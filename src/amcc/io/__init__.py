@@ -1,0 +1,133 @@
+"""Readers and writers: one file per format, chosen by the suffix of the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from amcc import tables
+from amcc.errors import InputError, ParameterError
+from amcc.files import check_readable, whole_file
+from amcc.io import csv, jsonl, parquet
+from amcc.tables import Zero
+from amcc.truth import Truth
+from amcc.votes import OnConflict, Unmentioned, Votes
+
+__all__ = ["read_ids", "read_table", "read_truth", "read_votes", "whole_file", "write_table", "write_votes"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: its suffixes, how to read a table and how to write one."""
+
+    suffixes: tuple[str, ...]
+    read: Callable[..., pa.Table]
+    write: Callable[[pa.Table, Path], None]
+
+
+FORMATS = (
+    Format((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), csv.read, csv.write),
+    Format((".parquet", ".pq"), parquet.read, parquet.write),
+    Format((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"), jsonl.read, jsonl.write),
+)
+
+
+def format_of(path: Path) -> Format:
+    """The format that a path's suffix stands for."""
+    for kind in FORMATS:
+        if path.name.lower().endswith(kind.suffixes):
+            return kind
+    known = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
+    raise InputError(f"{path}: the suffix must say the format, one of {known}.")
+
+
+def read_table(
+    path: str | Path,
+    choose: Callable[[Sequence[str]], Sequence[str]] | None = None,
+    *,
+    separator: str | None = None,
+) -> pa.Table:
+    """Read a table; `choose` picks columns from those that are there (default: all)."""
+    path = Path(path)
+    check_readable(path)
+    kind = format_of(path)
+    if separator is not None and kind.read is not csv.read:
+        raise ParameterError(f"separator is for text tables; {path} is not one.")
+    options = {} if separator is None else {"separator": separator}
+    try:
+        return kind.read(path, choose or (lambda names: names), **options)
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def write_table(table: pa.Table, path: str | Path) -> None:
+    """Write a table in the format of the path's suffix: completely, or not at all."""
+    path = Path(path)
+    kind = format_of(path)
+    with whole_file(path) as temporary:
+        kind.write(table, temporary)
+
+
+def read_votes(
+    path: str | Path,
+    *,
+    separator: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    unmentioned: Unmentioned | None = None,
+    labels: Iterable[Any] | None = None,
+    items: Iterable[Any] | None = None,
+    threshold: float | None = None,
+    zero: Zero | None = None,
+    label_separator: str | None = None,
+    on_conflict: OnConflict = "error",
+) -> Votes:
+    """Read votes from a CSV, TSV, Parquet or JSON-lines file, plain or compressed.
+
+    See `Votes.from_frame` for the layouts and the options. Ids in text files stay text.
+    """
+
+    def role_columns(names: Sequence[str]) -> list[str]:
+        return list(tables.match_columns(names, columns).values())
+
+    table = read_table(path, role_columns, separator=separator)
+    try:
+        return Votes.from_frame(
+            table, columns=columns, unmentioned=unmentioned, labels=labels, items=items, threshold=threshold,
+            zero=zero, label_separator=label_separator, on_conflict=on_conflict,
+        )  # fmt: skip
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def write_votes(votes: Votes, path: str | Path, *, sets: bool = False) -> None:
+    """Write votes as a long table worker, item, label, value, or with `sets` one row per answer."""
+    write_table(votes.to_sets() if sets else votes.to_arrow(), path)
+
+
+def read_truth(
+    path: str | Path, *, known_items: str | Path | None = None, known_pairs: str | Path | None = None
+) -> Truth:
+    """Read true (item, label) pairs, and where truth is partial, which items or pairs it covers."""
+    try:
+        return Truth.from_frames(
+            read_table(path),
+            known_items=None if known_items is None else read_table(known_items),
+            known_pairs=None if known_pairs is None else read_table(known_pairs),
+        )
+    except InputError as error:
+        raise error if str(error).startswith(str(path)) else type(error)(f"{path}: {error}") from None
+
+
+def read_ids(path: str | Path) -> list[str]:
+    """Read a list of names: the first column of a table, or one name per line without a header."""
+    path = Path(path)
+    check_readable(path)
+    if path.suffix in (".txt", ".list", ""):
+        names = path.read_text(encoding="utf-8-sig", errors="strict").splitlines()
+    else:
+        names = [str(name) for name in read_table(path).column(0).to_pylist()]
+    return [name.strip() for name in names if name.strip()]

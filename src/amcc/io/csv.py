@@ -1,0 +1,121 @@
+"""Delimited text, plain or compressed (.csv, .tsv, .csv.gz …). Every cell is read as text, so 007 stays 007."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+
+from amcc.errors import ColumnError, FileFormatError
+
+TEXT = pa.dictionary(pa.int32(), pa.string())  # encoded while parsing: no text object per row
+BLOCK_BYTES = 8 << 20
+LIST_SEPARATOR = "|"
+
+
+def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], separator: str | None = None) -> pa.Table:
+    """Read the columns that `choose` picks from the header."""
+    try:
+        names, separator = _header(path, separator)
+        wanted = list(choose(names))
+        try:
+            return _read(path, wanted, separator, use_threads=True)
+        except pa.ArrowInvalid:  # once more, slowly, for only then the parser counts rows
+            return _read(path, wanted, separator, use_threads=False)
+    except UnicodeDecodeError:
+        raise FileFormatError(_not_utf8(path)) from None
+    except (pa.ArrowInvalid, OSError, csv.Error) as error:
+        raise FileFormatError(_explained(path, str(error))) from None
+
+
+def _read(path: Path, columns: list[str], separator: str, use_threads: bool) -> pa.Table:
+    return arrow_csv.read_csv(
+        path,
+        read_options=arrow_csv.ReadOptions(use_threads=use_threads, block_size=BLOCK_BYTES),
+        parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=False),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=columns, column_types=dict.fromkeys(columns, TEXT), strings_can_be_null=False
+        ),
+    )
+
+
+def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
+    with pa.input_stream(str(path)) as stream:
+        beginning = stream.read(1 << 16)
+    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise FileFormatError("the file is UTF-16; save it as UTF-8.")
+    line = next((line for line in beginning.splitlines() if line.strip()), b"").decode("utf-8-sig")
+    if not line:
+        raise FileFormatError("the file has no header line.")
+    if separator is None:
+        separator = "\t" if ".tsv" in path.suffixes else max(",;\t", key=line.count)
+    names = next(csv.reader(io.StringIO(line), delimiter=separator))
+    if len(set(names)) < len(names):
+        raise ColumnError(f"column names must be unique; the header is {', '.join(map(repr, names))}.")
+    return names, separator
+
+
+def _explained(path: Path, problem: str) -> str:
+    """Arrow's message in words for a person, with the data row."""
+    if "invalid UTF8" in problem:
+        return _not_utf8(path)
+    if match := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", problem):
+        row, expected, got = map(int, match.groups())
+        return (
+            f"every row must have {expected} columns; row {row - 1} has {got}. The file may be cut off, or a cell "
+            "with the separator in it is not quoted."
+        )
+    if "Truncated" in problem or "zlib" in problem or "decompress" in problem:
+        return f"the compressed file is damaged or cut off ({problem}). Copy or download it again."
+    return f"the file is not a readable table ({problem.splitlines()[0] if problem else 'no reason given'})."
+
+
+def _not_utf8(path: Path) -> str:
+    with pa.input_stream(str(path)) as stream:
+        content = stream.read()
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        row = content.count(b"\n", 0, error.start)
+        where = f"row {row}" if row else "the header"
+        return f"the file must be UTF-8 text; {where} has the byte 0x{content[error.start]:02x}. Save it as UTF-8."
+    return "the file must be UTF-8 text."
+
+
+def write(table: pa.Table, path: Path) -> None:
+    """Write delimited text; lists are joined by `|`."""
+    options = arrow_csv.WriteOptions(delimiter="\t" if ".tsv" in path.suffixes else ",", quoting_style="needed")
+    compression = "gzip" if path.name.endswith(".gz.part") or path.suffix == ".gz" else None
+    with pa.output_stream(str(path), compression=compression) as stream:
+        arrow_csv.write_csv(_joined_lists(table), stream, options)
+
+
+def _joined_lists(table: pa.Table) -> pa.Table:
+    for position, column in enumerate(table.schema):
+        if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            lists = table[position].combine_chunks()
+            names = pc.list_flatten(lists).cast(pa.string())
+            clash = pc.index(pc.match_substring(names, LIST_SEPARATOR), True).as_py()
+            if clash >= 0:
+                raise ColumnError(
+                    f"label {names[clash].as_py()!r} contains the separator {LIST_SEPARATOR!r} of label lists in "
+                    "text files. Write .jsonl or .parquet instead."
+                )
+            joined = pc.binary_join(
+                pa.ListArray.from_arrays(pc.cast(_offsets(lists), pa.int32()), names), LIST_SEPARATOR
+            )
+            table = table.set_column(position, column.name, joined)
+        elif pa.types.is_dictionary(column.type):
+            table = table.set_column(position, column.name, table[position].cast(column.type.value_type))
+    return table
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    lengths = pc.list_value_length(lists)
+    return pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths.cast(pa.int64()))])

@@ -1,0 +1,167 @@
+"""The few loops over all votes: compiled for large input, with a plain numpy twin that the tests compare.
+
+Compiling costs a second once per machine (the result is cached) and importing numba a third of a second in every
+process, so small input takes the twin and never pays for either.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+SMALL = 200_000
+"""Votes up to which the numpy twins are the faster choice in a fresh process."""
+
+N_BLOCKS = 2
+"""Pieces a pass is cut into. Fixed, so that results do not depend on how many cores a machine has."""
+
+
+def _compiled(loop: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
+    """Compile `loop` with numba when it is first asked for."""
+
+    @functools.cache
+    def compile_loop() -> Callable[..., Any]:
+        import numba
+
+        compiled: Callable[..., Any] = numba.njit(nogil=True, cache=True)(loop)
+        return compiled
+
+    return compile_loop
+
+
+def _in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
+    if n_tasks == 1 or (os.cpu_count() or 1) == 1:
+        return [task(index) for index in range(n_tasks)]
+    with ThreadPoolExecutor(n_tasks) as pool:
+        return list(pool.map(task, range(n_tasks)))
+
+
+# -- posteriors and expected counts in one pass ------------------------------------------------------------------
+
+
+class Pass(NamedTuple):
+    """What one pass over the votes yields.
+
+    proba : (n_pairs,) probability that the label is present.
+    present : (n_slots,) expected number of votes in each slot that met a present label.
+    log_odds_sum : sum over pairs of log(1 + exp(log-odds)), the data's share of the log-likelihood.
+    """
+
+    proba: Floats
+    present: Floats
+    log_odds_sum: float
+
+
+def posterior_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats) -> Pass:
+    """Posterior of every asked pair, and what it says about every coin.
+
+    Parameters
+    ----------
+    slot : (n_votes,)
+        Votes in the order of pairs, see `amcc.votes.Coins`.
+    start : (n_pairs + 1,)
+        Where the votes of each pair begin.
+    evidence : (n_slots,)
+        Log-odds that a vote in this slot adds to "present".
+    prior : (n_pairs,)
+        Log-odds of each pair before any vote.
+    """
+    if len(slot) <= SMALL:
+        return posterior_pass_numpy(slot, start, evidence, prior)
+    n_pairs = len(prior)
+    bounds = np.searchsorted(start, np.linspace(0, len(slot), N_BLOCKS + 1)[1:-1])
+    bounds = np.concatenate([[0], bounds, [n_pairs]])
+    proba = np.empty(n_pairs)
+    present = np.zeros((N_BLOCKS, len(evidence)))
+    loop = _compiled_posterior_loop()
+
+    def run(block: int) -> float:
+        first, last = bounds[block], bounds[block + 1]
+        total: float = loop(slot, start, evidence, prior, first, last, proba, present[block])
+        return total
+
+    sums = _in_threads(run, N_BLOCKS)
+    return Pass(proba, present.sum(axis=0), float(sum(sums)))
+
+
+def posterior_pass_numpy(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats) -> Pass:
+    """The numpy twin of `posterior_pass`."""
+    if len(slot) == 0:
+        return Pass(np.empty(0), np.zeros(len(evidence)), 0.0)
+    log_odds = prior + np.add.reduceat(evidence[slot], start[:-1])
+    proba = sigmoid(log_odds)
+    present = weight_per_code(slot, np.repeat(proba, np.diff(start)), len(evidence))
+    return Pass(proba, present, float(np.logaddexp(0.0, log_odds).sum()))
+
+
+def _posterior_loop(slot, start, evidence, prior, first, last, proba, present):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for pair in range(first, last):
+        log_odds = prior[pair]
+        for vote in range(start[pair], start[pair + 1]):
+            log_odds += evidence[slot[vote]]
+        # exp of a non-positive number cannot overflow
+        tail = np.exp(-abs(log_odds))
+        q = 1.0 / (1.0 + tail) if log_odds >= 0.0 else tail / (1.0 + tail)
+        total += max(log_odds, 0.0) + np.log1p(tail)
+        proba[pair] = q
+        for vote in range(start[pair], start[pair + 1]):
+            present[slot[vote]] += q
+    return total
+
+
+_compiled_posterior_loop = _compiled(_posterior_loop)
+
+
+def weight_per_code(code: npt.NDArray[Any], weight: Floats, n_codes: int) -> Floats:
+    """(n_codes,) sum of the weights that carry each code."""
+    return np.bincount(code, weights=weight, minlength=n_codes).astype(np.float64, copy=False)
+
+
+def sigmoid(log_odds: Floats) -> Floats:
+    """Probability from log-odds, without overflow."""
+    tail = np.exp(-np.abs(log_odds))
+    return np.where(log_odds >= 0, 1.0, tail) / (1.0 + tail)
+
+
+# -- answers ----------------------------------------------------------------------------------------------------
+
+
+def count_answers(
+    item: npt.NDArray[np.int32], worker: npt.NDArray[np.int32], n_items: int, n_workers: int
+) -> tuple[Ints, Ints]:
+    """Answers per item and per worker; votes must be sorted by item."""
+    if len(item) <= SMALL:
+        return count_answers_numpy(item, worker, n_items, n_workers)
+    per_item, per_worker = np.zeros(n_items, np.int64), np.zeros(n_workers, np.int64)
+    _compiled_answers_loop()(item, worker, per_item, per_worker, np.full(n_workers, -1, np.int32))
+    return per_item, per_worker
+
+
+def count_answers_numpy(
+    item: npt.NDArray[np.int32], worker: npt.NDArray[np.int32], n_items: int, n_workers: int
+) -> tuple[Ints, Ints]:
+    """The numpy twin of `count_answers`."""
+    answers = np.unique(item.astype(np.int64) * max(n_workers, 1) + worker)
+    who = np.divmod(answers, max(n_workers, 1))
+    return np.bincount(who[0], minlength=n_items), np.bincount(who[1], minlength=n_workers)
+
+
+def _answers_loop(item, worker, per_item, per_worker, latest_item):  # type: ignore[no-untyped-def]
+    for vote in range(len(item)):
+        if latest_item[worker[vote]] != item[vote]:
+            latest_item[worker[vote]] = item[vote]
+            per_item[item[vote]] += 1
+            per_worker[worker[vote]] += 1
+
+
+_compiled_answers_loop = _compiled(_answers_loop)

@@ -1,0 +1,489 @@
+"""From a table that people have to coded columns: which column is what, which id is which code, yes or no.
+
+Nothing here builds a Python object per row: ids and values are dictionary-encoded by Arrow first, and only the
+distinct ones are looked at. Rows are counted from 1, without the header.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amcc.errors import ColumnError, IdError, InputError, ParameterError, VoteValueError
+
+Codes = npt.NDArray[np.int32]
+Signs = npt.NDArray[np.int8]
+
+Role = Literal["worker", "item", "label", "labels", "value", "asked", "time"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+# The first name of a role is its own; the others are what other tools and platforms call it. Compared without
+# case, spaces, dashes and underscores, so that "Worker ID" is "worker_id".
+ALIASES: dict[Role, tuple[str, ...]] = {
+    "worker": (
+        "worker", "worker_id", "annotator", "annotator_id", "annotator_name", "rater", "rater_id", "user", "user_id",
+        "labeler", "labeler_id", "labeller", "labeller_id", "coder", "coder_id", "performer", "performer_id",
+        "judge", "judge_id", "participant", "participant_id",
+    ),
+    "item": (
+        "item", "item_id", "task", "task_id", "sample", "sample_id", "instance", "instance_id", "example",
+        "example_id", "unit", "unit_id", "document", "document_id", "doc", "doc_id", "image", "image_id",
+    ),
+    "label": ("label", "label_name", "tag", "tag_name", "class", "class_name", "category"),
+    "labels": ("labels", "label_set", "tags", "tag_set", "classes", "categories"),
+    "value": ("value", "vote", "answer", "response", "present", "given", "score", "rating"),
+    "asked": ("asked", "asked_labels", "labels_asked"),
+    "time": ("time", "timestamp", "submitted_at", "created_at"),
+}  # fmt: skip
+
+YES_WORDS = frozenset({"1", "+1", "true", "t", "yes", "y", "present"})
+NO_WORDS = frozenset({"false", "f", "no", "n", "absent"})
+BLANK_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none"})
+
+Zero = Literal["no", "unasked"]
+
+
+BLOCK = 1 << 17
+"""Rows handled at a time: temporaries of this size stay in the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column as integers: Arrow's own indices, batch by batch, and the table that translates each batch.
+
+    A hundred million rows are never translated all at once unless somebody asks for `codes`.
+    """
+
+    batches: tuple[tuple[npt.NDArray[Any], npt.NDArray[Any] | None], ...]
+
+    @classmethod
+    def of(cls, codes: npt.NDArray[Any]) -> Coded:
+        """Wrap codes that need no translation."""
+        return cls(((codes, None),))
+
+    def __len__(self) -> int:
+        return sum(len(raw) for raw, _ in self.batches)
+
+    def blocks(self) -> Iterator[npt.NDArray[Any]]:
+        """Translated codes, at most `BLOCK` rows at a time, cut at the ends of batches."""
+        for raw, table in self.batches:
+            for begin in range(0, len(raw), BLOCK):
+                block = raw[begin : begin + BLOCK]
+                yield block if table is None else table[block]
+
+    @cached_property
+    def codes(self) -> npt.NDArray[Any]:
+        """All rows at once."""
+        blocks = list(self.blocks())
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks) if blocks else np.empty(0, np.int32)
+
+    def first_row(self, code: int) -> int:
+        """The row, counted from 1, where `code` first stands."""
+        before = 0
+        for block in self.blocks():
+            if (found := block == code).any():
+                return before + int(found.argmax()) + 1
+            before += len(block)
+        raise KeyError(code)
+
+
+@dataclass(frozen=True)
+class Ids:
+    """One column of names as integer codes into a sorted vocabulary."""
+
+    coded: Coded
+    names: pa.Array
+
+    @property
+    def codes(self) -> Codes:
+        """(n_rows,) all codes at once."""
+        return self.coded.codes
+
+
+def as_arrow(frame: Any) -> pa.Table:
+    """Turn a pandas, polars, Arrow or other eager data frame into an Arrow table."""
+    if isinstance(frame, pa.Table):
+        return frame
+    import narwhals as nw
+
+    try:
+        wrapped = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise ParameterError(
+            f"votes must be a Votes object or a pandas, polars or Arrow table; got {type(frame).__name__}. "
+            "For files use amcc.read_votes(path), for arrays Votes.from_dense(array)."
+        ) from None
+    if len(set(map(str, wrapped.columns))) < len(wrapped.columns):
+        raise ColumnError(f"column names must be unique; got {list(map(str, wrapped.columns))}.")
+    try:
+        return wrapped.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, OverflowError):
+        # An object column with more than one type in it. Find which one, and where.
+        return pa.table({str(name): _column_of_objects(str(name), wrapped[name].to_list()) for name in wrapped.columns})
+
+
+def _column_of_objects(name: str, cells: Sequence[Any]) -> pa.Array:
+    cells = [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
+    try:
+        return pa.array(cells)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        pass
+    first = next(cell for cell in cells if cell is not None)
+    for row, cell in enumerate(cells, start=1):
+        if cell is not None and type(cell) is not type(first):
+            raise IdError(
+                f"column {name!r} must hold one type; it starts with {first!r} ({type(first).__name__}), but row "
+                f"{row} has {cell!r} ({type(cell).__name__}). Convert it first, for example with "
+                f"frame[{name!r}].astype(str)."
+            )
+    raise IdError(
+        f"column {name!r} must hold text, whole numbers or lists of text; got {type(first).__name__} like {first!r}."
+    )
+
+
+def _plain(name: str) -> str:
+    return "".join(char for char in name.lower().lstrip("\ufeff") if char.isalnum())
+
+
+def match_columns(
+    names: Sequence[str],
+    wanted: Mapping[str, str] | None = None,
+    needed: Sequence[Role] = ("worker", "item", "label"),
+) -> dict[Role, str]:
+    """Decide which column plays which role, by an explicit mapping first and known aliases second.
+
+    Where "label" is needed, "labels" will do.
+
+    >>> match_columns(["task", "Annotator ID", "label", "noise"])
+    {'worker': 'Annotator ID', 'item': 'task', 'label': 'label'}
+    """
+    wanted = dict(wanted or {})
+    for role, column in wanted.items():
+        if role not in ROLES:
+            raise ParameterError(f"columns can be mapped for {', '.join(ROLES)}; got {role!r}.")
+        if column not in names:
+            raise ColumnError(f"column {column!r}, given for {role!r}, is missing; the columns are {_listed(names)}.")
+    taken = set(wanted.values())
+    found: dict[Role, str] = {}
+    for role in ROLES:
+        if role in wanted:
+            found[role] = wanted[role]
+            continue
+        known = [_plain(alias) for alias in ALIASES[role]]
+        candidates = [name for name in names if name not in taken and _plain(name) in known]
+        # The canonical name beats the aliases; several aliases are for the user to decide.
+        canonical = [name for name in candidates if _plain(name) == known[0]]
+        chosen = canonical if len(canonical) == 1 else candidates
+        if len(chosen) > 1:
+            raise ColumnError(
+                f"one column must hold the {role}; {_listed(chosen)} all look like it. "
+                f"Say which: columns={{{role!r}: {chosen[0]!r}}} (command line: --columns {role}={chosen[0]})."
+            )
+        if chosen:
+            found[role] = chosen[0]
+    for role in needed:
+        if role not in found and not (role == "label" and "labels" in found):
+            raise ColumnError(_missing(role, names))
+    if "label" in found and "labels" in found:
+        raise ColumnError(
+            f"a table has one label per row or one list per row; columns {found['label']!r} and {found['labels']!r} "
+            f"are both there. Leave one out, or map the one that counts, for example --columns label={found['label']}."
+        )
+    return found
+
+
+def _missing(role: Role, names: Sequence[str]) -> str:
+    hint = ""
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        hint = " The header looks as if another separator were used: give it with separator= (--separator)."
+    return (
+        f"a column for the {role} is missing; the columns are {_listed(names)}. Rename it to {role!r}, or map it: "
+        f"columns={{{role!r}: 'your column'}} (command line: --columns {role}=your_column).{hint}"
+    )
+
+
+def _listed(names: Iterable[Any], most: int = 12) -> str:
+    shown = [repr(name) for name in names]
+    more = f", … ({len(shown)} in all)" if len(shown) > most else ""
+    return (", ".join(shown[:most]) + more) or "none"
+
+
+def encode_ids(column: pa.ChunkedArray | pa.Array, role: str, name: str) -> Ids:
+    """Codes and sorted vocabulary of an id column; every row must have a usable id."""
+    coded, names = _by_dictionary(column)
+    if coded is None:
+        raise IdError(_missing_id(role, name, _first(pc.is_null(column)) + 1))
+    names = _text_or_whole_numbers(names, coded, role, name)
+    # Sorted, and equal names merged, so that codes do not depend on the order of rows.
+    distinct = pc.unique(names)
+    ordered = distinct.take(pc.sort_indices(distinct))
+    position = pc.index_in(names, value_set=ordered).to_numpy(zero_copy_only=False).astype(np.int32)
+    return Ids(_translated(coded, position), ordered)
+
+
+def _by_dictionary(column: pa.ChunkedArray | pa.Array) -> tuple[Coded | None, pa.Array]:
+    """A column as codes into its distinct cells, in order of appearance. No codes if a cell is missing."""
+    if isinstance(column, pa.Array):
+        column = pa.chunked_array([column])
+    if pa.types.is_string_view(column.type):  # Arrow cannot encode it yet
+        column = column.cast(pa.large_string())
+    if column.null_count:
+        return None, column
+    encoded_here = not pa.types.is_dictionary(column.type)
+    if encoded_here:
+        column = column.dictionary_encode()
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if encoded_here and chunks:  # then all chunks share one dictionary, and every entry is in use
+        return Coded(tuple((chunk.indices.to_numpy(), None) for chunk in chunks)), chunks[-1].dictionary
+    dictionaries, batches, n_names = [], [], 0
+    for chunk in chunks:
+        raw = chunk.indices.to_numpy(zero_copy_only=False)
+        used = np.zeros(len(chunk.dictionary), dtype=bool)
+        used[raw] = True  # entries that a filter left without a row do not count
+        dictionaries.append(chunk.dictionary.filter(pa.array(used)))
+        batches.append((raw, np.cumsum(used, dtype=np.int32) - 1 + n_names))
+        n_names += len(dictionaries[-1])
+    return Coded(tuple(batches)), pa.concat_arrays(dictionaries) if dictionaries else pa.array([], pa.string())
+
+
+def _translated(coded: Coded, position: npt.NDArray[Any]) -> Coded:
+    return Coded(tuple((raw, position if table is None else position[table]) for raw, table in coded.batches))
+
+
+def _text_or_whole_numbers(names: pa.Array, coded: Coded, role: str, name: str) -> pa.Array:
+    """Distinct names as text or int64; `coded` only serves to say in which row a bad one stands."""
+
+    def first_row(bad: npt.NDArray[np.bool_]) -> int:
+        return coded.first_row(int(bad.argmax()))
+
+    kind = names.type
+    if names.null_count:
+        raise IdError(_missing_id(role, name, first_row(pc.is_null(names).to_numpy(zero_copy_only=False))))
+    if pa.types.is_integer(kind):
+        # Only an unsigned 64-bit number can be too large for int64.
+        return names.cast(pa.int64() if (pc.max(names).as_py() or 0) < 2**63 else pa.string())
+    if pa.types.is_floating(kind):
+        numbers = names.to_numpy(zero_copy_only=False).astype(np.float64)
+        if np.isnan(numbers).any():
+            raise IdError(_missing_id(role, name, first_row(np.isnan(numbers))))
+        odd = ~np.isfinite(numbers) | (numbers != np.floor(numbers)) | (np.abs(numbers) > 2**53)
+        if odd.any():
+            raise IdError(
+                f"a {role} id must be text or a whole number; column {name!r} has {numbers[odd.argmax()]} in row "
+                f"{first_row(odd)}. Convert the column to text first."
+            )
+        return pa.array(numbers.astype(np.int64))
+    if pa.types.is_temporal(kind) or _is_text(kind):
+        names = names.cast(pa.string())
+        blank = pc.equal(pc.utf8_trim_whitespace(names), "").to_numpy(zero_copy_only=False)
+        if blank.any():
+            raise IdError(_missing_id(role, name, first_row(blank)))
+        return names
+    raise IdError(f"a {role} id must be text or a whole number; column {name!r} holds {kind}.")
+
+
+def recode(ids: Ids, vocabulary: pa.Array, role: str, name: str) -> Ids:
+    """Codes into a vocabulary that the user fixed; an id outside of it is an error."""
+    names = ids.names
+    if names.type != vocabulary.type:
+        names, vocabulary = names.cast(pa.string()), vocabulary.cast(pa.string())
+    position = pc.index_in(names, value_set=vocabulary)
+    if position.null_count:
+        stranger = _first(pc.is_null(position))
+        raise IdError(
+            f"column {name!r} has the {role} {names[stranger].as_py()!r} in row {ids.coded.first_row(stranger)}, which "
+            f"is not among the {len(vocabulary)} given: {_listed(vocabulary[:12].to_pylist())}. Add it to the list or "
+            "drop the row."
+        )
+    return Ids(_translated(ids.coded, position.to_numpy(zero_copy_only=False).astype(np.int32)), vocabulary)
+
+
+def vocabulary_of(names: Iterable[Any], role: str) -> pa.Array:
+    """Arrow vocabulary from what a caller hands over; names must be unique and neither missing nor mixed."""
+    array = names if isinstance(names, pa.Array) else _column_of_objects(role, list(names))
+    if len(array) == 0:
+        return pa.array([], pa.string())
+    ids = encode_ids(array, role, role)
+    if len(ids.names) < len(array):
+        twice = int(ids.codes[np.flatnonzero(np.bincount(ids.codes)[ids.codes] > 1)[0]])
+        raise IdError(f"{role} names must be unique; {ids.names[twice].as_py()!r} is there more than once.")
+    return ids.names.take(pa.array(ids.codes))
+
+
+def _missing_id(role: str, name: str, row: int) -> str:
+    return (
+        f"every row must name its {role}; column {name!r} is empty in row {row}. "
+        "Drop such rows or fill the column before reading."
+    )
+
+
+def parse_values(
+    column: pa.ChunkedArray | pa.Array, name: str, *, threshold: float | None = None, zero: Zero | None = None
+) -> Coded:
+    """Read yes (+1) and no (−1) in the spellings people use; 0 stands for a blank: asked of nobody.
+
+    `threshold` turns graded scores into votes (score >= threshold is yes). `zero` says what 0 means where −1 occurs
+    beside it; without −1 it is a plain "no".
+    """
+    if zero is not None and zero not in get_args(Zero):
+        raise ParameterError(f"zero must be 'no' or 'unasked'; got {zero!r}.")
+    if pa.types.is_nested(column.type) or pa.types.is_temporal(column.type):
+        raise VoteValueError(f"column {name!r} must hold yes or no; it holds {column.type}.")
+    if pa.types.is_floating(column.type) or column.null_count:  # missing cells get a name of their own
+        column = column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        column = pc.fill_null(column.cast(pa.string()), "")
+    coded, names = _by_dictionary(column)
+    assert coded is not None
+    if len(names) > 10_000 and threshold is None:
+        raise VoteValueError(_graded(name, names[0].as_py(), coded.first_row(0)))
+    spellings = names.to_pylist()
+    meanings = [_meaning(spelling, threshold) for spelling in spellings]
+    if None in meanings:
+        code = meanings.index(None)
+        problem = _unknown if _number(spellings[code]) is None else _graded
+        raise VoteValueError(problem(name, spellings[code], coded.first_row(code)))
+    if {"zero", "minus"} <= set(meanings) and zero is None:
+        raise VoteValueError(
+            f"column {name!r} has both -1 and 0 (row {coded.first_row(meanings.index('zero'))}), and 0 could mean 'no' "
+            "or 'not asked'. Say which: zero='no' or zero='unasked' (command line: --zero no, --zero unasked)."
+        )
+    sign = {"yes": 1, "no": -1, "minus": -1, "blank": 0, "zero": 0 if zero == "unasked" else -1}
+    return _translated(coded, np.array([sign[str(meaning)] for meaning in meanings], dtype=np.int8))
+
+
+def _meaning(spelling: Any, threshold: float | None) -> str | None:
+    """What one spelling stands for: yes, no, zero, minus, blank, or None if it is none of them."""
+    if spelling is None or (isinstance(spelling, float) and math.isnan(spelling)):
+        return "blank"
+    if isinstance(spelling, bool):
+        return "yes" if spelling else "no"
+    word = str(spelling).strip().lower()
+    if word in BLANK_WORDS:
+        return "blank"
+    number = _number(spelling)
+    if threshold is not None:
+        return None if number is None else ("yes" if number >= threshold else "no")
+    if number is not None:
+        return {1.0: "yes", 0.0: "zero", -1.0: "minus"}.get(number)
+    return "yes" if word in YES_WORDS else "no" if word in NO_WORDS else None
+
+
+def _number(spelling: Any) -> float | None:
+    try:
+        number = float(str(spelling).strip().replace("−", "-"))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _unknown(name: str, spelling: Any, row: int) -> str:
+    return (
+        f"a vote must be yes or no (1/0, 1/-1, true/false, yes/no, present/absent) or blank for 'not asked'; "
+        f"column {name!r} has {spelling!r} in row {row}."
+    )
+
+
+def _graded(name: str, spelling: Any, row: int) -> str:
+    return (
+        f"a vote must be yes or no; column {name!r} has the number {spelling!r} in row {row}. For graded scores say "
+        "from where on they count as yes: threshold=… (command line: --threshold …)."
+    )
+
+
+@dataclass(frozen=True)
+class LabelLists:
+    """A list-valued column: the labels of all rows behind each other, and where each row's begin."""
+
+    labels: Ids
+    start: npt.NDArray[np.int64]
+    missing: npt.NDArray[np.bool_]
+
+    @property
+    def row(self) -> npt.NDArray[np.int64]:
+        """The row that each entry of `labels` belongs to."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+
+def encode_lists(column: pa.ChunkedArray | pa.Array, name: str, separator: str | None) -> LabelLists:
+    """Codes of a column whose cells are label lists, real ones or text joined by `separator`.
+
+    A missing cell is an answer that was not given; an empty one says that no label applies.
+    """
+    column = flat(column)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    if _is_text(column.type):
+        column = _split(column.cast(pa.string()), name, separator)
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        raise ColumnError(
+            f"column {name!r} must hold one list of labels per row; it holds {column.type}. For one label per row "
+            "call the column 'label' (command line: --columns label=your_column)."
+        )
+    missing = pc.is_null(column).to_numpy(zero_copy_only=False)
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    start = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    entries = pc.list_flatten(column)
+    if len(entries) == 0:
+        return LabelLists(Ids(Coded.of(np.empty(0, np.int32)), pa.array([], pa.string())), start, missing)
+    if entries.null_count:
+        row = int(np.searchsorted(start, _first(pc.is_null(entries)), side="right"))
+        raise IdError(f"every label must have a name; the list in column {name!r}, row {row}, has an empty one.")
+    return LabelLists(encode_ids(entries, "label", name), start, missing)
+
+
+def _split(column: pa.Array, name: str, separator: str | None) -> pa.Array:
+    """Text cells like `dog|cat` as lists; the empty text is the empty list."""
+    if separator is None:
+        separator = "|"
+        for other in (";", ","):
+            if not _any(pc.match_substring(column, "|")) and _any(found := pc.match_substring(column, other)):
+                raise ColumnError(
+                    f"label lists are separated by '|' unless told otherwise; column {name!r} has no '|' but "
+                    f"{column[_first(found)].as_py()!r} in row {_first(found) + 1}. Say label_separator={other!r} "
+                    f"(command line: --label-separator {other!r}), or '|' if this is one label."
+                )
+    lists = pc.split_pattern(column, separator)
+    entries = pc.utf8_trim_whitespace(pc.list_flatten(lists))
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    kept = pc.not_equal(entries, "").to_numpy(zero_copy_only=False)
+    row_start = np.concatenate([[0], np.cumsum(kept)])[offsets]
+    mask = pc.is_null(column).to_numpy(zero_copy_only=False)
+    return pa.LargeListArray.from_arrays(
+        pa.array(row_start, pa.int64()), entries.filter(pa.array(kept)), mask=pa.array(mask)
+    )
+
+
+def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """One contiguous array with one dictionary."""
+    if isinstance(column, pa.ChunkedArray):
+        if pa.types.is_dictionary(column.type):
+            column = column.unify_dictionaries()
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column, pa.ChunkedArray):  # Arrow keeps text beyond 2 GB in chunks
+        raise InputError("a column holds more than 2 GB of text; write the table as Parquet with dictionary columns.")
+    if pa.types.is_string_view(column.type):  # many of Arrow's functions do not take it yet
+        column = column.cast(pa.large_string())
+    return column
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _any(mask: pa.Array) -> bool:
+    return bool(pc.any(mask).as_py())
+
+
+def _first(mask: pa.Array) -> int:
+    return int(pc.index(mask, True).as_py())

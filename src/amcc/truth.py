@@ -1,0 +1,97 @@
+"""Known truth, which may cover all pairs, only some items, or only some (item, label) pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amcc import tables
+from amcc.errors import ParameterError
+from amcc.votes import Votes
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class PairList:
+    """(item, label) pairs by name, as text: ids that one file holds as numbers and another as text are the same."""
+
+    item: pa.Array
+    label: pa.Array
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> PairList:
+        """Read a table with columns item and label."""
+        table = tables.as_arrow(frame)
+        roles = tables.match_columns(table.column_names, needed=("item", "label"))
+        if table.num_rows == 0:
+            return cls(pa.array([], pa.string()), pa.array([], pa.string()))
+        item, label = (tables.encode_ids(table[roles[role]], role, roles[role]) for role in ("item", "label"))
+        return cls(_text(item.names).take(pa.array(item.codes)), _text(label.names).take(pa.array(label.codes)))
+
+    def keys(self, item_names: pa.Array, label_names: pa.Array) -> npt.NDArray[np.int64]:
+        """Pairs as item code · n_labels + label code; pairs outside the vocabularies are left out."""
+        item = _positions(self.item, item_names)
+        label = _positions(self.label, label_names)
+        inside = (item >= 0) & (label >= 0)
+        return item[inside] * len(label_names) + label[inside]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True pairs, and what they cover: everything, `known_items` completely, or `known_pairs` only."""
+
+    positives: PairList
+    known_items: pa.Array | None = None
+    known_pairs: PairList | None = None
+
+    @classmethod
+    def from_frames(cls, truth: Any, *, known_items: Any | None = None, known_pairs: Any | None = None) -> Truth:
+        """Read tables with columns item and label (`known_items`: item only)."""
+        if known_items is not None and known_pairs is not None:
+            raise ParameterError("truth covers known items or known pairs; give one of them, not both.")
+        items = None
+        if known_items is not None:
+            table = tables.as_arrow(known_items)
+            name = tables.match_columns(table.column_names, needed=("item",))["item"]
+            items = _text(tables.encode_ids(table[name], "item", name).names)
+        pairs = None if known_pairs is None else PairList.from_frame(known_pairs)
+        return cls(PairList.from_frame(truth), items, pairs)
+
+    def matrices(self, item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
+        """(n_items, n_labels) what is true, and where that is known."""
+        keys = np.arange(len(item_names) * len(label_names))
+        true, known = self._lookup(keys, item_names, label_names)
+        shape = len(item_names), len(label_names)
+        return true.reshape(shape), known.reshape(shape)
+
+    def on_pairs(self, votes: Votes) -> tuple[Mask, Mask]:
+        """(n_pairs,) what is true of the asked pairs of `votes`, and where that is known."""
+        keys = votes.pairs.item.astype(np.int64) * votes.n_labels + votes.pairs.label
+        return self._lookup(keys, votes.item_names, votes.label_names)
+
+    def _lookup(self, keys: npt.NDArray[np.int64], item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
+        true = np.isin(keys, self.positives.keys(item_names, label_names))
+        if self.known_pairs is not None:
+            known = np.isin(keys, self.known_pairs.keys(item_names, label_names))
+        elif self.known_items is not None:
+            item_known = np.isin(np.arange(len(item_names)), _positions(self.known_items, item_names))
+            known = item_known[keys // max(len(label_names), 1)]
+        else:
+            known = np.ones(len(keys), dtype=bool)
+        return true, known
+
+
+def _text(names: pa.Array) -> pa.Array:
+    return names.cast(pa.string())
+
+
+def _positions(names: pa.Array, vocabulary: pa.Array) -> npt.NDArray[np.int64]:
+    """Place of each name in the vocabulary, −1 where it is not there."""
+    found = pc.fill_null(pc.index_in(_text(names), value_set=_text(vocabulary)), -1)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -1,0 +1,745 @@
+"""Votes: the one input type of every model, strategy and report.
+
+A *vote* is one worker's yes (+1) or no (−1) to "does this item have this label?". An *answer* is all votes of one
+worker on one item. A question that nobody asked has no vote: it is never a "no".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amcc import agreement, kernels, tables
+from amcc.errors import ConflictError, EmptyInputError, ParameterError, VoteValueError
+from amcc.tables import Coded, Codes, Ids, Signs, Zero
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+Unmentioned = Literal["absent", "unknown"]
+OnConflict = Literal["error", "last"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was decided and set aside while a table became votes."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    duplicates_dropped: int = 0
+    conflicts_resolved: int = 0
+    blanks: int = 0
+    unmentioned: Unmentioned | None = None
+
+    def notes(self) -> list[str]:
+        """Sentences for a person, empty when nothing is worth saying."""
+        renamed = [f"{role} = {column!r}" for role, column in self.columns.items() if role != column]
+        counted = [
+            (self.duplicates_dropped, "identical votes were there more than once and count once"),
+            (self.conflicts_resolved, "contradicting votes were resolved: the last one counts"),
+            (self.blanks, "rows without a value count as not asked"),
+        ]
+        return [f"columns: {', '.join(renamed)}"] * bool(renamed) + [f"{n} {text}" for n, text in counted if n]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The (item, label) pairs that anybody was asked about, sorted; votes of pair p are start[p]:start[p + 1]."""
+
+    item: Codes
+    label: Codes
+    start: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    @property
+    def n_votes(self) -> npt.NDArray[np.int64]:
+        """How many workers were asked about each pair."""
+        return np.diff(self.start)
+
+
+@dataclass(frozen=True)
+class Coins:
+    """The (worker, label) combinations that occur: each is a pair of coins, one for present and one for absent.
+
+    `slot` gives for each vote 2 · coin + (1 for yes, 0 for no), so that tables indexed by slot hold what a yes or a
+    no of this worker on this label is worth. Sorted by label, then worker.
+    """
+
+    worker: Codes
+    label: Codes
+    slot: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.worker)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes:
+    """Immutable votes as integer codes with three vocabularies, sorted by item, label and worker.
+
+    Parameters
+    ----------
+    item, worker, label : (n_votes,) int32
+        Codes into the vocabularies.
+    value : (n_votes,) int8
+        +1 for yes, −1 for no.
+    item_names, worker_names, label_names : pyarrow.Array
+        The vocabularies: text or int64. They may hold names without any vote.
+    reading : Reading
+        What was decided while reading.
+
+    Use `amcc.read_votes` for files and the `from_...` constructors for everything else.
+
+    Examples
+    --------
+    >>> votes = Votes.from_dense([[[1, -1], [-1, 1]], [[1, -1], [0, 1]]])  # workers × items × labels
+    >>> votes
+    Votes(7 votes: 2 workers, 2 items, 2 labels)
+    >>> votes.pairs.n_votes
+    array([2, 2, 1, 2])
+    """
+
+    item: Codes
+    worker: Codes
+    label: Codes
+    value: Signs
+    item_names: pa.Array
+    worker_names: pa.Array
+    label_names: pa.Array
+    reading: Reading = field(default_factory=Reading)
+
+    # -- making ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_codes(
+        cls,
+        item: npt.ArrayLike,
+        worker: npt.ArrayLike,
+        label: npt.ArrayLike,
+        value: npt.ArrayLike,
+        *,
+        item_names: Iterable[Any],
+        worker_names: Iterable[Any],
+        label_names: Iterable[Any],
+        on_conflict: OnConflict = "error",
+        time: npt.ArrayLike | None = None,
+        reading: Reading | None = None,
+    ) -> Votes:
+        """Sort, merge duplicates and refuse contradictions; 0 in `value` is "not asked" and makes no vote."""
+        if on_conflict not in get_args(OnConflict):
+            raise ParameterError(f"on_conflict must be 'error' or 'last'; got {on_conflict!r}.")
+        names = {
+            "item": tables.vocabulary_of(item_names, "item"),
+            "worker": tables.vocabulary_of(worker_names, "worker"),
+            "label": tables.vocabulary_of(label_names, "label"),
+        }
+        codes = {"item": np.asarray(item), "worker": np.asarray(worker), "label": np.asarray(label)}
+        signs = np.asarray(value)
+        for role, code in codes.items():
+            if code.shape != signs.shape or code.ndim != 1:
+                raise ParameterError(f"{role} codes must have the shape of value {signs.shape}; got {code.shape}.")
+            if code.size and (code.min() < 0 or code.max() >= len(names[role])):
+                raise ParameterError(
+                    f"{role} codes must lie in 0..{len(names[role]) - 1}; got {code.min()}..{code.max()}."
+                )
+        if not np.isin(np.unique(signs), (-1, 0, 1)).all():
+            raise VoteValueError(f"values must be -1, 0 or 1; got {np.unique(signs)[:8]}.")
+        coded = {role: Coded.of(code) for role, code in codes.items()}
+        return _assemble(coded, Coded.of(signs), names, on_conflict, time, reading or Reading())
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        unmentioned: Unmentioned | None = None,
+        labels: Iterable[Any] | None = None,
+        items: Iterable[Any] | None = None,
+        threshold: float | None = None,
+        zero: Zero | None = None,
+        label_separator: str | None = None,
+        on_conflict: OnConflict = "error",
+    ) -> Votes:
+        """Read a pandas, polars or Arrow table, one row per vote, per tick or per answer.
+
+        Parameters
+        ----------
+        frame
+            *Long*: worker, item, label, value. *Ticks*: worker, item, label (crowd-kit's frame): a row is a yes.
+            *Sets*: worker, item, labels (lists, or text joined by `label_separator`): a row is an answer. The last
+            two may have a column `asked` with the labels that were asked about.
+        columns
+            Which column is the worker, item, label, labels, value, asked, time; others are found by their name.
+        unmentioned : "absent" or "unknown"
+            What a label means that an answer does not mention, where only ticks are recorded and `asked` is not:
+            the worker denied it, or nobody knows. There is no default, for both are common and differ greatly.
+        labels, items
+            `labels` is the whole label list, in the order to keep. `items` adds items that nobody answered yet.
+        threshold, zero
+            See `amcc.tables.parse_values`.
+        on_conflict : "error" or "last"
+            Whether a yes and a no of one worker to one question is an error, or the last one counts (by column
+            `time` if there is one, else by row).
+        """
+        table = tables.as_arrow(frame)
+        roles = tables.match_columns(table.column_names, columns)
+        if table.num_rows == 0:
+            raise EmptyInputError("there must be at least one vote; the table has columns but no rows.")
+        if unmentioned is not None and unmentioned not in get_args(Unmentioned):
+            raise ParameterError(f"unmentioned must be 'absent' or 'unknown'; got {unmentioned!r}.")
+        table = pa.Table.from_batches(table.to_batches(), table.schema)  # all columns cut at the same rows
+        item = tables.encode_ids(table[roles["item"]], "item", roles["item"])
+        worker = tables.encode_ids(table[roles["worker"]], "worker", roles["worker"])
+        if items is not None:
+            item = tables.recode(item, _extended(item.names, items), "item", roles["item"])
+        known_labels = None if labels is None else tables.vocabulary_of(labels, "label")
+        reading = Reading(columns={role: column for role, column in roles.items() if role != "time"})
+        row = None
+        coded = {"item": item.coded, "worker": worker.coded}
+        if "value" in roles and "label" in roles:
+            label = tables.encode_ids(table[roles["label"]], "label", roles["label"])
+            if known_labels is not None:
+                label = tables.recode(label, known_labels, "label", roles["label"])
+            value = tables.parse_values(table[roles["value"]], roles["value"], threshold=threshold, zero=zero)
+        else:
+            row, label, signs, blanks = _votes_from_ticks(
+                table, roles, item, worker, known_labels, unmentioned, label_separator
+            )
+            value = Coded.of(signs)
+            coded = {role: Coded.of(column.codes[row]) for role, column in coded.items()}
+            reading = replace(reading, unmentioned=unmentioned, blanks=blanks)
+        time = None
+        if "time" in roles and on_conflict == "last":
+            time = pc.rank(table[roles["time"]], tiebreaker="first").to_numpy()
+            time = time if row is None else time[row]
+        names = {"item": item.names, "worker": worker.names, "label": label.names}
+        return _assemble({**coded, "label": label.coded}, value, names, on_conflict, time, reading, row=row)
+
+    @classmethod
+    def from_dense(
+        cls,
+        array: npt.ArrayLike,
+        *,
+        axes: Sequence[str] = ("worker", "item", "label"),
+        item_names: Iterable[Any] | None = None,
+        worker_names: Iterable[Any] | None = None,
+        label_names: Iterable[Any] | None = None,
+    ) -> Votes:
+        """Read a three-way array of −1, 0, 1 with 0 = not asked, or of 0, 1 and NaN with NaN = not asked."""
+        if sorted(axes) != ["item", "label", "worker"]:
+            raise ParameterError(f"axes must name worker, item and label once each; got {tuple(axes)}.")
+        dense = np.asarray(array)
+        if dense.ndim != 3:
+            raise ParameterError(f"a dense array must have three axes {tuple(axes)}; got shape {dense.shape}.")
+        dense = np.transpose(dense, [list(axes).index(role) for role in ("worker", "item", "label")])
+        missing = np.isnan(dense) if dense.dtype.kind == "f" else np.zeros(dense.shape, dtype=bool)
+        allowed = (0, 1) if missing.any() else (-1, 0, 1)
+        strange = ~missing & ~np.isin(dense, allowed)
+        if strange.any():
+            place = np.argwhere(strange)[0]
+            raise VoteValueError(
+                f"a dense array must hold {'0, 1 and NaN (not asked)' if missing.any() else '-1, 0 (not asked) and 1'}"
+                f"; got {dense[tuple(place)]!r} at worker {place[0]}, item {place[1]}, label {place[2]}."
+            )
+        asked = ~missing if missing.any() else dense != 0
+        worker, item, label = np.nonzero(asked)
+        names: dict[str, Iterable[Any]] = {}
+        for size, role, given in zip(
+            dense.shape, ("worker", "item", "label"), (worker_names, item_names, label_names), strict=True
+        ):
+            names[role] = listed = list(range(size) if given is None else given)
+            if len(listed) != size:
+                raise ParameterError(f"{role}_names must have {size} entries; got {len(listed)}.")
+        return cls.from_codes(
+            item, worker, label, np.where(dense[asked] > 0, 1, -1),
+            item_names=names["item"], worker_names=names["worker"], label_names=names["label"],
+        )  # fmt: skip
+
+    @classmethod
+    def from_wide(cls, frames: Mapping[Any, Any], *, threshold: float | None = None) -> Votes:
+        """Read cleanlab's multi-annotator frames, one per label: rows are items, columns workers, NaN not asked.
+
+        Items are named by the index of a pandas frame, by their row number otherwise.
+        """
+        if not frames:
+            raise EmptyInputError("there must be a frame for at least one label; the mapping is empty.")
+        pieces = []
+        for label, frame in frames.items():
+            index = list(frame.index) if hasattr(frame, "index") and hasattr(frame, "iloc") else None
+            table = tables.as_arrow(frame)
+            items = pa.array(range(table.num_rows) if index is None else index)
+            pieces += [
+                pa.table({"worker": pa.array([name] * table.num_rows, pa.string()), "item": items,
+                          "label": pa.array([str(label)] * table.num_rows),
+                          "value": pa.array(tables.parse_values(table[name], name, threshold=threshold).codes)})
+                for name in table.column_names
+            ]  # fmt: skip
+        # parse_values has already made +1, −1 and 0 = not asked of whatever the frames used
+        return cls.from_frame(pa.concat_tables(pieces), zero="unasked", labels=map(str, frames))
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    def __post_init__(self) -> None:
+        for column in (self.item, self.worker, self.label, self.value):
+            column.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"Votes({len(self)} votes: {self.n_workers} workers, {self.n_items} items, {self.n_labels} labels)"
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Votes):
+            return NotImplemented
+        return all(a.equals(b) for a, b in zip(self._names(), other._names(), strict=True)) and all(
+            np.array_equal(a, b) for a, b in zip(self._codes(), other._codes(), strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _codes(self) -> tuple[npt.NDArray[Any], ...]:
+        return self.item, self.worker, self.label, self.value
+
+    def _names(self) -> tuple[pa.Array, ...]:
+        return self.item_names, self.worker_names, self.label_names
+
+    @property
+    def n_items(self) -> int:
+        """Items in the vocabulary, answered or not."""
+        return len(self.item_names)
+
+    @property
+    def n_workers(self) -> int:
+        """Workers in the vocabulary."""
+        return len(self.worker_names)
+
+    @property
+    def n_labels(self) -> int:
+        """Labels in the vocabulary."""
+        return len(self.label_names)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The asked (item, label) pairs."""
+        new = np.empty(len(self), dtype=bool)
+        new[:1] = True
+        np.not_equal(self.item[1:], self.item[:-1], out=new[1:])
+        new[1:] |= self.label[1:] != self.label[:-1]
+        first = np.flatnonzero(new)
+        return Pairs(self.item[first], self.label[first], np.append(first, len(self)))
+
+    @cached_property
+    def coins(self) -> Coins:
+        """The (worker, label) combinations that occur, and each vote's place among them."""
+        key = self.label.astype(np.int64) * self.n_workers + self.worker
+        n_keys = self.n_labels * self.n_workers
+        if n_keys <= max(4 * len(self), 1_000_000):  # a table of all combinations is affordable: no sorting
+            used = np.zeros(n_keys, dtype=bool)
+            used[key] = True
+            distinct = np.flatnonzero(used)
+            coin = (np.cumsum(used, dtype=np.int32) - 1)[key]
+        else:
+            distinct, coin = np.unique(key, return_inverse=True)
+        label, worker = np.divmod(distinct, self.n_workers)
+        slot = coin.astype(np.int32) * 2 + (self.value > 0)
+        return Coins(worker.astype(np.int32), label.astype(np.int32), slot)
+
+    @cached_property
+    def n_yes(self) -> npt.NDArray[np.int64]:
+        """(n_pairs,) how many workers said yes to each asked pair."""
+        return (
+            np.add.reduceat(self.value > 0, self.pairs.start[:-1], dtype=np.int64)
+            if len(self)
+            else np.empty(0, dtype=np.int64)
+        )
+
+    @cached_property
+    def answers_per_item(self) -> npt.NDArray[np.int64]:
+        """(n_items,) how many workers answered each item."""
+        return self._answer_counts[0]
+
+    @cached_property
+    def answers_per_worker(self) -> npt.NDArray[np.int64]:
+        """(n_workers,) how many items each worker answered."""
+        return self._answer_counts[1]
+
+    @cached_property
+    def _answer_counts(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        return kernels.count_answers(self.item, self.worker, self.n_items, self.n_workers)
+
+    def select(self, keep: npt.NDArray[np.bool_]) -> Votes:
+        """The votes where `keep` holds, with unchanged vocabularies."""
+        return replace(self, **{role: getattr(self, role)[keep] for role in ("item", "worker", "label", "value")})
+
+    # -- giving back -------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> pa.Table:
+        """Long table worker, item, label, value (±1), names dictionary-encoded."""
+        columns = {
+            role: pa.DictionaryArray.from_arrays(pa.array(code), names)
+            for role, code, names in (
+                ("worker", self.worker, self.worker_names),
+                ("item", self.item, self.item_names),
+                ("label", self.label, self.label_names),
+            )
+        }
+        return pa.table({**columns, "value": pa.array(self.value)})
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Long pandas frame; names are categorical columns."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """Long polars frame; names are categorical columns."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)  # for the type checker: a table becomes a frame
+        return frame
+
+    def to_sets(self) -> pa.Table:
+        """Table worker, item, labels, asked: one row per answer with its ticked and its asked labels."""
+        order = np.lexsort((self.label, self.worker, self.item))
+        item, worker = self.item[order], self.worker[order]
+        new = np.append(True, (item[1:] != item[:-1]) | (worker[1:] != worker[:-1]))[: len(self)]
+        first = np.flatnonzero(new)
+
+        def lists(kept: npt.NDArray[np.bool_]) -> pa.Array:
+            start = np.append(0, np.cumsum(kept))[np.append(first, len(self))]
+            return pa.LargeListArray.from_arrays(
+                pa.array(start, pa.int64()), self.label_names.take(pa.array(self.label[order][kept]))
+            )
+
+        return pa.table(
+            {
+                "worker": self.worker_names.take(pa.array(worker[first])),
+                "item": self.item_names.take(pa.array(item[first])),
+                "labels": lists(self.value[order] > 0),
+                "asked": lists(np.ones(len(self), dtype=bool)),
+            }
+        )
+
+    def to_dense(self) -> Signs:
+        """(n_workers, n_items, n_labels) int8 with 0 = not asked; for small data only."""
+        dense = np.zeros((self.n_workers, self.n_items, self.n_labels), dtype=np.int8)
+        dense[self.worker, self.item, self.label] = self.value
+        return dense
+
+    # -- counting ----------------------------------------------------------------------------------------------
+
+    def describe(self, *, n_boot: int = 200, seed: int = 0) -> Description:
+        """Counts and agreement. `seed` fixes the bootstrap, and the sample of items where there are very many."""
+        rng = np.random.default_rng(seed)
+        n_answers = int(self.answers_per_item.sum())
+        yes = int((self.value > 0).sum())
+        per_item = self.answers_per_item
+        by_label = np.bincount(self.label, minlength=self.n_labels)
+        yes_by_label = np.bincount(self.label[self.value > 0], minlength=self.n_labels)
+        sets, labels = _agreements(self, rng, n_boot)
+        return Description(
+            workers=self.n_workers,
+            items=self.n_items,
+            labels=self.n_labels,
+            votes=len(self),
+            answers=n_answers,
+            answers_per_item_mean=float(per_item.mean()) if per_item.size else 0.0,
+            answers_per_item_min=int(per_item.min(initial=n_answers)),
+            answers_per_item_max=int(per_item.max(initial=0)),
+            labels_per_answer=yes / n_answers if n_answers else 0.0,
+            share_unasked=1 - len(self) / (n_answers * self.n_labels) if n_answers else 1.0,
+            items_without_answer=int((per_item == 0).sum()),
+            workers_with_one_answer=int((self.answers_per_worker == 1).sum()),
+            agreement=sets,
+            by_label=[
+                LabelDescription(
+                    label=str(name),
+                    asked=int(by_label[code]),
+                    yes_share=float(yes_by_label[code] / by_label[code]) if by_label[code] else None,
+                    agreement=labels[code],
+                )
+                for code, name in enumerate(self.label_names.to_pylist())
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with the bounds of its 95 % bootstrap interval; None where it is not defined."""
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def of(cls, estimate: float, low: float, high: float) -> Interval:
+        """From numbers that may be NaN."""
+        return cls(*(None if np.isnan(bound) else float(bound) for bound in (estimate, low, high)))
+
+
+@dataclass(frozen=True)
+class LabelDescription:
+    """One label of a `Description`."""
+
+    label: str
+    asked: int
+    yes_share: float | None
+    agreement: Interval
+
+
+@dataclass(frozen=True)
+class Description:
+    """Statistics of votes. `agreement` is Krippendorff's α: with MASI distance on sets, nominal per label."""
+
+    workers: int
+    items: int
+    labels: int
+    votes: int
+    answers: int
+    answers_per_item_mean: float
+    answers_per_item_min: int
+    answers_per_item_max: int
+    labels_per_answer: float
+    share_unasked: float
+    items_without_answer: int
+    workers_with_one_answer: int
+    agreement: Interval
+    by_label: list[LabelDescription]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, ready for JSON."""
+        return asdict(self)
+
+
+def _assemble(
+    coded: Mapping[str, Coded],
+    value: Coded,
+    names: Mapping[str, pa.Array],
+    on_conflict: OnConflict,
+    time: npt.ArrayLike | None,
+    reading: Reading,
+    row: npt.NDArray[np.int64] | None = None,
+) -> Votes:
+    """Sort votes by item, label, worker; drop blanks and duplicates; refuse or resolve contradictions."""
+    layout = _Layout.of(names)
+    key = layout.pack(coded["item"], coded["label"], coded["worker"], value)
+    asked = key >= 0
+    if not asked.all():
+        reading = replace(reading, blanks=reading.blanks + int((~asked).sum()))
+        key = key[asked]
+    if len(key) == 0:
+        raise EmptyInputError("there must be at least one vote; every row is blank, so nobody was asked anything.")
+    packed = key if (key[1:] > key[:-1]).all() else np.sort(key)
+    # Neighbours that differ in nothing are duplicates, those that differ in the last bit only are contradictions.
+    same_question = (packed[1:] ^ packed[:-1]) <= 1
+    if same_question.any():
+        repeated = packed[1:] == packed[:-1]
+        n_conflicts = int((same_question & ~repeated).sum())
+        if n_conflicts == 0:
+            packed = packed[np.append(True, ~repeated)]
+        elif on_conflict == "error":
+            vote = packed[[(same_question & ~repeated).argmax()]]
+            rows = np.flatnonzero(asked)[key >> 1 == vote >> 1]
+            raise ConflictError(_conflict(vote, layout, names, rows if row is None else row[rows], n_conflicts))
+        else:
+            when = np.arange(len(key)) if time is None else np.asarray(time)[asked]
+            latest = key[np.lexsort((when, key >> 1))]
+            packed = latest[np.append(latest[1:] >> 1 != latest[:-1] >> 1, True)]
+        reading = replace(reading, duplicates_dropped=int(repeated.sum()), conflicts_resolved=n_conflicts)
+    return Votes(*layout.unpack(packed), names["item"], names["worker"], names["label"], reading)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """A vote packed in one integer, item bits highest: sorting integers is far faster than sorting rows."""
+
+    label_bits: int
+    worker_bits: int
+
+    @classmethod
+    def of(cls, names: Mapping[str, pa.Array]) -> _Layout:
+        bits = {role: max(len(vocabulary) - 1, 0).bit_length() for role, vocabulary in names.items()}
+        if sum(bits.values()) > 62:
+            raise ParameterError(f"item, label and worker codes must fit in 62 bits; they need {bits}.")
+        return cls(bits["label"], bits["worker"])
+
+    def pack(self, item: Coded, label: Coded, worker: Coded, value: Coded) -> npt.NDArray[np.int64]:
+        """One integer per row, negative where the row is blank."""
+        keys = np.empty(len(value), dtype=np.int64)
+        done = 0
+        columns = (item.blocks(), label.blocks(), worker.blocks(), value.blocks())
+        for items, labels, workers, values in zip(*columns, strict=True):
+            key = keys[done : done + len(values)]
+            key[:] = items
+            for code, bits in ((labels, self.label_bits), (workers, self.worker_bits), (values > 0, 1)):
+                key <<= bits
+                key |= code
+            key[values == 0] = -1
+            done += len(values)
+        return keys
+
+    def unpack(self, keys: npt.NDArray[np.int64]) -> tuple[Codes, Codes, Codes, Signs]:
+        """Item, worker, label and value of packed votes."""
+        item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
+        value = np.empty(len(keys), dtype=np.int8)
+        for begin in range(0, len(keys), tables.BLOCK):
+            block = slice(begin, begin + tables.BLOCK)
+            key = keys[block]
+            value[block] = (key & 1) * 2 - 1
+            worker[block] = (key >> 1) & (2**self.worker_bits - 1)
+            pair = key >> (self.worker_bits + 1)
+            label[block] = pair & (2**self.label_bits - 1)
+            item[block] = pair >> self.label_bits
+        return item, worker, label, value
+
+
+def _conflict(
+    vote: npt.NDArray[np.int64],
+    layout: _Layout,
+    names: Mapping[str, pa.Array],
+    rows: npt.NDArray[np.int64],
+    n: int,
+) -> str:
+    item, worker, label, _ = (int(code[0]) for code in layout.unpack(vote))
+    places = " and ".join(str(row + 1) for row in sorted(set(rows.tolist()))[:3])
+    more = f" There are {n} such cases." if n > 1 else ""
+    return (
+        f"a worker must say yes or no to a question, not both; worker {names['worker'][worker].as_py()!r} says both "
+        f"for item {names['item'][item].as_py()!r}, label {names['label'][label].as_py()!r} (row {places}).{more} "
+        "Remove one of them, or let the last one count: on_conflict='last' (command line: --on-conflict last)."
+    )
+
+
+def _votes_from_ticks(
+    table: pa.Table,
+    roles: Mapping[tables.Role, str],
+    item: Ids,
+    worker: Ids,
+    known_labels: pa.Array | None,
+    unmentioned: Unmentioned | None,
+    label_separator: str | None,
+) -> tuple[npt.NDArray[np.int64], Ids, Signs, int]:
+    """Expand tables that record only what was ticked. Returns each vote's row, label and value, and the blanks."""
+    if "value" in roles:
+        raise ParameterError(
+            f"a table with lists of labels cannot have a value per row; columns {roles['labels']!r} and "
+            f"{roles['value']!r} are both there. Drop one of them."
+        )
+    if unmentioned is None and "asked" not in roles:
+        raise ParameterError(
+            "the table records only the labels that were given, so it must be said what the others mean: "
+            "unmentioned='absent' (the worker saw the whole list and did not give them) or 'unknown' "
+            "(command line: --unmentioned absent, --unmentioned unknown). "
+            "A column 'asked' with the labels that were asked about says it row by row."
+        )
+    n_rows = table.num_rows
+    if "labels" in roles:
+        ticks = tables.encode_lists(table[roles["labels"]], roles["labels"], label_separator)
+        answer_row, tick_row, label, blank = np.arange(n_rows), ticks.row, ticks.labels, ticks.missing
+    else:
+        # One row per tick: all rows of a worker on an item are one answer, kept under its first row.
+        label = tables.encode_ids(table[roles["label"]], "label", roles["label"])
+        answer = item.codes.astype(np.int64) * len(worker.names) + worker.codes
+        _, first, inverse = np.unique(answer, return_index=True, return_inverse=True)
+        answer_row, tick_row, blank = first, first[inverse], np.zeros(n_rows, dtype=bool)
+    if "asked" in roles:
+        asked = tables.encode_lists(table[roles["asked"]], roles["asked"], label_separator)
+        vocabulary = _extended(label.names, asked.labels.names.to_pylist()) if known_labels is None else known_labels
+        asked_row = asked.row
+        asked_label = tables.recode(asked.labels, vocabulary, "label", roles["asked"]).codes
+        if "labels" not in roles:  # ticks of one answer repeat the same list
+            keep = np.isin(asked_row, answer_row)
+            asked_row, asked_label = asked_row[keep], asked_label[keep]
+    else:
+        vocabulary = label.names if known_labels is None else known_labels
+        if len(vocabulary) == 0:
+            raise EmptyInputError(
+                "there must be at least one label; no row names any. Give the label list: labels=[…] (--labels FILE)."
+            )
+        answered = answer_row[~blank[answer_row]]
+        asked_row = np.repeat(answered, len(vocabulary))
+        asked_label = np.tile(np.arange(len(vocabulary), dtype=np.int32), len(answered))
+    label = tables.recode(label, vocabulary, "label", roles.get("labels") or roles["label"])
+    n_labels = len(vocabulary)
+    ticked = np.unique(tick_row * n_labels + label.codes)
+    if "asked" not in roles and unmentioned == "unknown":
+        vote, value = ticked, np.ones(len(ticked), dtype=np.int8)
+    else:
+        vote = np.unique(asked_row * n_labels + asked_label)
+        value = np.where(np.isin(vote, ticked, assume_unique=True), 1, -1).astype(np.int8)
+        outside = ticked[~np.isin(ticked, vote, assume_unique=True)]
+        if outside.size:
+            bad_row, code = divmod(int(outside[0]), n_labels)
+            raise VoteValueError(
+                f"a label that was given must be among those asked; row {bad_row + 1} gives "
+                f"{vocabulary[code].as_py()!r}, which column {roles['asked']!r} does not list."
+            )
+    row, label_code = np.divmod(vote, n_labels)
+    return row, Ids(Coded.of(label_code.astype(np.int32)), vocabulary), value, int(blank.sum())
+
+
+def _extended(names: pa.Array, more: Iterable[Any] | None) -> pa.Array:
+    """The vocabulary with further names, sorted."""
+    if more is None:
+        return names
+    other = tables.vocabulary_of(more, "item")
+    if len(names) == 0 or len(other) == 0:
+        return names if len(other) == 0 else other.take(pc.sort_indices(other))
+    if names.type != other.type:
+        names, other = names.cast(pa.string()), other.cast(pa.string())
+    union = pc.unique(pa.concat_arrays([names, other]))
+    return union.take(pc.sort_indices(union))
+
+
+def _agreements(votes: Votes, rng: np.random.Generator, n_boot: int) -> tuple[Interval, list[Interval]]:
+    """Krippendorff's α on sets (MASI) and per label, with intervals."""
+    pairs = votes.pairs
+    labels = agreement.nominal_alpha_per_label(
+        pairs.item.astype(np.int64),
+        pairs.label.astype(np.int64),
+        votes.n_yes,
+        pairs.n_votes,
+        votes.n_labels,
+        rng=rng,
+        n_boot=n_boot,
+    )
+    answer_item, yes, asked = _answer_matrices(votes, rng)
+    sets = agreement.masi_alpha(answer_item, yes, asked, rng=rng, n_boot=n_boot)
+    per_label = zip(labels.alpha, labels.low, labels.high, strict=True)
+    return Interval.of(sets.alpha, sets.low, sets.high), [Interval.of(*bounds) for bounds in per_label]
+
+
+MAX_AGREEMENT_CELLS = 20_000_000
+MAX_AGREEMENT_ANSWERS = 50_000
+
+
+def _answer_matrices(
+    votes: Votes, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Item, ticked labels and asked labels of each answer, (n_answers,) and twice (n_answers, n_labels).
+
+    Where that would be very many, a random sample of whole items: agreement on 50 000 answers is known well enough.
+    """
+    most = min(MAX_AGREEMENT_ANSWERS, MAX_AGREEMENT_CELLS // max(votes.n_labels, 1))
+    if votes.answers_per_item.sum() > most:
+        order = rng.permutation(votes.n_items)
+        chosen = np.zeros(votes.n_items, dtype=bool)
+        chosen[order[np.cumsum(votes.answers_per_item[order]) <= most]] = True
+        votes = votes.select(chosen[votes.item])
+    answer = votes.item.astype(np.int64) * max(votes.n_workers, 1) + votes.worker
+    distinct, row = np.unique(answer, return_inverse=True)
+    yes, asked = np.zeros((2, len(distinct), votes.n_labels), dtype=bool)
+    yes[row, votes.label] = votes.value > 0
+    asked[row, votes.label] = True
+    return distinct // max(votes.n_workers, 1), yes, asked
