@@ -289,7 +289,8 @@ def _item_ranking_loss(is_true: BoolArray, is_false: BoolArray, scores: ScoreArr
     """Ranking loss of each item, (n_items,), in O(n_labels log n_labels) per item.
 
     With labels sorted by falling score, equal scores form a run, and a true label loses to the false labels
-    of all earlier runs and ties with those of its own. Unknown labels are neither, so they count nowhere.
+    of all earlier runs and ties with those of its own. Unknown labels are neither, so they count nowhere;
+    their scores may be NaN, which sorts last.
     """
     order = np.argsort(-scores, axis=1)
     ranked_scores = np.take_along_axis(scores, order, axis=1)
@@ -338,15 +339,12 @@ def _known_pairs(truth: BoolArray, known: BoolArray | None) -> BoolArray:
 def _rankable_items(
     truth: BoolArray, scores: ScoreArray, known: BoolArray | None
 ) -> tuple[BoolArray, BoolArray, ScoreArray]:
-    """True mask, false mask and scores of the items with a true and a false known label.
-
-    Unknown pairs score -inf, so that a NaN there cannot disturb an order.
-    """
+    """True mask, false mask and scores of the items with a true and a false known label."""
     is_known = _known_pairs(truth, known)
     _check_scores(scores, is_known)
     is_true, is_false = truth & is_known, ~truth & is_known
     rankable = is_true.any(axis=1) & is_false.any(axis=1)
-    return is_true[rankable], is_false[rankable], np.where(is_known, scores, -np.inf)[rankable]
+    return is_true[rankable], is_false[rankable], scores[rankable]
 
 
 def _calibration_pairs(truth: BoolArray, scores: ScoreArray, known: BoolArray | None) -> tuple[BoolArray, FloatArray]:

@@ -36,8 +36,8 @@ class PairList:
 
     def keys(self, item_names: pa.Array, label_names: pa.Array) -> npt.NDArray[np.int64]:
         """Pairs as item code · n_labels + label code; pairs outside the vocabularies are left out."""
-        item = _positions(self.item, item_names)
-        label = _positions(self.label, label_names)
+        item = positions(self.item, item_names)
+        label = positions(self.label, label_names)
         inside = (item >= 0) & (label >= 0)
         return item[inside] * len(label_names) + label[inside]
 
@@ -63,6 +63,15 @@ class Truth:
         pairs = None if known_pairs is None else PairList.from_frame(known_pairs)
         return cls(PairList.from_frame(truth), items, pairs)
 
+    def items(self) -> list[pa.Array]:
+        """Names of the items it speaks of, with repetitions."""
+        pairs = self.known_pairs or self.positives
+        return [pairs.item if self.known_items is None else self.known_items]
+
+    def labels(self) -> list[pa.Array]:
+        """Names of the labels it speaks of, with repetitions."""
+        return [self.positives.label] + ([] if self.known_pairs is None else [self.known_pairs.label])
+
     def matrices(self, item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
         """(n_items, n_labels) what is true, and where that is known."""
         keys = np.arange(len(item_names) * len(label_names))
@@ -80,7 +89,7 @@ class Truth:
         if self.known_pairs is not None:
             known = np.isin(keys, self.known_pairs.keys(item_names, label_names))
         elif self.known_items is not None:
-            item_known = np.isin(np.arange(len(item_names)), _positions(self.known_items, item_names))
+            item_known = np.isin(np.arange(len(item_names)), positions(self.known_items, item_names))
             known = item_known[keys // max(len(label_names), 1)]
         else:
             known = np.ones(len(keys), dtype=bool)
@@ -91,7 +100,7 @@ def _text(names: pa.Array) -> pa.Array:
     return names.cast(pa.string())
 
 
-def _positions(names: pa.Array, vocabulary: pa.Array) -> npt.NDArray[np.int64]:
+def positions(names: pa.Array, vocabulary: pa.Array) -> npt.NDArray[np.int64]:
     """Place of each name in the vocabulary, −1 where it is not there."""
     found = pc.fill_null(pc.index_in(_text(names), value_set=_text(vocabulary)), -1)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -122,7 +122,7 @@ class TestStream:
         assert workers["worker"] == names["worker"].tolist()
         assert workers["kind"] == crowd.worker_kind.tolist()
         assert workers["price"] == crowd.prices.tolist()
-        assert [-1 if code is None else code for code in workers["specialty"]] == crowd.specialty.tolist()
+        assert workers["specialty"] == [None if code < 0 else code for code in crowd.specialty.tolist()]
 
         features = parquet.read_table(folder / "features.parquet")
         assert features.column_names == ["item", "feature_1", "feature_2", "feature_3"]
@@ -220,7 +220,9 @@ class TestWorkers:
             members = crowd.worker_kind == kind
             medians = np.median(crowd.hit_rate[members]), np.median(crowd.false_alarm_rate[members])
             assert_allclose(medians, usual, atol=0.015)
-            assert crowd.hit_rate[members].mean(axis=1).std() > 0.02  # workers of a kind are not all alike
+            # Neither the workers of a kind nor the labels of a worker are all alike.
+            assert crowd.hit_rate[members].mean(axis=1).std() > 0.02
+            assert crowd.hit_rate[members].std(axis=1).mean() > 0.02
 
     def test_shares_are_kept(self) -> None:
         kind, count = np.unique(simulate_crowd(CrowdSpec(n_items=1, n_workers=100)).worker_kind, return_counts=True)

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from amcc.consensus.workers import WorkerRates, worker_rates
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.kernels import Floats
+from amcc.tables import Codes
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -117,6 +118,19 @@ class ConsensusModel(ABC):
         The course of the fit.
     """
 
+    item_names_: pa.Array
+    worker_names_: pa.Array
+    label_names_: pa.Array
+    pair_item_: Codes
+    pair_label_: Codes
+    pair_proba_: Floats
+    label_prior_: Floats
+    item_answered_: npt.NDArray[np.bool_]
+    worker_rates_: WorkerRates
+    n_iter_: int
+    converged_: bool
+    objective_history_: list[float]
+
     # scikit-learn's BaseEstimator would bring these two methods and 1.4 s of imports to every command.
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor arguments by name, as scikit-learn's `clone` wants them."""
@@ -175,8 +189,8 @@ class ConsensusModel(ABC):
         """Estimate everything, set the learned attributes of the model, and return its posterior."""
 
     @abstractmethod
-    def _infer(self, votes: Votes) -> tuple[Floats, Floats]:
-        """Probabilities of the asked pairs of new votes and of unasked labels, under what was learned."""
+    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+        """(n_pairs,) probabilities of the asked pairs of new votes, whose labels have these priors."""
 
     @abstractmethod
     def _check_params(self) -> None:
@@ -197,7 +211,8 @@ class ConsensusModel(ABC):
         else:
             votes = as_votes(votes)
             item, label, n_items = votes.pairs.item, votes.pairs.label, votes.n_items
-            pair, prior = self._infer(votes)
+            prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
+            pair = self._infer(votes, prior)
         proba = np.tile(prior, (n_items, 1))
         proba[item, label] = pair
         return proba
@@ -328,7 +343,10 @@ class ConsensusModel(ABC):
         meta, arrays = read_model_file(path)
         if meta["model"] != cls.__name__:
             raise FileFormatError(f"{path} holds a {meta['model']}, not a {cls.__name__}; use amcc.load_model.")
-        model = cls(**meta["params"])
+        params = meta["params"].items()
+        model = cls(
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in params}
+        )  # JSON: no tuples
         rates: dict[str, npt.NDArray[Any]] = {}
         for name, array in arrays.items():
             owner, _, part = name.partition(".")
@@ -345,7 +363,7 @@ class ConsensusModel(ABC):
 def read_model_file(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Description and arrays of a saved model; every way in which the file can be wrong gives one clear error."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with Path(path).open("rb") as source, np.load(source, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(arrays.pop("meta").tobytes())
         version = meta["format"]
@@ -383,6 +401,11 @@ def new_code(names: pa.Array, learned: pa.Array) -> npt.NDArray[np.int64]:
     if names.type != learned.type:
         names, learned = names.cast(pa.string()), learned.cast(pa.string())
     return np.asarray(pc.fill_null(pc.index_in(names, value_set=learned), -1).to_numpy(zero_copy_only=False), np.int64)
+
+
+def known_or_mean(learned: Floats, code: npt.NDArray[np.int64]) -> Floats:
+    """What was learned for each code, the mean of all for newcomers (−1)."""
+    return np.where(code >= 0, learned[code], learned.mean())
 
 
 def _as_numpy(array: npt.NDArray[Any] | pa.Array) -> npt.NDArray[Any]:

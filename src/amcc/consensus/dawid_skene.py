@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, new_code
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_or_mean, new_code
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, weight_per_code
 from amcc.votes import Votes
@@ -28,7 +28,7 @@ class DawidSkene(ConsensusModel):
         miss often and invent seldom, and holds rates of workers with few votes in place; with symmetric priors
         sparse data collapse to "everything is uncertain".
     prevalence_prior : (present, absent)
-        Pseudo-pairs that every label starts with.
+        Pseudo-pairs that every label starts with: most labels are absent from most items.
     max_iter, tol
         Stop when no probability moves by more than `tol` in a round.
 
@@ -52,7 +52,7 @@ class DawidSkene(ConsensusModel):
     Examples
     --------
     >>> votes = Votes.from_dense([[[1, -1], [-1, 1]], [[1, -1], [-1, 1]], [[-1, 1], [0, 1]]])
-    >>> DawidSkene(hit_prior=(2, 1), false_alarm_prior=(1, 2)).fit(votes).predict().astype(int).tolist()
+    >>> DawidSkene().fit(votes).predict().astype(int).tolist()
     [[1, 0], [0, 1]]
     """
 
@@ -61,7 +61,7 @@ class DawidSkene(ConsensusModel):
         *,
         hit_prior: PseudoVotes = (2.8, 1.2),
         false_alarm_prior: PseudoVotes = (1.0, 19.0),
-        prevalence_prior: PseudoVotes = (1.0, 1.0),
+        prevalence_prior: PseudoVotes = (1.0, 4.0),
         max_iter: int = 500,
         tol: float = 1e-4,
     ) -> None:
@@ -106,7 +106,6 @@ class DawidSkene(ConsensusModel):
         self.coin_worker_, self.coin_label_ = coins.worker, coins.label
         self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
         self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(votes, present, slot_votes)
-        self.prevalence_ = prevalence
         log_odds = np.repeat(_logit(proba), pairs.n_votes) - evidence[coins.slot]
         return Posterior(proba, prevalence, kernels.sigmoid(log_odds))
 
@@ -155,27 +154,23 @@ class DawidSkene(ConsensusModel):
             + _log_prior(prevalence, self.prevalence_prior)
         )
 
-    def _infer(self, votes: Votes) -> tuple[Floats, Floats]:
+    def _infer(self, votes: Votes, prior: Floats) -> Floats:
         worker = new_code(votes.worker_names, self.worker_names_)[votes.coins.worker]
-        label_code = new_code(votes.label_names, self.label_names_)
-        label = label_code[votes.coins.label]
-        prevalence = np.where(label_code >= 0, self.prevalence_[label_code], self.prevalence_.mean())
-        n_labels = len(self.label_names_)
+        label = new_code(votes.label_names, self.label_names_)[votes.coins.label]
         key = self.coin_label_.astype(np.int64) * len(self.worker_names_) + self.coin_worker_  # sorted
         wanted = label * len(self.worker_names_) + worker
         place = np.searchsorted(key, wanted).clip(max=len(key) - 1)
         met = (key[place] == wanted) & (worker >= 0) & (label >= 0)
 
         def rates(of_coin: Floats, of_label: Floats) -> Floats:
-            newcomer = np.where(label >= 0, of_label[label.clip(max=n_labels - 1)], of_label.mean())
-            return np.asarray(np.where(met, of_coin[place], newcomer))
+            return np.where(met, of_coin[place], known_or_mean(of_label, label))
 
         evidence = slot_evidence(
             rates(self.hit_rate_, self.average_hit_rate_),
             rates(self.false_alarm_rate_, self.average_false_alarm_rate_),
         )
-        prior = _logit(prevalence)[votes.pairs.label]
-        return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, prior).proba, prevalence
+        log_odds = _logit(prior)[votes.pairs.label]
+        return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba
 
 
 def slot_evidence(hit: Floats, false_alarm: Floats) -> Floats:

@@ -43,13 +43,13 @@ class MajorityVote(ConsensusModel):
 
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
         self.yes_share_ = _yes_share(votes)
-        self.objective_history_: list[float] = []
+        self.objective_history_ = []
         self.n_iter_, self.converged_ = 1, True
-        pair, label = self._infer(votes)
-        return Posterior(pair, label, self._without_own_vote(votes))
+        prior = self._scored(self.yes_share_)
+        return Posterior(self._infer(votes, prior), prior, self._without_own_vote(votes))
 
-    def _infer(self, votes: Votes) -> tuple[Floats, Floats]:
-        return self._scored(votes.n_yes / votes.pairs.n_votes), self._scored(self.yes_share_)
+    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+        return self._scored(votes.n_yes / votes.pairs.n_votes)
 
     def _scored(self, share: Floats) -> Floats:
         return (share > 0.5).astype(np.float64) if self.scores == "hard" else share

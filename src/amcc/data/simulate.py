@@ -128,7 +128,7 @@ class CrowdSpec:
     n_labels: int = 10
     answers_per_item: int = 5
     labels_per_item: float = 2.0
-    correlation: float = 0.8
+    correlation: float = 0.9
     spammers: float = 0.2
     kind_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
     n_specialties: int = 3

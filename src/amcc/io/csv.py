@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -90,10 +91,15 @@ def _not_utf8(path: Path) -> str:
 
 def write(table: pa.Table, path: Path) -> None:
     """Write delimited text; lists are joined by `|`."""
-    options = arrow_csv.WriteOptions(delimiter="\t" if ".tsv" in path.suffixes else ",", quoting_style="needed")
-    compression = "gzip" if path.name.endswith(".gz.part") or path.suffix == ".gz" else None
+    compression = "gzip" if ".gz" in path.suffixes else None
     with pa.output_stream(str(path), compression=compression) as stream:
-        arrow_csv.write_csv(_joined_lists(table), stream, options)
+        write_stream(table, stream, "\t" if ".tsv" in path.suffixes else ",")
+
+
+def write_stream(table: pa.Table, stream: Any, separator: str = ",") -> None:
+    """Write delimited text to an open binary stream."""
+    options = arrow_csv.WriteOptions(delimiter=separator, quoting_style="needed")
+    arrow_csv.write_csv(_joined_lists(table), stream, options)
 
 
 def _joined_lists(table: pa.Table) -> pa.Table:

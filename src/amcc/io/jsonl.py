@@ -59,7 +59,7 @@ def _explained(path: Path, error: Exception) -> str:
 
 def write(table: pa.Table, path: Path) -> None:
     """Write one object per row."""
-    with pa.output_stream(str(path), compression="gzip" if path.suffix == ".gz" else None) as stream:
+    with pa.output_stream(str(path), compression="gzip" if ".gz" in path.suffixes else None) as stream:
         for batch in table.to_batches(max_chunksize=10_000):
             rows = (json.dumps(row, ensure_ascii=False) for row in batch.to_pylist())
             stream.write("".join(f"{row}\n" for row in rows).encode())

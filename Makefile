@@ -1,0 +1,40 @@
+# The words people type; CI types the same.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test check bench clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.user  ## simulate a crowd, find the consensus, write a report
+	@$(BIN)/amcc demo
+
+test: check  ## lint, types, tests
+	@$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.dev  ## lint and types only
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy --no-error-summary
+
+bench: $(VENV)/.bench  ## speed, memory and quality against crowd-kit
+	@$(BIN)/python benchmarks/consensus.py
+
+clean:
+	rm -rf $(VENV) amcc-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# Each stamp says that an environment holds what pyproject.toml asked for when it was made.
+$(VENV)/.user: EXTRA = report
+$(VENV)/.dev: EXTRA = dev
+$(VENV)/.bench: EXTRA = dev,bench
+$(VENV)/.user $(VENV)/.dev $(VENV)/.bench: pyproject.toml | $(BIN)/python
+	@$(PIP) -e '.[$(EXTRA)]'
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "amcc needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+	       "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }

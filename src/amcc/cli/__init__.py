@@ -1,0 +1,86 @@
+"""The command line. Rows go to stdout, all else to stderr; exit 0 done, 2 wrong input or arguments, 1 otherwise."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from amcc import __version__
+from amcc.cli.check import check
+from amcc.cli.common import notes
+from amcc.cli.consensus import consensus
+from amcc.cli.demo import demo
+from amcc.cli.evaluate import evaluate
+from amcc.cli.simulate_crowd import simulate_crowd
+from amcc.cli.workers import workers
+from amcc.errors import AmccError, InputError, ParameterError
+
+app = typer.Typer(
+    name="amcc",
+    help="True label sets, worker quality and next questions from multi-label crowd answers.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+EXAMPLES: dict[Callable[..., None], str] = {
+    demo: "amcc demo",
+    check: "amcc check votes.csv --columns worker=rater",
+    consensus: "amcc consensus votes.csv -o consensus.csv --report report.html",
+    workers: "amcc workers votes.csv --intervals -o workers.csv",
+    evaluate: "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
+    simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
+}
+for command, example in EXAMPLES.items():
+    app.command(epilog=f"Example: {example}")(command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"amcc {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """True label sets, worker quality and next questions from multi-label crowd answers."""
+
+
+def main() -> None:
+    """Run a command; whatever goes wrong becomes one message and an exit code."""
+    warnings.showwarning = lambda message, *_, **__: notes.print(f"warning: {message}")
+    try:
+        app()
+    except (InputError, ParameterError) as error:
+        _stop(str(error), 2)
+    except (AmccError, MemoryError) as error:
+        _stop(str(error) or "not enough memory for these data", 1)
+    except BrokenPipeError:
+        # The reader of our output has had enough; leave without a second complaint at shutdown.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except KeyboardInterrupt:
+        _stop("interrupted; nothing half-written was left", 1)
+    except OSError as error:
+        _stop(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
+    except Exception as error:
+        if os.environ.get("AMCC_DEBUG"):
+            raise
+        _stop(f"internal error: {type(error).__name__}: {error} (AMCC_DEBUG=1 shows where). Please report it.", 1)
+
+
+def _stop(message: str, code: int) -> None:
+    notes.print(f"[bold red]error:[/] {_escaped(message)}", soft_wrap=True)
+    sys.exit(code)
+
+
+def _escaped(message: str) -> str:
+    from rich.markup import escape
+
+    return escape(message)

@@ -1,0 +1,53 @@
+"""amcc check: validate votes and describe them."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from amcc.cli.common import Json, print_json, reads_votes, screen
+from amcc.votes import Description, Interval, Votes
+
+
+@reads_votes
+def check(votes: Votes, as_json: Json = False) -> None:
+    """Validate a file of votes and describe what is in it."""
+    description = votes.describe()
+    if as_json:
+        print_json({**description.to_dict(), "notes": votes.reading.notes()})
+        return
+    screen.print(_summary(description))
+    screen.print(_labels(description))
+
+
+def _summary(description: Description) -> Table:
+    table = Table(show_header=False, box=None)
+    for name, text in (
+        ("workers", f"{description.workers:,} ({description.workers_with_one_answer:,} with a single answer)"),
+        ("items", f"{description.items:,} ({description.items_without_answer:,} without an answer)"),
+        ("labels", f"{description.labels:,}"),
+        ("votes", f"{description.votes:,} in {description.answers:,} answers"),
+        (
+            "answers per item",
+            f"{description.answers_per_item_mean:.2f} (from {description.answers_per_item_min} to "
+            f"{description.answers_per_item_max})",
+        ),
+        ("labels per answer", f"{description.labels_per_answer:.2f}"),
+        ("not asked", f"{description.share_unasked:.1%} of the labels of an answer"),
+        ("agreement on sets", f"{_interval(description.agreement)} (Krippendorff's α, MASI distance)"),
+    ):
+        table.add_row(name, text)
+    return table
+
+
+def _labels(description: Description) -> Table:
+    table = Table("label", "votes", "yes", "agreement (α)", box=None)
+    for label in description.by_label:
+        share = "–" if label.yes_share is None else f"{label.yes_share:.1%}"
+        table.add_row(label.label, f"{label.asked:,}", share, _interval(label.agreement))
+    return table
+
+
+def _interval(interval: Interval) -> str:
+    if interval.estimate is None:
+        return "not defined (no question was answered twice)"
+    return f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

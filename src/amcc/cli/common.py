@@ -1,0 +1,147 @@
+"""What all commands share: reading votes, writing rows, talking to people and to scripts."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+
+from amcc.consensus import METHODS, ConsensusModel, make_model
+from amcc.errors import ParameterError
+from amcc.io import csv, read_ids, read_votes, write_table
+from amcc.tables import ROLES
+from amcc.votes import Votes
+
+notes = Console(stderr=True, highlight=False)
+screen = Console(highlight=False)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for scripts.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="File to write; .csv(.gz), .tsv, .parquet or .jsonl. Default: CSV to stdout."),
+]
+Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
+
+DEFAULT_METHOD = "dawid-skene"
+
+_READING: dict[str, tuple[Any, Any]] = {
+    "columns": (
+        Annotated[
+            list[str] | None,
+            typer.Option(help=f"Which column is what, as role=column; roles: {', '.join(ROLES)}. May be repeated."),
+        ],
+        None,
+    ),
+    "unmentioned": (
+        Annotated[
+            Literal["absent", "unknown"] | None,
+            typer.Option(help="What a label means that an answer does not mention, where only ticks are recorded."),
+        ],
+        None,
+    ),
+    "labels": (Annotated[Path | None, typer.Option(help="File with the whole label list.")], None),
+    "items": (Annotated[Path | None, typer.Option(help="File with further items that nobody answered yet.")], None),
+    "threshold": (Annotated[float | None, typer.Option(help="Graded scores from here on count as yes.")], None),
+    "zero": (
+        Annotated[Literal["no", "unasked"] | None, typer.Option(help="What 0 means where -1 occurs beside it.")],
+        None,
+    ),
+    "label_separator": (Annotated[str | None, typer.Option(help="Between the labels of a list. Default: |")], None),
+    "separator": (Annotated[str | None, typer.Option(help="Between the columns of a text table.")], None),
+    "on_conflict": (
+        Annotated[Literal["error", "last"], typer.Option(help="When a worker says both yes and no: refuse, or last.")],
+        "error",
+    ),
+}
+
+
+def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the argument VOTES and every option of reading; the command itself gets `votes`."""
+
+    def run(**arguments: Any) -> None:
+        reading = {name: arguments.pop(name) for name in _READING}
+        command(votes=load_votes(arguments.pop("path"), reading), **arguments)
+
+    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "votes"]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    path = Annotated[Path, typer.Argument(metavar="VOTES", help="Table of votes: .csv, .tsv, .parquet or .jsonl.")]
+    parameters = [
+        inspect.Parameter("path", keyword, annotation=path),
+        *(parameter.replace(kind=keyword) for parameter in own),
+        *(
+            inspect.Parameter(name, keyword, annotation=kind, default=default)
+            for name, (kind, default) in _READING.items()
+        ),
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+def load_votes(path: Path, reading: Mapping[str, Any]) -> Votes:
+    """Read votes with the options of the command line, and say what was decided."""
+    columns = {}
+    for mapping in reading["columns"] or []:
+        role, equals, column = mapping.partition("=")
+        if not equals or not column:
+            raise ParameterError(f"--columns must look like worker=my_column; got {mapping!r}.")
+        columns[role] = column
+    lists = {name: None if reading[name] is None else read_ids(reading[name]) for name in ("labels", "items")}
+    with busy(f"Reading {path.name}"):
+        votes = read_votes(path, **{**reading, "columns": columns, **lists})
+    for note in votes.reading.notes():
+        notes.print(note, style="dim")
+    return votes
+
+
+def fit(votes: Votes, method: str) -> ConsensusModel:
+    """Fit the model of that name, and tell about items that nobody answered."""
+    model = make_model(method)
+    with busy(f"Fitting {method} to {len(votes):,} votes"):
+        model.fit(votes)
+    unanswered = int((~model.item_answered_).sum())
+    if unanswered:
+        notes.print(f"{unanswered} items have no answer: all that is known of them are the label frequencies")
+    return model
+
+
+@contextmanager
+def busy(text: str) -> Iterator[None]:
+    """Show that work is going on, on a terminal only."""
+    if not notes.is_terminal:
+        yield
+        return
+    with notes.status(f"{text} …"):
+        yield
+
+
+def write_rows(table: pa.Table, output: Path | None) -> None:
+    """Write rows to the file, or as CSV to standard output."""
+    if output is None:
+        sys.stdout.flush()
+        csv.write_stream(table, sys.stdout.buffer)
+    else:
+        write_table(table, output)
+        notes.print(f"wrote {table.num_rows:,} rows to {output}")
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object; numbers that are not defined become null."""
+    sys.stdout.write(json.dumps(_without_nan(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(entry) for entry in value]
+    return None if isinstance(value, float) and value != value else value

@@ -1,0 +1,55 @@
+"""amcc simulate-crowd: a crowd whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from amcc.cli.common import Json, notes, print_json
+from amcc.data.simulate import CrowdSpec, write_crowd
+
+
+def simulate_crowd(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to; it is made if need be.")],
+    votes: Annotated[int, typer.Option(help="About how many votes; sizes not given below follow from it.")] = 100_000,
+    items: Annotated[int | None, typer.Option(help="Number of items.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of workers.")] = None,
+    labels: Annotated[int | None, typer.Option(help="Number of labels.")] = None,
+    answers_per_item: Annotated[int | None, typer.Option(help="Workers who answer an item.")] = None,
+    labels_per_item: Annotated[float | None, typer.Option(help="Mean number of true labels.")] = None,
+    spammers: Annotated[float | None, typer.Option(help="Share of workers who spam.")] = None,
+    correlation: Annotated[float | None, typer.Option(help="Strength of label correlation, 0 to 1.")] = None,
+    difficulty: Annotated[float | None, typer.Option(help="Spread of item difficulty.")] = None,
+    asked_share: Annotated[float | None, typer.Option(help="Share of the labels asked in an answer.")] = None,
+    features: Annotated[int, typer.Option(help="Number of item features.")] = 0,
+    seed: Annotated[int, typer.Option(help="Same seed, same crowd.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Simulate a crowd; writes votes.parquet, truth.csv and workers.csv (with kinds and prices) to a folder."""
+    wishes = {
+        "n_items": items,
+        "n_workers": workers,
+        "n_labels": labels,
+        "answers_per_item": answers_per_item,
+        "labels_per_item": labels_per_item,
+        "spammers": spammers,
+        "correlation": correlation,
+        "difficulty": difficulty,
+        "asked_share": asked_share,
+    }
+    changes = {name: wish for name, wish in wishes.items() if wish is not None}
+    spec = CrowdSpec.for_votes(votes, n_features=features, seed=seed, **changes)
+    with Progress(console=notes, transient=True, disable=not notes.is_terminal) as progress:
+        bar = progress.add_task("Simulating votes", total=spec.n_votes)
+        write_crowd(spec, output, progress=lambda done, total: progress.update(bar, completed=done, total=total))
+    if as_json:
+        sizes = {name: getattr(spec, name) for name in ("n_votes", "n_items", "n_workers", "n_labels", "seed")}
+        print_json({**sizes, "output": str(output)})
+    else:
+        notes.print(
+            f"wrote {spec.n_votes:,} votes of {spec.n_workers:,} workers on {spec.n_items:,} items and "
+            f"{spec.n_labels} labels to {output}"
+        )

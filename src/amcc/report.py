@@ -1,0 +1,726 @@
+"""One HTML page about a fitted model: what was found, how sure it is, and whom to trust.
+
+The page holds its own scripts and data, so it opens anywhere and fetches nothing. Findings are computed by small
+functions on arrays, panels turn them into a chart or a table, and `_page` puts the panels together. All text goes
+through `_element`, which escapes whatever is not HTML already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.workers import WorkerRates
+from amcc.errors import MissingExtraError, ParameterError
+from amcc.files import whole_file
+from amcc.kernels import Floats, Ints, weight_per_code
+from amcc.votes import Description, Interval, LabelDescription, Votes
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["likely_spammers", "write_report"]
+
+Flags = npt.NDArray[np.bool_]
+
+UNDECIDED = (0.2, 0.8)
+TENTATIVE_ALPHA = 0.667  # below this, Krippendorff advises against even tentative conclusions
+NEAR_NOTHING, SURELY_LITTLE, GOOD_WORKER = 0.2, 0.5, 0.75  # see likely_spammers
+
+MAX_FREQUENCIES = 40
+MAX_COOCCURRING = 25
+MAX_CELLS_WITH_NUMBERS = 15**2
+MAX_MAPPED_WORKERS = 2000
+MAX_NAMED_SPAMMERS = 12
+MAX_LISTED_WORKERS = 15
+MAX_DISPUTED_ITEMS = 15
+MAX_LABELS_PER_ITEM = 6
+MAX_NAMES_IN_TEXT = 5
+N_BINS = 40
+ITEMS_PER_BLOCK = 2**16
+
+# Colours of Okabe and Ito, which most colour-blind people can tell apart.
+BLUE, ORANGE, VERMILION = "#0072b2", "#e69f00", "#d55e00"
+
+
+def write_report(model: ConsensusModel, votes: Votes, path: str | Path, *, title: str = "Crowd consensus") -> None:
+    """Write one self-contained HTML page about `model`, which was fitted to `votes`.
+
+    Needs the packages of `pip install 'amcc[report]'`. The file appears complete or not at all.
+    """
+    script = _chart_script()
+    _check_fitted_to(model, votes)
+    findings = Findings(model, votes, votes.describe())
+    page = _page(title, _head(findings), [panel(findings) for panel in PANELS], script)
+    with whole_file(Path(path)) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+@cache
+def _chart_script() -> str:
+    """The JavaScript that draws charts, all of it, ready to stand in a script element."""
+    try:
+        import altair  # noqa: F401 (the panels need it; better to hear of it before the work)
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtraError(
+            f"the report needs altair and vl-convert-python; {error.name} cannot be imported. "
+            "Install them: pip install 'amcc[report]'"
+        ) from error
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script.replace("</script", r"<\/script")
+
+
+def _check_fitted_to(model: ConsensusModel, votes: Votes) -> None:
+    model._check_fitted()
+    same = (
+        np.array_equal(model.pair_item_, votes.pairs.item)
+        and np.array_equal(model.pair_label_, votes.pairs.label)
+        and np.array_equal(model.worker_rates_.answers, votes.answers_per_worker)
+        and len(model.item_names_) == votes.n_items
+    )
+    if not same:
+        raise ParameterError(
+            f"votes must be those that the model was fitted to; it knows {len(model.pair_item_)} (item, label) pairs "
+            f"of {len(model.worker_names_)} workers, and {votes!r} are others. Call fit(votes) first."
+        )
+
+
+# -- findings ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A fitted model beside its votes, with what more than one panel needs."""
+
+    model: ConsensusModel
+    votes: Votes
+    description: Description
+
+    @cached_property
+    def spammers(self) -> Flags:
+        """(n_workers,) who looks like a spammer."""
+        return likely_spammers(self.model.worker_rates_)
+
+    @cached_property
+    def items_per_label(self) -> Floats:
+        """(n_labels,) expected number of items with each label, unasked pairs at their prior."""
+        asked = np.bincount(self.model.pair_label_, minlength=self.votes.n_labels)
+        among_asked = weight_per_code(self.model.pair_label_, self.model.pair_proba_, self.votes.n_labels)
+        return np.asarray(among_asked + self.model.label_prior_ * (self.votes.n_items - asked))
+
+    @cached_property
+    def doubt(self) -> Floats:
+        """(n_pairs,) probability that the more likely of present and absent is wrong."""
+        return np.minimum(self.model.pair_proba_, 1 - self.model.pair_proba_)
+
+    @property
+    def n_undecided(self) -> int:
+        """Pairs whose probability is near neither 0 nor 1."""
+        low, high = UNDECIDED
+        return int(((self.model.pair_proba_ > low) & (self.model.pair_proba_ < high)).sum())
+
+
+def likely_spammers(rates: WorkerRates) -> Flags:
+    """(n_workers,) whose answers, on enough evidence, tell next to nothing about the truth.
+
+    The measure is a good worker of the same crowd, one more informative than three quarters of it: where questions
+    are hard, nobody is very informative, and a crowd without agreement has nothing to accuse anybody with. A likely
+    spammer has less than a fifth of a good worker's informativeness, and even the upper end of its 95 % interval
+    (Newcombe's, from the intervals of both rates) stays below half of it. Few answers make that interval wide, so
+    beginners are not accused; nor is anybody judged where one worker is the whole crowd.
+
+    >>> two_of_three = np.array([0.9, 0.9, 0.4])
+    >>> rates = WorkerRates(np.full(3, 500), two_of_three, two_of_three - 0.03, two_of_three + 0.03,
+    ...                     np.full(3, 0.38), np.full(3, 0.36), np.full(3, 0.40))
+    >>> likely_spammers(rates).tolist()
+    [False, False, True]
+    """
+    informativeness = rates.informativeness
+    if informativeness.size == 0:
+        return np.zeros(0, dtype=bool)
+    margin = np.hypot(rates.hit_rate_high - rates.hit_rate, rates.false_alarm_rate - rates.false_alarm_rate_low)
+    good = max(0.0, float(np.quantile(informativeness, GOOD_WORKER)))
+    return np.asarray(
+        (informativeness < NEAR_NOTHING * good) & (informativeness + margin < SURELY_LITTLE * good), dtype=bool
+    )
+
+
+def _cooccurrence(findings: Findings, labels: Ints) -> Floats:
+    """[a, b] share of the items with label a that also have b, among those asked about both; NaN if unknown.
+
+    It is unknown on the diagonal, where it would be 1, and where less than one item with a is expected.
+    """
+    model, n_shown = findings.model, len(labels)
+    place = np.full(findings.votes.n_labels, -1)
+    place[labels] = np.arange(n_shown)
+    both, first = np.zeros((2, n_shown, n_shown))
+    for start in range(0, findings.votes.n_items, ITEMS_PER_BLOCK):  # pairs are sorted by item
+        pairs = slice(*np.searchsorted(model.pair_item_, (start, start + ITEMS_PER_BLOCK)))
+        column = place[model.pair_label_[pairs]]
+        shown = column >= 0
+        cells = (model.pair_item_[pairs][shown] - start, column[shown])
+        proba, asked = np.zeros((2, min(ITEMS_PER_BLOCK, findings.votes.n_items - start), n_shown))
+        proba[cells], asked[cells] = model.pair_proba_[pairs][shown], 1.0
+        both += proba.T @ proba
+        first += proba.T @ asked
+    known = (first >= 1) & ~np.eye(n_shown, dtype=bool)
+    share = np.full(both.shape, np.nan)
+    np.divide(both, first, out=share, where=known)
+    return share
+
+
+def _largest(values: Floats, most: int) -> Ints:
+    """Positions of the largest values, largest first; ties keep their order."""
+    return np.argsort(-values, kind="stable")[:most]
+
+
+# -- HTML ----------------------------------------------------------------------------------------------------------
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+
+NO_HTML = Html("")
+
+
+def _element(tag: str, *content: str, **attributes: str) -> Html:
+    """An HTML element; content is escaped unless it is Html. A final underscore in attribute names is dropped.
+
+    >>> _element("p", "1 < 2", _element("b", "!"), class_="note")
+    '<p class="note">1 &lt; 2<b>!</b></p>'
+    """
+    shown = "".join(f' {name.rstrip("_")}="{escape(value)}"' for name, value in attributes.items())
+    inner = "".join(part if isinstance(part, Html) else escape(part) for part in content)
+    return Html(f"<{tag}{shown}>{inner}</{tag}>")
+
+
+def _list(sentences: Iterable[str]) -> Html:
+    return _element("ul", *(_element("li", sentence) for sentence in sentences))
+
+
+def _table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
+    """A table whose first column names the rows."""
+    head = _element("tr", *(_element("th", cell, scope="col") for cell in header))
+    body = (
+        _element("tr", _element("th", first, scope="row"), *(_element("td", cell) for cell in rest))
+        for first, *rest in rows
+    )
+    return _element("table", _element("caption", caption), _element("thead", head), _element("tbody", *body))
+
+
+def _names(vocabulary: pa.Array, codes: npt.NDArray[np.integer[Any]]) -> list[str]:
+    return [str(name) for name in vocabulary.take(pa.array(codes)).to_pylist()]
+
+
+def _some(vocabulary: pa.Array, chosen: Flags) -> str:
+    """The first few chosen names, and how many more there are."""
+    codes = np.flatnonzero(chosen)
+    more = len(codes) - MAX_NAMES_IN_TEXT
+    return ", ".join(_names(vocabulary, codes[:MAX_NAMES_IN_TEXT])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _counted(n: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> _counted(1, "item"), _counted(2000, "item")
+    ('1 item', '2,000 items')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
+
+
+def _estimate(interval: Interval) -> str:
+    """An estimate with its interval, or a dash."""
+    return "–" if interval.estimate is None else f"{interval.estimate:.2f}{_between(interval.low, interval.high)}"
+
+
+def _rates_with_intervals(low: Floats, rate: Floats, high: Floats) -> list[str]:
+    return [_estimate(Interval(*row)) for row in zip(rate.tolist(), low.tolist(), high.tolist(), strict=True)]
+
+
+# -- head ----------------------------------------------------------------------------------------------------------
+
+
+def _head(findings: Findings) -> Html:
+    """Summary numbers, and what they say in words."""
+    tiles = (_element("div", _element("dt", name), _element("dd", value)) for name, value in _summary(findings).items())
+    parts = [
+        _element("dl", *tiles),
+        _element("h2", "What to look at first"),
+        _list(_first_looks(findings) or ["Nothing stands out."]),
+    ]
+    notes = findings.votes.reading.notes()
+    if notes:
+        parts += [_element("h2", "How the votes were read"), _list(notes)]
+    return Html("".join(parts))
+
+
+def _summary(findings: Findings) -> dict[str, str]:
+    about, model = findings.description, findings.model
+    return {
+        "model": repr(model),
+        "written": datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+        "workers": f"{about.workers:,}",
+        "items": f"{about.items:,}",
+        "items without answer": f"{about.items_without_answer:,}",
+        "labels": f"{about.labels:,}",
+        "votes": f"{about.votes:,}",
+        "answers per item": f"{about.answers_per_item_mean:.1f}"
+        f" ({about.answers_per_item_min:,} to {about.answers_per_item_max:,})",
+        "labels per answer": f"{about.labels_per_answer:.2f}",
+        "questions left out of answers": f"{about.share_unasked:.0%}",
+        "agreement α": _estimate(about.agreement),
+        "converged": f"{'yes' if model.converged_ else 'no'}, {_counted(model.n_iter_, 'round')}",
+    }
+
+
+def _first_looks(findings: Findings) -> list[str]:
+    """Sentences about what deserves attention, most urgent first."""
+    model, votes, about = findings.model, findings.votes, findings.description
+    looks = []
+    if not model.converged_:
+        looks.append("The estimates had not settled when the model stopped: raise max_iter and fit again.")
+    if about.items_without_answer:
+        looks.append(
+            f"Nobody answered {_counted(about.items_without_answer, 'item')}, so only the labels' frequencies speak "
+            f"about them: {_some(votes.item_names, ~model.item_answered_)}."
+        )
+    if about.agreement.estimate is None:
+        looks.append("Agreement cannot be measured: no two workers were asked about the same item and label.")
+    n_spammers = int(findings.spammers.sum())
+    if n_spammers:
+        looks.append(
+            f"{_counted(n_spammers, 'worker')} {'look like spammers' if n_spammers > 1 else 'looks like a spammer'}: "
+            f"{_some(votes.worker_names, findings.spammers)} (yes comes about as often when the label is absent as "
+            "when it is present)."
+        )
+    looks += _look_at_labels(about.by_label)
+    if findings.n_undecided:
+        low, high = UNDECIDED
+        looks.append(
+            f"{_counted(findings.n_undecided, 'pair')} of {len(votes.pairs):,} "
+            f"{'are' if findings.n_undecided > 1 else 'is'} undecided (probability between {low} and {high})."
+        )
+    return looks
+
+
+def _look_at_labels(labels: Iterable[LabelDescription]) -> list[str]:
+    """A sentence on the labels that workers do not agree on, if there are any."""
+    alphas = [(label.agreement.estimate, label) for label in labels if label.agreement.estimate is not None]
+    low = [(alpha, label) for alpha, label in alphas if alpha < TENTATIVE_ALPHA]
+    if not low:
+        return []
+    _, worst = min(low, key=lambda pair: pair[0])
+    return [
+        f"Label {worst.label} is agreed on least (α {_estimate(worst.agreement)}); α is below {TENTATIVE_ALPHA}, the "
+        f"usual limit for tentative conclusions, for {len(low):,} of {_counted(len(alphas), 'label')}."
+    ]
+
+
+# -- panels --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A titled part of the page: how to read it, then a Vega-Lite chart, tables or both, then notes."""
+
+    title: str
+    explanation: str
+    chart: dict[str, Any] | None = None
+    body: Html = NO_HTML
+    notes: list[str] = field(default_factory=list)
+
+
+def _rows(**columns: Iterable[Any]) -> dict[str, Any]:
+    """Columns as chart data: numbers rounded to what an eye can see, NaN left empty."""
+
+    def short(value: Any) -> Any:
+        if not isinstance(value, float):
+            return value
+        return None if np.isnan(value) else round(value, 4)
+
+    plain = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+    rows = [dict(zip(columns, map(short, row), strict=True)) for row in zip(*plain, strict=True)]
+    return {"values": rows}
+
+
+def _left_out(n_all: int, n_shown: int, noun: str, which: str) -> list[str]:
+    return [f"Shown are {n_shown:,} of {_counted(n_all, noun)}: {which}."] if n_shown < n_all else []
+
+
+def _frequency_panel(findings: Findings) -> Panel:
+    import altair as alt
+
+    votes = findings.votes
+    shown = _largest(findings.items_per_label, MAX_FREQUENCIES)
+    by_label = [findings.description.by_label[code] for code in shown]
+    names, items = _names(votes.label_names, shown), findings.items_per_label[shown]
+    data = _rows(
+        label=names,
+        estimated=items / votes.n_items,
+        raw=[label.yes_share for label in by_label],
+        asked=[label.asked for label in by_label],
+        items=[f"{n:,.0f}" if n >= 10 else f"{n:.1f}" for n in items.tolist()],
+    )
+    width, meanings = 560, ["estimated share of items", "share of yes among votes"]
+    base = alt.Chart(data).encode(
+        y=alt.Y("label:N", sort=names, title=None),
+        tooltip=[
+            alt.Tooltip("label:N"),
+            alt.Tooltip("items:N", title="estimated items"),
+            alt.Tooltip("estimated:Q", title=meanings[0], format=".1%"),
+            alt.Tooltip("raw:Q", title=meanings[1], format=".1%"),
+            alt.Tooltip("asked:Q", title="votes", format=","),
+        ],
+    )
+    colour = alt.Color(
+        "meaning:N", scale=alt.Scale(domain=meanings, range=[BLUE, ORANGE]), legend=alt.Legend(orient="top", title=None)
+    )
+    bar_data, tick_data = (base.transform_calculate(meaning=f"'{meaning}'") for meaning in meanings)
+    share = alt.Axis(format="%", tickCount=6)
+    bars = bar_data.mark_bar().encode(
+        x=alt.X("estimated:Q", title=None, axis=share),
+        color=colour,
+    )
+    ticks = tick_data.mark_tick(thickness=3).encode(x=alt.X("raw:Q"), color=colour)
+    counts = base.mark_text(align="left").encode(x=alt.value(width + 8), text="items:N")
+    return Panel(
+        "Label frequencies",
+        "The bar is the share of items that have the label according to the model, with the number of items on the "
+        "right; the tick is the share of yes among the votes, so a tick far from its bar shows where the model "
+        "corrects the crowd.",
+        alt.layer(bars, ticks, counts).properties(width=width, height=alt.Step(18)).to_dict(),
+        notes=_left_out(votes.n_labels, len(shown), "label", "the most frequent"),
+    )
+
+
+def _confidence_panel(findings: Findings) -> Panel:
+    import altair as alt
+
+    counts, edges = np.histogram(findings.model.pair_proba_, N_BINS, (0.0, 1.0))
+    low, high = UNDECIDED
+    powers_of_ten = [0, *(10**power for power in range(len(str(counts.max()))))]
+    band = alt.Chart(_rows(low=[low], high=[high])).mark_rect(color=ORANGE, opacity=0.18).encode(x="low:Q", x2="high:Q")
+    bars = (
+        alt.Chart(_rows(low=edges[:-1], high=edges[1:], pairs=counts))
+        .mark_bar(color=BLUE, binSpacing=1)
+        .encode(
+            x=alt.X("low:Q", bin="binned", title="probability that the label is present", axis=alt.Axis(tickCount=10)),
+            x2="high:Q",
+            y=alt.Y(
+                "pairs:Q",
+                title="pairs (logarithmic)",
+                scale=alt.Scale(type="symlog"),
+                axis=alt.Axis(values=powers_of_ten, format=","),
+            ),
+            tooltip=[
+                alt.Tooltip("low:Q", title="from"),
+                alt.Tooltip("high:Q", title="to"),
+                alt.Tooltip("pairs:Q", format=","),
+            ],
+        )
+    )
+    return Panel(
+        "Confidence",
+        "How many of the asked (item, label) pairs have which probability: bars at the two ends are settled, those "
+        "in the shaded middle are undecided and would gain most from further answers.",
+        alt.layer(band, bars).properties(width=620, height=240).to_dict(),
+    )
+
+
+def _worker_map_panel(findings: Findings) -> Panel:
+    import altair as alt
+
+    rates, votes = findings.model.worker_rates_, findings.votes
+    active = np.flatnonzero(rates.answers > 0)
+    n_shown = min(len(active), MAX_MAPPED_WORKERS)
+    shown = np.sort(np.random.default_rng(0).choice(active, n_shown, replace=False))
+    spammer = findings.spammers[shown]
+    hit_rate, false_alarm_rate = _interval_columns(rates, shown)
+    data = _rows(
+        worker=_names(votes.worker_names, shown),
+        answers=rates.answers[shown],
+        hit=rates.hit_rate[shown],
+        false_alarm=rates.false_alarm_rate[shown],
+        informativeness=rates.informativeness[shown],
+        hit_rate=hit_rate,
+        false_alarm_rate=false_alarm_rate,
+        verdict=np.where(spammer, "likely spammer", "informative or unclear"),
+    )
+    share = alt.Scale(domain=[0, 1])
+    base = alt.Chart(data).encode(
+        x=alt.X("false_alarm:Q", title="false-alarm rate: yes although the label is absent", scale=share),
+        y=alt.Y("hit:Q", title="hit rate: yes when the label is present", scale=share),
+    )
+    points = base.mark_point(filled=True, opacity=0.85).encode(
+        size=alt.Size("answers:Q", scale=alt.Scale(range=[20, 350])),
+        color=alt.Color("informativeness:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1], clamp=True)),
+        stroke=alt.Stroke(
+            "verdict:N",
+            scale=alt.Scale(domain=["likely spammer", "informative or unclear"], range=[VERMILION, "#88888888"]),
+            title=None,
+        ),
+        strokeWidth=alt.condition("datum.verdict == 'likely spammer'", alt.value(2), alt.value(0.5)),
+        tooltip=[
+            alt.Tooltip("worker:N"),
+            alt.Tooltip("answers:Q", format=","),
+            alt.Tooltip("hit_rate:N", title="hit rate"),
+            alt.Tooltip("false_alarm_rate:N", title="false-alarm rate"),
+            alt.Tooltip("informativeness:Q", format=".2f"),
+            alt.Tooltip("verdict:N"),
+        ],
+    )
+    layers = [*_diagonal(share), points]
+    if 0 < spammer.sum() <= MAX_NAMED_SPAMMERS:
+        names = base.transform_filter("datum.verdict == 'likely spammer'").mark_text(align="left", dx=9)
+        layers.append(names.encode(text="worker:N"))
+    return Panel(
+        "Worker map",
+        "Each dot is a worker: good ones are at the top left, and on the dashed diagonal a yes says nothing about "
+        "the truth; larger dots gave more answers, and a red ring marks likely spammers.",
+        alt.layer(*layers).properties(width=500, height=500).to_dict(),
+        notes=_left_out(len(active), n_shown, "worker", "a random sample"),
+    )
+
+
+def _diagonal(share: alt.Scale) -> list[alt.Chart]:
+    """The line where hits and false alarms are equally frequent, and what it means."""
+    import altair as alt
+
+    line = alt.Chart(_rows(x=[0, 1], y=[0, 1])).mark_line(strokeDash=[6, 4], color="#888")
+    meaning = alt.Chart(_rows(x=[0.75], y=[0.75])).mark_text(
+        text="says nothing about the truth", angle=315, dy=12, fontStyle="italic"
+    )
+    return [chart.encode(x=alt.X("x:Q", scale=share), y=alt.Y("y:Q", scale=share)) for chart in (line, meaning)]
+
+
+def _cooccurrence_panel(findings: Findings) -> Panel:
+    import altair as alt
+
+    votes = findings.votes
+    title = "Labels that occur together"
+    shown = _largest(findings.items_per_label, MAX_COOCCURRING)
+    share = _cooccurrence(findings, shown)
+    if np.isnan(share).all():
+        return Panel(title, "Labels can only be compared where an item was asked about two of them; none was.")
+    names = _names(votes.label_names, shown)
+    data = _rows(given=np.repeat(names, len(names)), other=np.tile(names, len(names)), share=share.ravel())
+    base = alt.Chart(data).encode(
+        x=alt.X("other:N", sort=names, title="… also have this label", axis=alt.Axis(orient="top", labelAngle=-45)),
+        y=alt.Y("given:N", sort=names, title="of the items with this label …"),
+    )
+    cells = (
+        base.transform_filter("isValid(datum.share)")
+        .mark_rect()
+        .encode(
+            color=alt.Color("share:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1]), legend=alt.Legend(format="%")),
+            tooltip=[
+                alt.Tooltip("given:N", title="of the items with"),
+                alt.Tooltip("other:N", title="also have"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+    )
+    layers = [cells]
+    if share.size <= MAX_CELLS_WITH_NUMBERS:
+        legible = alt.condition("datum.share > 0.6", alt.value("black"), alt.value("white"))
+        numbers = base.transform_filter("isValid(datum.share)").mark_text()
+        layers.append(numbers.encode(text=alt.Text("share:Q", format=".0%"), color=legible))
+    step = 32 if share.size <= MAX_CELLS_WITH_NUMBERS else 22
+    return Panel(
+        title,
+        "Read along a row: of the items with the label on the left, how many also have the label at the top, among "
+        "items where both were asked (probabilities count as fractions; empty cells are unknown).",
+        alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step)).to_dict(),
+        notes=_left_out(votes.n_labels, len(shown), "label", "the most frequent"),
+    )
+
+
+def _disputed_panel(findings: Findings) -> Panel:
+    votes = findings.votes
+    expected_wrong = weight_per_code(findings.model.pair_item_, findings.doubt, votes.n_items)
+    worst = _largest(expected_wrong, MAX_DISPUTED_ITEMS)
+    worst = worst[expected_wrong[worst] >= 0.005]
+    title = "Most disputed items"
+    if worst.size == 0:
+        return Panel(title, "No item is disputed: every asked pair is as good as certain.")
+    rows = [
+        (name, f"{expected_wrong[item]:.2f}", _list(_doubtful_labels(findings, item)))
+        for name, item in zip(_names(votes.item_names, worst), worst.tolist(), strict=True)
+    ]
+    return Panel(
+        title,
+        "The items on which the consensus most likely errs; each label comes with the probability that it is present "
+        "and with its votes, the most doubtful first.",
+        body=_table("Items with the most wrong labels expected", ("item", "expected wrong labels", "labels"), rows),
+    )
+
+
+def _doubtful_labels(findings: Findings, item: int) -> list[str]:
+    """The labels of an item with probability and votes, the most doubtful first."""
+    votes = findings.votes
+    start, stop = np.searchsorted(votes.pairs.item, (item, item + 1)).tolist()
+    pairs = start + _largest(findings.doubt[start:stop], MAX_LABELS_PER_ITEM)
+    n_yes, n_no = votes.n_yes[pairs], votes.pairs.n_votes[pairs] - votes.n_yes[pairs]
+    names = _names(votes.label_names, votes.pairs.label[pairs])
+    columns = zip(names, findings.model.pair_proba_[pairs], n_yes, n_no, strict=True)
+    more = stop - start - len(pairs)
+    return [f"{name}: {proba:.2f} ({yes} yes, {no} no)" for name, proba, yes, no in columns] + [
+        f"and {_counted(more, 'label')} with less doubt"
+    ] * (more > 0)
+
+
+def _workers_panel(findings: Findings) -> Panel:
+    rates = findings.model.worker_rates_
+    active = np.flatnonzero(rates.answers > 0)
+    order = active[_largest(rates.informativeness[active], len(active))]
+    most = MAX_LISTED_WORKERS
+    if len(order) <= 2 * most:
+        listed = [("All workers, the most informative first", order)]
+    else:
+        listed = [("The most informative", order[:most]), ("The least informative", order[: -most - 1 : -1])]
+    header = ("worker", "answers", "hit rate", "false-alarm rate", "informativeness", "")
+    return Panel(
+        "Workers",
+        "Informativeness is the hit rate minus the false-alarm rate, 1 for a worker who is always right and 0 for "
+        "one whose answers have nothing to do with the truth; brackets hold 95 % intervals.",
+        body=Html("".join(_table(caption, header, _worker_rows(findings, workers)) for caption, workers in listed)),
+    )
+
+
+def _worker_rows(findings: Findings, workers: Ints) -> Iterable[tuple[str, ...]]:
+    rates = findings.model.worker_rates_
+    return zip(
+        _names(findings.votes.worker_names, workers),
+        [f"{n:,}" for n in rates.answers[workers].tolist()],
+        *_interval_columns(rates, workers),
+        [f"{value:.2f}" for value in rates.informativeness[workers].tolist()],
+        np.where(findings.spammers[workers], "likely spammer", "").tolist(),
+        strict=True,
+    )
+
+
+def _interval_columns(rates: WorkerRates, workers: Ints) -> tuple[list[str], list[str]]:
+    """Hit and false-alarm rates of these workers with their intervals, as text."""
+    low, rate, high = rates.hit_rate_low, rates.hit_rate, rates.hit_rate_high
+    low_false, rate_false, high_false = rates.false_alarm_rate_low, rates.false_alarm_rate, rates.false_alarm_rate_high
+    return (
+        _rates_with_intervals(low[workers], rate[workers], high[workers]),
+        _rates_with_intervals(low_false[workers], rate_false[workers], high_false[workers]),
+    )
+
+
+PANELS = (
+    _frequency_panel,
+    _confidence_panel,
+    _worker_map_panel,
+    _cooccurrence_panel,
+    _disputed_panel,
+    _workers_panel,
+)
+
+
+# -- page ----------------------------------------------------------------------------------------------------------
+
+STYLE = """
+:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 22%, transparent); }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2rem auto; padding: 0 1rem;
+       color: CanvasText; background: Canvas; overflow-wrap: anywhere; }
+h1, h2 { line-height: 1.2; }
+h2 { margin: 0 0 .5rem; font-size: 1.25rem; }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(210px, 1fr)); gap: .75rem 1.5rem; }
+dt, .note, caption { font-size: .875rem; opacity: .75; }
+dd { margin: 0; font-weight: 600; }
+section { margin-top: 2.5rem; padding-top: 1.5rem; border-top: 1px solid var(--line); }
+table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .875rem;
+        font-variant-numeric: tabular-nums; }
+caption { text-align: left; padding-bottom: .25rem; }
+th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
+td ul { margin: 0; padding: 0; list-style: none; columns: 2; }
+.chart svg { max-width: 100%; height: auto; }
+@media print { body { max-width: none; margin: 0; } section, tr { break-inside: avoid; } }
+"""
+
+# Text and lines take the colour of the page, whether that is light or dark.
+_TEXT = {"labelColor": "currentColor", "titleColor": "currentColor", "titleFontWeight": "normal", "labelLimit": 220}
+CHART_OPTIONS = {
+    "mode": "vega-lite",
+    "renderer": "svg",
+    "actions": False,
+    "config": {
+        "background": "transparent",
+        "font": "system-ui, sans-serif",
+        "view": {"stroke": None},
+        "text": {"color": "currentColor"},
+        "axis": _TEXT
+        | {"domainColor": "currentColor", "tickColor": "currentColor", "gridColor": "currentColor", "gridOpacity": 0.1},
+        "legend": _TEXT,
+    },
+}
+
+DRAW_CHARTS = """
+for (const [id, chart] of Object.entries(charts)) {
+  vegaEmbed("#" + id, chart, options).catch(error => {
+    document.getElementById(id).textContent = "This chart could not be drawn: " + error.message;
+  });
+}
+"""
+
+# The page may run its own scripts and may not load anything.
+POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
+
+
+def _page(title: str, head: Html, panels: Sequence[Panel], script: str) -> str:
+    charts = {f"chart-{number}": panel.chart for number, panel in enumerate(panels) if panel.chart}
+    sections = (_section(panel, f"chart-{number}") for number, panel in enumerate(panels))
+    drawing = f"const charts = {_script_json(charts)}, options = {_script_json(CHART_OPTIONS)};{DRAW_CHARTS}"
+    return "\n".join(
+        (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            _element("title", title),
+            _element("style", Html(STYLE)),
+            "</head>\n<body>",
+            _element("h1", title),
+            head,
+            *sections,
+            _element("noscript", "The charts need JavaScript; the tables do not."),
+            _element("script", Html(script)),
+            _element("script", Html(drawing)),
+            "</body>\n</html>\n",
+        )
+    )
+
+
+def _section(panel: Panel, chart_id: str) -> Html:
+    chart = [_element("div", class_="chart", id=chart_id)] if panel.chart else []
+    notes = (_element("p", note, class_="note") for note in panel.notes)
+    return _element(
+        "section", _element("h2", panel.title), _element("p", panel.explanation), *chart, panel.body, *notes
+    )
+
+
+def _script_json(value: Any) -> str:
+    """JSON that cannot end the script element it stands in.
+
+    >>> _script_json("</script>")
+    '"\\\\u003c/script>"'
+    """
+    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")

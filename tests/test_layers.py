@@ -1,0 +1,65 @@
+"""Imports go down only: each module may import what the table allows, and nothing imports the command line."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[1] / "src" / "amcc"
+
+# From the bottom up; a module may import modules of lower rows, and of its own row what stands before it.
+ROWS: list[tuple[str, ...]] = [
+    ("errors",),
+    ("files", "kernels", "agreement", "metrics", "tables", "votes", "truth"),
+    ("io", "data", "consensus", "evaluate"),
+    ("report",),
+    ("__init__",),
+    ("cli", "__main__"),
+]
+# In the row of io, data, consensus and evaluate nobody knows the neighbours.
+INDEPENDENT_ROW = 2
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SRC).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "amcc":
+            parts = node.module.split(".")
+            rooms |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("amcc.")}
+    return {room if (SRC / room).exists() or (SRC / f"{room}.py").exists() else "__init__" for room in rooms}
+
+
+@pytest.mark.parametrize("path", sorted(SRC.rglob("*.py")), ids=lambda path: str(path.relative_to(SRC)))
+def test_imports_go_down(path: Path) -> None:
+    room = room_of(path)
+    row = next(number for number, rooms in enumerate(ROWS) if room in rooms)
+    before = ROWS[row][: ROWS[row].index(room)] if row != INDEPENDENT_ROW else ()
+    allowed = {room, *before, *(lower for rooms in ROWS[:row] for lower in rooms)}
+    assert imported_rooms(path) <= allowed
+
+
+def test_every_room_has_a_row() -> None:
+    rooms = {room_of(path) for path in SRC.rglob("*.py")}
+    assert rooms <= {room for row in ROWS for room in row}
+
+
+def test_import_needs_no_extra() -> None:
+    """`import amcc` works, and is quick, without what only reports and developers need."""
+    code = """
+import sys
+for name in ("altair", "vl_convert", "polars", "sklearn", "matplotlib", "numba"):
+    sys.modules[name] = None
+import amcc
+amcc.DawidSkene().fit(amcc.Votes.from_dense([[[1, -1]]])).pairs()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

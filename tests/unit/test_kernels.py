@@ -1,0 +1,77 @@
+"""Compiled loops against their numpy twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from amcc import kernels
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Send even small input through the compiled loops."""
+    monkeypatch.setattr(kernels, "SMALL", -1)
+
+
+def random_votes(rng, n_pairs=500, n_coins=60):
+    start = np.append(0, np.cumsum(rng.integers(1, 6, size=n_pairs)))
+    slot = rng.integers(2 * n_coins, size=start[-1]).astype(np.int32)
+    return slot, start, rng.normal(size=2 * n_coins, scale=3), rng.normal(size=n_pairs)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("seed", range(3))
+def test_posterior_pass_equals_its_twin(seed):
+    votes = random_votes(np.random.default_rng(seed))
+    compiled, twin = kernels.posterior_pass(*votes), kernels.posterior_pass_numpy(*votes)
+    assert_allclose(compiled.proba, twin.proba, rtol=1e-12)
+    assert_allclose(compiled.present, twin.present, rtol=1e-12)
+    assert compiled.log_odds_sum == pytest.approx(twin.log_odds_sum, rel=1e-12)
+
+
+def test_posterior_pass_by_hand():
+    """One pair with a yes worth +2 and a no worth −1, prior 0: log-odds 1; a second pair without surprise."""
+    slot, start = np.array([1, 0, 1], np.int32), np.array([0, 2, 3])
+    step = kernels.posterior_pass_numpy(slot, start, np.array([-1.0, 2.0]), np.array([0.0, -2.0]))
+    assert_allclose(step.proba, [1 / (1 + np.exp(-1)), 0.5], rtol=1e-12)
+    assert_allclose(step.present, [step.proba[0], step.proba[0] + 0.5], rtol=1e-12)
+    assert step.log_odds_sum == pytest.approx(np.log1p(np.e) + np.log(2))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_extreme_log_odds_stay_numbers():
+    step = kernels.posterior_pass(
+        np.array([0, 1], np.int32), np.array([0, 1, 2]), np.array([900.0, -900.0]), np.zeros(2)
+    )
+    assert_array_equal(step.proba, [1, 0])
+    assert step.log_odds_sum == 900
+
+
+@pytest.mark.usefixtures("compiled")
+def test_count_answers_equals_its_twin():
+    rng = np.random.default_rng(0)
+    item = np.sort(rng.integers(40, size=2000)).astype(np.int32)
+    worker = rng.integers(15, size=2000).astype(np.int32)
+    for compiled, twin in zip(
+        kernels.count_answers(item, worker, 45, 17), kernels.count_answers_numpy(item, worker, 45, 17), strict=True
+    ):
+        assert_array_equal(compiled, twin)
+
+
+def test_models_give_the_same_on_both_routes(crowd, monkeypatch):
+    from amcc import DawidSkene
+
+    plain = DawidSkene().fit(crowd.votes)
+    monkeypatch.setattr(kernels, "SMALL", -1)
+    compiled = DawidSkene().fit(crowd.votes)
+    assert_allclose(compiled.predict_proba(), plain.predict_proba(), rtol=0, atol=1e-9)
+    assert_allclose(compiled.objective_history_, plain.objective_history_, rtol=1e-9)
+
+
+def test_no_votes_at_all():
+    empty = np.empty(0, np.int32)
+    step = kernels.posterior_pass(empty, np.zeros(1, np.int64), np.zeros(4), np.empty(0))
+    assert len(step.proba) == 0
+    assert_array_equal(step.present, np.zeros(4))
