@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.user  ## simulate a crowd, find the consensus, write a report
@@ -20,6 +20,9 @@ check: $(VENV)/.dev  ## lint and types only
 
 bench: $(VENV)/.bench  ## speed, memory and quality against crowd-kit
 	@$(BIN)/python benchmarks/consensus.py
+
+docs: $(VENV)/.dev  ## write the generated pages
+	@$(BIN)/python docs/build_cli.py
 
 clean:
 	rm -rf $(VENV) amcc-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

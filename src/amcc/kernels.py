@@ -77,10 +77,8 @@ def posterior_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, p
     """
     if len(slot) <= SMALL:
         return posterior_pass_numpy(slot, start, evidence, prior)
-    n_pairs = len(prior)
-    bounds = np.searchsorted(start, np.linspace(0, len(slot), N_BLOCKS + 1)[1:-1])
-    bounds = np.concatenate([[0], bounds, [n_pairs]])
-    proba = np.empty(n_pairs)
+    bounds = _block_bounds(start)
+    proba = np.empty(len(prior))
     present = np.zeros((N_BLOCKS, len(evidence)))
     loop = _compiled_posterior_loop()
 
@@ -122,7 +120,61 @@ def _posterior_loop(slot, start, evidence, prior, first, last, proba, present): 
 _compiled_posterior_loop = _compiled(_posterior_loop)
 
 
-def weight_per_code(code: npt.NDArray[Any], weight: Floats, n_codes: int) -> Floats:
+class Judgement(NamedTuple):
+    """How present the labels were that a slot's votes met, each judged without the vote itself.
+
+    weight, square : (n_slots,) sums of the probabilities and of their squares.
+    """
+
+    weight: Floats
+    square: Floats
+
+
+def others_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats) -> Judgement:
+    """Judge every vote by the prior and the other votes on its pair; arguments as in `posterior_pass`."""
+    if len(slot) <= SMALL:
+        return others_pass_numpy(slot, start, evidence, prior)
+    weight, square = np.zeros((2, N_BLOCKS, len(evidence)))
+    bounds = _block_bounds(start)
+    loop = _compiled_others_loop()
+
+    def run(block: int) -> None:
+        loop(slot, start, evidence, prior, bounds[block], bounds[block + 1], weight[block], square[block])
+
+    _in_threads(run, N_BLOCKS)
+    return Judgement(weight.sum(axis=0), square.sum(axis=0))
+
+
+def others_pass_numpy(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats) -> Judgement:
+    """The numpy twin of `others_pass`."""
+    if len(slot) == 0:
+        return Judgement(np.zeros(len(evidence)), np.zeros(len(evidence)))
+    log_odds = prior + np.add.reduceat(evidence[slot], start[:-1])
+    proba = sigmoid(np.repeat(log_odds, np.diff(start)) - evidence[slot])
+    return Judgement(weight_per_code(slot, proba, len(evidence)), weight_per_code(slot, proba**2, len(evidence)))
+
+
+def _others_loop(slot, start, evidence, prior, first, last, weight, square):  # type: ignore[no-untyped-def]
+    for pair in range(first, last):
+        log_odds = prior[pair]
+        for vote in range(start[pair], start[pair + 1]):
+            log_odds += evidence[slot[vote]]
+        for vote in range(start[pair], start[pair + 1]):
+            q = 1.0 / (1.0 + np.exp(evidence[slot[vote]] - log_odds))
+            weight[slot[vote]] += q
+            square[slot[vote]] += q * q
+
+
+_compiled_others_loop = _compiled(_others_loop)
+
+
+def _block_bounds(start: Ints) -> Ints:
+    """First pair of each block, and the number of pairs; blocks hold about equally many votes."""
+    inner = np.searchsorted(start, np.linspace(0, start[-1], N_BLOCKS + 1)[1:-1])
+    return np.concatenate([[0], inner, [len(start) - 1]])
+
+
+def weight_per_code(code: npt.NDArray[Any], weight: npt.NDArray[Any], n_codes: int) -> Floats:
     """(n_codes,) sum of the weights that carry each code."""
     return np.bincount(code, weights=weight, minlength=n_codes).astype(np.float64, copy=False)
 

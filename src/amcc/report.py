@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, cached_property
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,22 +22,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc.consensus.base import ConsensusModel
-from amcc.consensus.workers import WorkerRates
+from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.errors import MissingExtraError, ParameterError
 from amcc.files import whole_file
 from amcc.kernels import Floats, Ints, weight_per_code
-from amcc.votes import Description, Interval, LabelDescription, Votes
+from amcc.votes import Description, Interval, Votes
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["likely_spammers", "write_report"]
+__all__ = ["write_report"]
 
 Flags = npt.NDArray[np.bool_]
 
 UNDECIDED = (0.2, 0.8)
 TENTATIVE_ALPHA = 0.667  # below this, Krippendorff advises against even tentative conclusions
-NEAR_NOTHING, SURELY_LITTLE, GOOD_WORKER = 0.2, 0.5, 0.75  # see likely_spammers
+MIN_COMPARED = 10  # items with two votes on a label: with fewer, its α says little
 
 MAX_FREQUENCIES = 40
 MAX_COOCCURRING = 25
@@ -50,6 +51,8 @@ MAX_NAMES_IN_TEXT = 5
 N_BINS = 40
 ITEMS_PER_BLOCK = 2**16
 
+WARNING = " ⚠"
+
 # Colours of Okabe and Ito, which most colour-blind people can tell apart.
 BLUE, ORANGE, VERMILION = "#0072b2", "#e69f00", "#d55e00"
 
@@ -59,25 +62,30 @@ def write_report(model: ConsensusModel, votes: Votes, path: str | Path, *, title
 
     Needs the packages of `pip install 'amcc[report]'`. The file appears complete or not at all.
     """
-    script = _chart_script()
+    _check_extra()
     _check_fitted_to(model, votes)
     findings = Findings(model, votes, votes.describe())
-    page = _page(title, _head(findings), [panel(findings) for panel in PANELS], script)
+    page = _page(title, _head(findings), [panel(findings) for panel in PANELS])
     with whole_file(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8")
+
+
+def _check_extra() -> None:
+    for package in ("altair", "vl_convert"):
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise MissingExtraError(
+                f"the report needs altair and vl-convert-python; {package} cannot be imported ({error}). "
+                "Install them: pip install 'amcc[report]'"
+            ) from error
 
 
 @cache
 def _chart_script() -> str:
     """The JavaScript that draws charts, all of it, ready to stand in a script element."""
-    try:
-        import altair  # noqa: F401 (the panels need it; better to hear of it before the work)
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError(
-            f"the report needs altair and vl-convert-python; {error.name} cannot be imported. "
-            "Install them: pip install 'amcc[report]'"
-        ) from error
+    import vl_convert
+
     script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return script.replace("</script", r"<\/script")
 
@@ -130,31 +138,6 @@ class Findings:
         """Pairs whose probability is near neither 0 nor 1."""
         low, high = UNDECIDED
         return int(((self.model.pair_proba_ > low) & (self.model.pair_proba_ < high)).sum())
-
-
-def likely_spammers(rates: WorkerRates) -> Flags:
-    """(n_workers,) whose answers, on enough evidence, tell next to nothing about the truth.
-
-    The measure is a good worker of the same crowd, one more informative than three quarters of it: where questions
-    are hard, nobody is very informative, and a crowd without agreement has nothing to accuse anybody with. A likely
-    spammer has less than a fifth of a good worker's informativeness, and even the upper end of its 95 % interval
-    (Newcombe's, from the intervals of both rates) stays below half of it. Few answers make that interval wide, so
-    beginners are not accused; nor is anybody judged where one worker is the whole crowd.
-
-    >>> two_of_three = np.array([0.9, 0.9, 0.4])
-    >>> rates = WorkerRates(np.full(3, 500), two_of_three, two_of_three - 0.03, two_of_three + 0.03,
-    ...                     np.full(3, 0.38), np.full(3, 0.36), np.full(3, 0.40))
-    >>> likely_spammers(rates).tolist()
-    [False, False, True]
-    """
-    informativeness = rates.informativeness
-    if informativeness.size == 0:
-        return np.zeros(0, dtype=bool)
-    margin = np.hypot(rates.hit_rate_high - rates.hit_rate, rates.false_alarm_rate - rates.false_alarm_rate_low)
-    good = max(0.0, float(np.quantile(informativeness, GOOD_WORKER)))
-    return np.asarray(
-        (informativeness < NEAR_NOTHING * good) & (informativeness + margin < SURELY_LITTLE * good), dtype=bool
-    )
 
 
 def _cooccurrence(findings: Findings, labels: Ints) -> Floats:
@@ -241,17 +224,12 @@ def _counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
-def _between(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
-
-
 def _estimate(interval: Interval) -> str:
     """An estimate with its interval, or a dash."""
-    return "–" if interval.estimate is None else f"{interval.estimate:.2f}{_between(interval.low, interval.high)}"
-
-
-def _rates_with_intervals(low: Floats, rate: Floats, high: Floats) -> list[str]:
-    return [_estimate(Interval(*row)) for row in zip(rate.tolist(), low.tolist(), high.tolist(), strict=True)]
+    if interval.estimate is None:
+        return "–"
+    unknown = interval.low is None or interval.high is None
+    return f"{interval.estimate:z.2f}" + ("" if unknown else f" ({interval.low:z.2f} to {interval.high:z.2f})")
 
 
 # -- head ----------------------------------------------------------------------------------------------------------
@@ -278,15 +256,15 @@ def _summary(findings: Findings) -> dict[str, str]:
         "written": datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         "workers": f"{about.workers:,}",
         "items": f"{about.items:,}",
-        "items without answer": f"{about.items_without_answer:,}",
+        "items without answer": f"{about.items_without_answer:,}{WARNING * (about.items_without_answer > 0)}",
         "labels": f"{about.labels:,}",
         "votes": f"{about.votes:,}",
         "answers per item": f"{about.answers_per_item_mean:.1f}"
         f" ({about.answers_per_item_min:,} to {about.answers_per_item_max:,})",
         "labels per answer": f"{about.labels_per_answer:.2f}",
-        "questions left out of answers": f"{about.share_unasked:.0%}",
+        "share of labels not asked": f"{about.share_unasked:.1%}",
         "agreement α": _estimate(about.agreement),
-        "converged": f"{'yes' if model.converged_ else 'no'}, {_counted(model.n_iter_, 'round')}",
+        "converged": f"{'yes' if model.converged_ else 'no' + WARNING}, {_counted(model.n_iter_, 'round')}",
     }
 
 
@@ -298,8 +276,8 @@ def _first_looks(findings: Findings) -> list[str]:
         looks.append("The estimates had not settled when the model stopped: raise max_iter and fit again.")
     if about.items_without_answer:
         looks.append(
-            f"Nobody answered {_counted(about.items_without_answer, 'item')}, so only the labels' frequencies speak "
-            f"about them: {_some(votes.item_names, ~model.item_answered_)}."
+            f"Nobody answered {_counted(about.items_without_answer, 'item')}: "
+            f"{_some(votes.item_names, ~model.item_answered_)}. All that is known there is how frequent labels are."
         )
     if about.agreement.estimate is None:
         looks.append("Agreement cannot be measured: no two workers were asked about the same item and label.")
@@ -310,7 +288,7 @@ def _first_looks(findings: Findings) -> list[str]:
             f"{_some(votes.worker_names, findings.spammers)} (yes comes about as often when the label is absent as "
             "when it is present)."
         )
-    looks += _look_at_labels(about.by_label)
+    looks += _look_at_labels(findings)
     if findings.n_undecided:
         low, high = UNDECIDED
         looks.append(
@@ -320,15 +298,21 @@ def _first_looks(findings: Findings) -> list[str]:
     return looks
 
 
-def _look_at_labels(labels: Iterable[LabelDescription]) -> list[str]:
+def _look_at_labels(findings: Findings) -> list[str]:
     """A sentence on the labels that workers do not agree on, if there are any."""
-    alphas = [(label.agreement.estimate, label) for label in labels if label.agreement.estimate is not None]
+    pairs = findings.votes.pairs
+    n_compared = np.bincount(pairs.label[pairs.n_votes > 1], minlength=findings.votes.n_labels)
+    alphas = [
+        (label.agreement.estimate, label)
+        for label, n in zip(findings.description.by_label, n_compared, strict=True)
+        if label.agreement.estimate is not None and n >= MIN_COMPARED
+    ]
     low = [(alpha, label) for alpha, label in alphas if alpha < TENTATIVE_ALPHA]
     if not low:
         return []
     _, worst = min(low, key=lambda pair: pair[0])
     return [
-        f"Label {worst.label} is agreed on least (α {_estimate(worst.agreement)}); α is below {TENTATIVE_ALPHA}, the "
+        f"Label {worst.label} is agreed on least, α {_estimate(worst.agreement)}; α is below {TENTATIVE_ALPHA}, the "
         f"usual limit for tentative conclusions, for {len(low):,} of {_counted(len(alphas), 'label')}."
     ]
 
@@ -338,11 +322,11 @@ def _look_at_labels(labels: Iterable[LabelDescription]) -> list[str]:
 
 @dataclass(frozen=True)
 class Panel:
-    """A titled part of the page: how to read it, then a Vega-Lite chart, tables or both, then notes."""
+    """A titled part of the page: how to read it, then a chart, tables or both, then notes."""
 
     title: str
     explanation: str
-    chart: dict[str, Any] | None = None
+    chart: alt.LayerChart | alt.FacetChart | None = None
     body: Html = NO_HTML
     notes: list[str] = field(default_factory=list)
 
@@ -398,14 +382,14 @@ def _frequency_panel(findings: Findings) -> Panel:
         x=alt.X("estimated:Q", title=None, axis=share),
         color=colour,
     )
-    ticks = tick_data.mark_tick(thickness=3).encode(x=alt.X("raw:Q"), color=colour)
+    ticks = tick_data.mark_tick(thickness=3, opacity=1).encode(x=alt.X("raw:Q"), color=colour)
     counts = base.mark_text(align="left").encode(x=alt.value(width + 8), text="items:N")
     return Panel(
         "Label frequencies",
         "The bar is the share of items that have the label according to the model, with the number of items on the "
         "right; the tick is the share of yes among the votes, so a tick far from its bar shows where the model "
         "corrects the crowd.",
-        alt.layer(bars, ticks, counts).properties(width=width, height=alt.Step(18)).to_dict(),
+        alt.layer(bars, ticks, counts).properties(width=width, height=alt.Step(20)),
         notes=_left_out(votes.n_labels, len(shown), "label", "the most frequent"),
     )
 
@@ -415,7 +399,7 @@ def _confidence_panel(findings: Findings) -> Panel:
 
     counts, edges = np.histogram(findings.model.pair_proba_, N_BINS, (0.0, 1.0))
     low, high = UNDECIDED
-    powers_of_ten = [0, *(10**power for power in range(len(str(counts.max()))))]
+    powers_of_ten = [0, *(10**power for power in range(len(str(counts.max())) + 1))]
     band = alt.Chart(_rows(low=[low], high=[high])).mark_rect(color=ORANGE, opacity=0.18).encode(x="low:Q", x2="high:Q")
     bars = (
         alt.Chart(_rows(low=edges[:-1], high=edges[1:], pairs=counts))
@@ -426,8 +410,8 @@ def _confidence_panel(findings: Findings) -> Panel:
             y=alt.Y(
                 "pairs:Q",
                 title="pairs (logarithmic)",
-                scale=alt.Scale(type="symlog"),
-                axis=alt.Axis(values=powers_of_ten, format=","),
+                scale=alt.Scale(type="symlog", domainMax=powers_of_ten[-1], nice=False),
+                axis=alt.Axis(values=powers_of_ten, format=",d"),
             ),
             tooltip=[
                 alt.Tooltip("low:Q", title="from"),
@@ -440,7 +424,7 @@ def _confidence_panel(findings: Findings) -> Panel:
         "Confidence",
         "How many of the asked (item, label) pairs have which probability: bars at the two ends are settled, those "
         "in the shaded middle are undecided and would gain most from further answers.",
-        alt.layer(band, bars).properties(width=620, height=240).to_dict(),
+        alt.layer(band, bars).properties(width=620, height=240),
     )
 
 
@@ -469,12 +453,16 @@ def _worker_map_panel(findings: Findings) -> Panel:
         y=alt.Y("hit:Q", title="hit rate: yes when the label is present", scale=share),
     )
     points = base.mark_point(filled=True, opacity=0.85).encode(
-        size=alt.Size("answers:Q", scale=alt.Scale(range=[20, 350])),
+        size=alt.Size(
+            "answers:Q",
+            scale=alt.Scale(range=[20, 350]),
+            legend=alt.Legend(tickMinStep=1, format=",d", symbolFillColor="#888"),
+        ),
         color=alt.Color("informativeness:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1], clamp=True)),
         stroke=alt.Stroke(
             "verdict:N",
-            scale=alt.Scale(domain=["likely spammer", "informative or unclear"], range=[VERMILION, "#88888888"]),
-            title=None,
+            scale=alt.Scale(domain=["likely spammer", "informative or unclear"], range=[VERMILION, "#888"]),
+            legend=alt.Legend(title=None, symbolFillColor="transparent"),
         ),
         strokeWidth=alt.condition("datum.verdict == 'likely spammer'", alt.value(2), alt.value(0.5)),
         tooltip=[
@@ -488,15 +476,39 @@ def _worker_map_panel(findings: Findings) -> Panel:
     )
     layers = [*_diagonal(share), points]
     if 0 < spammer.sum() <= MAX_NAMED_SPAMMERS:
-        names = base.transform_filter("datum.verdict == 'likely spammer'").mark_text(align="left", dx=9)
-        layers.append(names.encode(text="worker:N"))
+        layers.append(_spammer_names(findings, shown[spammer]))
     return Panel(
         "Worker map",
         "Each dot is a worker: good ones are at the top left, and on the dashed diagonal a yes says nothing about "
         "the truth; larger dots gave more answers, and a red ring marks likely spammers.",
-        alt.layer(*layers).properties(width=500, height=500).to_dict(),
+        alt.layer(*layers).properties(width=500, height=500),
         notes=_left_out(len(active), n_shown, "worker", "a random sample"),
     )
+
+
+def _spammer_names(findings: Findings, spammers: Ints) -> alt.Chart:
+    """Names to the right of the dots, moved up where one would cover the next."""
+    import altair as alt
+
+    rates = findings.model.worker_rates_
+    by_height = spammers[np.argsort(rates.hit_rate[spammers])]
+    data = _rows(
+        x=rates.false_alarm_rate[by_height],
+        y=_spread(rates.hit_rate[by_height], gap=0.03),
+        worker=_names(findings.votes.worker_names, by_height),
+    )
+    names: alt.Chart = alt.Chart(data).mark_text(align="left", dx=9).encode(x="x:Q", y="y:Q", text="worker:N")
+    return names
+
+
+def _spread(rising: Floats, gap: float) -> Floats:
+    """The rising values, raised where needed to be `gap` apart.
+
+    >>> _spread(np.array([0.0, 0.1, 0.5]), gap=0.2).tolist()
+    [0.0, 0.2, 0.5]
+    """
+    steps = gap * np.arange(len(rising))
+    return np.asarray(np.maximum.accumulate(rising - steps) + steps)
 
 
 def _diagonal(share: alt.Scale) -> list[alt.Chart]:
@@ -516,39 +528,38 @@ def _cooccurrence_panel(findings: Findings) -> Panel:
     votes = findings.votes
     title = "Labels that occur together"
     shown = _largest(findings.items_per_label, MAX_COOCCURRING)
+    shown = shown[findings.items_per_label[shown] >= 1]
     share = _cooccurrence(findings, shown)
     if np.isnan(share).all():
-        return Panel(title, "Labels can only be compared where an item was asked about two of them; none was.")
+        return Panel(title, "No two labels can be compared: that takes items that were asked about both.")
     names = _names(votes.label_names, shown)
     data = _rows(given=np.repeat(names, len(names)), other=np.tile(names, len(names)), share=share.ravel())
     base = alt.Chart(data).encode(
         x=alt.X("other:N", sort=names, title="… also have this label", axis=alt.Axis(orient="top", labelAngle=-45)),
         y=alt.Y("given:N", sort=names, title="of the items with this label …"),
     )
-    cells = (
-        base.transform_filter("isValid(datum.share)")
-        .mark_rect()
-        .encode(
-            color=alt.Color("share:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1]), legend=alt.Legend(format="%")),
-            tooltip=[
-                alt.Tooltip("given:N", title="of the items with"),
-                alt.Tooltip("other:N", title="also have"),
-                alt.Tooltip("share:Q", format=".1%"),
-            ],
-        )
+    cells = base.mark_rect(color=BLUE).encode(
+        opacity=alt.Opacity(
+            "share:Q",
+            scale=alt.Scale(domain=[0, 1], range=[0.03, 0.9]),
+            legend=alt.Legend(format="%", symbolType="square"),
+        ),
+        tooltip=[
+            alt.Tooltip("given:N", title="of the items with"),
+            alt.Tooltip("other:N", title="also have"),
+            alt.Tooltip("share:Q", format=".1%"),
+        ],
     )
-    layers = [cells]
-    if share.size <= MAX_CELLS_WITH_NUMBERS:
-        legible = alt.condition("datum.share > 0.6", alt.value("black"), alt.value("white"))
-        numbers = base.transform_filter("isValid(datum.share)").mark_text()
-        layers.append(numbers.encode(text=alt.Text("share:Q", format=".0%"), color=legible))
-    step = 32 if share.size <= MAX_CELLS_WITH_NUMBERS else 22
+    has_numbers = share.size <= MAX_CELLS_WITH_NUMBERS
+    numbers = base.mark_text().encode(text=alt.Text("share:Q", format=".0%"))
+    heat_map = alt.layer(cells, *[numbers] * has_numbers).transform_filter("isValid(datum.share)")
+    step = alt.Step(40 if has_numbers else 24)
     return Panel(
         title,
         "Read along a row: of the items with the label on the left, how many also have the label at the top, among "
         "items where both were asked (probabilities count as fractions; empty cells are unknown).",
-        alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step)).to_dict(),
-        notes=_left_out(votes.n_labels, len(shown), "label", "the most frequent"),
+        heat_map.properties(width=step, height=step),
+        notes=_left_out(votes.n_labels, len(shown), "label", "the most frequent, each expected on an item at least"),
     )
 
 
@@ -576,12 +587,14 @@ def _doubtful_labels(findings: Findings, item: int) -> list[str]:
     """The labels of an item with probability and votes, the most doubtful first."""
     votes = findings.votes
     start, stop = np.searchsorted(votes.pairs.item, (item, item + 1)).tolist()
-    pairs = start + _largest(findings.doubt[start:stop], MAX_LABELS_PER_ITEM)
+    doubt = findings.doubt[start:stop]
+    n_shown = min(max(int((doubt >= 0.01).sum()), 1), MAX_LABELS_PER_ITEM)
+    pairs = start + _largest(doubt, n_shown)
     n_yes, n_no = votes.n_yes[pairs], votes.pairs.n_votes[pairs] - votes.n_yes[pairs]
     names = _names(votes.label_names, votes.pairs.label[pairs])
     columns = zip(names, findings.model.pair_proba_[pairs], n_yes, n_no, strict=True)
-    more = stop - start - len(pairs)
-    return [f"{name}: {proba:.2f} ({yes} yes, {no} no)" for name, proba, yes, no in columns] + [
+    more = len(doubt) - n_shown
+    return [f"{name}: {proba:.2f} ({yes}\u00a0yes,\u00a0{no}\u00a0no)" for name, proba, yes, no in columns] + [
         f"and {_counted(more, 'label')} with less doubt"
     ] * (more > 0)
 
@@ -595,7 +608,7 @@ def _workers_panel(findings: Findings) -> Panel:
         listed = [("All workers, the most informative first", order)]
     else:
         listed = [("The most informative", order[:most]), ("The least informative", order[: -most - 1 : -1])]
-    header = ("worker", "answers", "hit rate", "false-alarm rate", "informativeness", "")
+    header = ("worker", "answers", "hit rate", "false-alarm rate", "informativeness", "verdict")
     return Panel(
         "Workers",
         "Informativeness is the hit rate minus the false-alarm rate, 1 for a worker who is always right and 0 for "
@@ -610,7 +623,7 @@ def _worker_rows(findings: Findings, workers: Ints) -> Iterable[tuple[str, ...]]
         _names(findings.votes.worker_names, workers),
         [f"{n:,}" for n in rates.answers[workers].tolist()],
         *_interval_columns(rates, workers),
-        [f"{value:.2f}" for value in rates.informativeness[workers].tolist()],
+        [f"{value:z.2f}" for value in rates.informativeness[workers].tolist()],
         np.where(findings.spammers[workers], "likely spammer", "").tolist(),
         strict=True,
     )
@@ -618,12 +631,14 @@ def _worker_rows(findings: Findings, workers: Ints) -> Iterable[tuple[str, ...]]
 
 def _interval_columns(rates: WorkerRates, workers: Ints) -> tuple[list[str], list[str]]:
     """Hit and false-alarm rates of these workers with their intervals, as text."""
-    low, rate, high = rates.hit_rate_low, rates.hit_rate, rates.hit_rate_high
-    low_false, rate_false, high_false = rates.false_alarm_rate_low, rates.false_alarm_rate, rates.false_alarm_rate_high
-    return (
-        _rates_with_intervals(low[workers], rate[workers], high[workers]),
-        _rates_with_intervals(low_false[workers], rate_false[workers], high_false[workers]),
+    columns = (
+        (rates.hit_rate, rates.hit_rate_low, rates.hit_rate_high),
+        (rates.false_alarm_rate, rates.false_alarm_rate_low, rates.false_alarm_rate_high),
     )
+    hit, false_alarm = (
+        [_estimate(Interval(*row)) for row in np.column_stack(column)[workers].tolist()] for column in columns
+    )
+    return hit, false_alarm
 
 
 PANELS = (
@@ -643,22 +658,32 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2rem auto; padding: 0 1rem;
        color: CanvasText; background: Canvas; overflow-wrap: anywhere; }
 h1, h2 { line-height: 1.2; }
-h2 { margin: 0 0 .5rem; font-size: 1.25rem; }
+h2 { margin: 1.5rem 0 .5rem; font-size: 1.25rem; }
 dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(210px, 1fr)); gap: .75rem 1.5rem; }
 dt, .note, caption { font-size: .875rem; opacity: .75; }
 dd { margin: 0; font-weight: 600; }
-section { margin-top: 2.5rem; padding-top: 1.5rem; border-top: 1px solid var(--line); }
+section { margin-top: 2rem; border-top: 1px solid var(--line); }
 table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .875rem;
         font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .25rem; }
 th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
+th[scope=row] { min-width: 9rem; }
+td:has(ul) { width: 65%; }
+li { break-inside: avoid; }
 td ul { margin: 0; padding: 0; list-style: none; columns: 2; }
 .chart svg { max-width: 100%; height: auto; }
 @media print { body { max-width: none; margin: 0; } section, tr { break-inside: avoid; } }
 """
 
 # Text and lines take the colour of the page, whether that is light or dark.
-_TEXT = {"labelColor": "currentColor", "titleColor": "currentColor", "titleFontWeight": "normal", "labelLimit": 220}
+_TEXT = {
+    "labelColor": "currentColor",
+    "titleColor": "currentColor",
+    "titleFontWeight": "normal",
+    "labelLimit": 230,
+    "labelFontSize": 12,
+    "titleFontSize": 12,
+}
 CHART_OPTIONS = {
     "mode": "vega-lite",
     "renderer": "svg",
@@ -667,9 +692,15 @@ CHART_OPTIONS = {
         "background": "transparent",
         "font": "system-ui, sans-serif",
         "view": {"stroke": None},
-        "text": {"color": "currentColor"},
+        "text": {"color": "currentColor", "fontSize": 12},
         "axis": _TEXT
-        | {"domainColor": "currentColor", "tickColor": "currentColor", "gridColor": "currentColor", "gridOpacity": 0.1},
+        | {
+            "domainColor": "currentColor",
+            "tickColor": "currentColor",
+            "gridColor": "currentColor",
+            "gridOpacity": 0.1,
+            "maxExtent": 260,
+        },
         "legend": _TEXT,
     },
 }
@@ -686,8 +717,8 @@ for (const [id, chart] of Object.entries(charts)) {
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
 
 
-def _page(title: str, head: Html, panels: Sequence[Panel], script: str) -> str:
-    charts = {f"chart-{number}": panel.chart for number, panel in enumerate(panels) if panel.chart}
+def _page(title: str, head: Html, panels: Sequence[Panel]) -> str:
+    charts = {f"chart-{number}": _specification(panel) for number, panel in enumerate(panels) if panel.chart}
     sections = (_section(panel, f"chart-{number}") for number, panel in enumerate(panels))
     drawing = f"const charts = {_script_json(charts)}, options = {_script_json(CHART_OPTIONS)};{DRAW_CHARTS}"
     return "\n".join(
@@ -702,11 +733,17 @@ def _page(title: str, head: Html, panels: Sequence[Panel], script: str) -> str:
             head,
             *sections,
             _element("noscript", "The charts need JavaScript; the tables do not."),
-            _element("script", Html(script)),
+            _element("script", Html(_chart_script())),
             _element("script", Html(drawing)),
             "</body>\n</html>\n",
         )
     )
+
+
+def _specification(panel: Panel) -> dict[str, Any]:
+    """The chart as Vega-Lite, described for screen readers, without the web address of its schema."""
+    parts = panel.chart.to_dict() if panel.chart else {}
+    return {name: part for name, part in parts.items() if name != "$schema"} | {"description": panel.explanation}
 
 
 def _section(panel: Panel, chart_id: str) -> Html:

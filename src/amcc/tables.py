@@ -7,9 +7,10 @@ distinct ones are looked at. Rows are counted from 1, without the header.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -44,6 +45,9 @@ ALIASES: dict[Role, tuple[str, ...]] = {
     "time": ("time", "timestamp", "submitted_at", "created_at"),
 }  # fmt: skip
 
+OTHER_LAYOUT: dict[Role, Role] = {"label": "labels", "labels": "label"}
+"""A table has one of the two; the one that is mapped explicitly wins."""
+
 YES_WORDS = frozenset({"1", "+1", "true", "t", "yes", "y", "present"})
 NO_WORDS = frozenset({"false", "f", "no", "n", "absent"})
 BLANK_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -59,10 +63,12 @@ BLOCK = 1 << 17
 class Coded:
     """A column as integers: Arrow's own indices, batch by batch, and the table that translates each batch.
 
-    A hundred million rows are never translated all at once unless somebody asks for `codes`.
+    A hundred million rows are never translated all at once unless somebody asks for `codes`. Where each row is a list
+    and the codes are those of its entries, `list_start` says where each list begins.
     """
 
     batches: tuple[tuple[npt.NDArray[Any], npt.NDArray[Any] | None], ...]
+    list_start: npt.NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, codes: npt.NDArray[Any]) -> Coded:
@@ -90,9 +96,16 @@ class Coded:
         before = 0
         for block in self.blocks():
             if (found := block == code).any():
-                return before + int(found.argmax()) + 1
+                place = before + int(found.argmax())
+                starts = self.list_start
+                return place + 1 if starts is None else int(np.searchsorted(starts, place, side="right"))
             before += len(block)
         raise KeyError(code)
+
+    def translated(self, position: npt.NDArray[Any]) -> Coded:
+        """The same rows with position[code] in place of each code."""
+        batches = tuple((raw, position if table is None else position[table]) for raw, table in self.batches)
+        return replace(self, batches=batches)
 
 
 @dataclass(frozen=True)
@@ -108,44 +121,67 @@ class Ids:
         return self.coded.codes
 
 
-def as_arrow(frame: Any) -> pa.Table:
-    """Turn a pandas, polars, Arrow or other eager data frame into an Arrow table."""
+def as_arrow(frame: Any, choose: Callable[[Sequence[str]], Sequence[str]] | None = None) -> pa.Table:
+    """Turn a pandas, polars, Arrow or other eager data frame into an Arrow table.
+
+    `choose` picks columns from those that are there (default: all); the others are not even looked at.
+    """
+    choose = choose or (lambda names: names)
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
-        return frame
+        return frame.select(list(choose(check_unique(frame.column_names))))
     import narwhals as nw
+    from narwhals.exceptions import DuplicateError
 
     try:
         wrapped = nw.from_native(frame, eager_only=True)
+        names = check_unique([str(name) for name in wrapped.columns])
     except TypeError:
         raise ParameterError(
             f"votes must be a Votes object or a pandas, polars or Arrow table; got {type(frame).__name__}. "
             "For files use amcc.read_votes(path), for arrays Votes.from_dense(array)."
         ) from None
-    if len(set(map(str, wrapped.columns))) < len(wrapped.columns):
-        raise ColumnError(f"column names must be unique; got {list(map(str, wrapped.columns))}.")
+    except DuplicateError:
+        names = check_unique([str(name) for name in frame.columns])
+    return pa.table({name: _as_column(name, wrapped[:, names.index(name)]) for name in choose(names)})
+
+
+def check_unique(names: list[str]) -> list[str]:
+    """The column names, unless two columns have the same."""
+    if len(set(names)) < len(names):
+        raise ColumnError(f"column names must be unique; got {_listed(names)}. Rename or drop one of the columns.")
+    return names
+
+
+# What Arrow raises for cells that do not go together, from 2**70 to half a Unicode character.
+UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+def _as_column(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
     try:
-        return wrapped.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, OverflowError):
-        # An object column with more than one type in it. Find which one, and where.
-        return pa.table({str(name): _column_of_objects(str(name), wrapped[name].to_list()) for name in wrapped.columns})
+        return series.to_arrow()
+    except UNFIT:  # an object column with more than one type in it: find where
+        return _column_of_objects(name, series.to_list())
 
 
 def _column_of_objects(name: str, cells: Sequence[Any]) -> pa.Array:
-    cells = [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
     try:
-        return pa.array(cells)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return pa.array(cells, from_pandas=True)  # NaN and its relatives are missing cells
+    except UNFIT:
         pass
-    first = next(cell for cell in cells if cell is not None)
-    for row, cell in enumerate(cells, start=1):
-        if cell is not None and type(cell) is not type(first):
+    filled = [(row, cell) for row, cell in enumerate(cells, start=1) if str(cell) not in ("None", "nan", "<NA>", "NaT")]
+    first = filled[0][1]
+    for row, cell in filled:
+        if type(cell) is not type(first):
             raise IdError(
                 f"column {name!r} must hold one type; it starts with {first!r} ({type(first).__name__}), but row "
                 f"{row} has {cell!r} ({type(cell).__name__}). Convert it first, for example with "
                 f"frame[{name!r}].astype(str)."
             )
     raise IdError(
-        f"column {name!r} must hold text, whole numbers or lists of text; got {type(first).__name__} like {first!r}."
+        f"column {name!r} must hold text, whole numbers of at most 64 bits, or lists of text; got "
+        f"{type(first).__name__} like {first!r}. Convert it to text first."
     )
 
 
@@ -153,12 +189,32 @@ def _plain(name: str) -> str:
     return "".join(char for char in name.lower().lstrip("\ufeff") if char.isalnum())
 
 
+def read_columns(
+    frame: Any,
+    wanted: Mapping[str, str] | None = None,
+    needed: Sequence[Role] = ("worker", "item", "label"),
+    roles: Sequence[Role] = ROLES,
+) -> tuple[pa.Table, dict[Role, str]]:
+    """The columns of a data frame that play a role, and which is which; a `label` column of lists is `labels`."""
+    found: dict[Role, str] = {}
+
+    def choose(names: Sequence[str]) -> list[str]:
+        found.update(match_columns(names, wanted, needed, roles))
+        return list(found.values())
+
+    table = as_arrow(frame, choose)
+    if "label" in found and _is_list(value_type(table[found["label"]])):
+        found["labels"] = found.pop("label")
+    return table, found
+
+
 def match_columns(
     names: Sequence[str],
     wanted: Mapping[str, str] | None = None,
     needed: Sequence[Role] = ("worker", "item", "label"),
+    roles: Sequence[Role] = ROLES,
 ) -> dict[Role, str]:
-    """Decide which column plays which role, by an explicit mapping first and known aliases second.
+    """Decide which column plays which of `roles`, by an explicit mapping first and known aliases second.
 
     Where "label" is needed, "labels" will do.
 
@@ -172,32 +228,40 @@ def match_columns(
         if column not in names:
             raise ColumnError(f"column {column!r}, given for {role!r}, is missing; the columns are {_listed(names)}.")
     taken = set(wanted.values())
+    if len(taken) < len(wanted):
+        raise ColumnError(f"a column can be one thing only; the mapping {wanted} names one twice.")
     found: dict[Role, str] = {}
-    for role in ROLES:
+    for role in roles:
         if role in wanted:
             found[role] = wanted[role]
+        elif OTHER_LAYOUT.get(role) in wanted:
             continue
-        known = [_plain(alias) for alias in ALIASES[role]]
-        candidates = [name for name in names if name not in taken and _plain(name) in known]
-        # The canonical name beats the aliases; several aliases are for the user to decide.
-        canonical = [name for name in candidates if _plain(name) == known[0]]
-        chosen = canonical if len(canonical) == 1 else candidates
-        if len(chosen) > 1:
-            raise ColumnError(
-                f"one column must hold the {role}; {_listed(chosen)} all look like it. "
-                f"Say which: columns={{{role!r}: {chosen[0]!r}}} (command line: --columns {role}={chosen[0]})."
-            )
-        if chosen:
-            found[role] = chosen[0]
+        elif alike := _column_like(role, [name for name in names if name not in taken]):
+            found[role] = alike
     for role in needed:
         if role not in found and not (role == "label" and "labels" in found):
             raise ColumnError(_missing(role, names))
     if "label" in found and "labels" in found:
         raise ColumnError(
             f"a table has one label per row or one list per row; columns {found['label']!r} and {found['labels']!r} "
-            f"are both there. Leave one out, or map the one that counts, for example --columns label={found['label']}."
+            f"are both there. Leave one out, or map the one that counts: columns={{'label': {found['label']!r}}} "
+            f"(command line: --columns label={found['label']})."
         )
     return found
+
+
+def _column_like(role: Role, names: Sequence[str]) -> str | None:
+    """The column that is called like the role; its own name beats the aliases, of which there may be one."""
+    known = [_plain(alias) for alias in ALIASES[role]]
+    candidates = [name for name in names if _plain(name) in known]
+    canonical = [name for name in candidates if _plain(name) == known[0]]
+    chosen = canonical if len(canonical) == 1 else candidates
+    if len(chosen) > 1:
+        raise ColumnError(
+            f"one column must hold the {role}; {_listed(chosen)} all look like it. "
+            f"Say which: columns={{{role!r}: {chosen[0]!r}}} (command line: --columns {role}={chosen[0]})."
+        )
+    return chosen[0] if chosen else None
 
 
 def _missing(role: Role, names: Sequence[str]) -> str:
@@ -216,46 +280,68 @@ def _listed(names: Iterable[Any], most: int = 12) -> str:
     return (", ".join(shown[:most]) + more) or "none"
 
 
-def encode_ids(column: pa.ChunkedArray | pa.Array, role: str, name: str) -> Ids:
-    """Codes and sorted vocabulary of an id column; every row must have a usable id."""
+def encode_ids(
+    column: pa.ChunkedArray | pa.Array, role: str, name: str, list_start: npt.NDArray[np.int64] | None = None
+) -> Ids:
+    """Codes and sorted vocabulary of an id column, or of the entries of lists; every id must be usable."""
+    kind = value_type(column)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_text(kind) or pa.types.is_null(kind)
+            or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))):  # fmt: skip
+        raise IdError(
+            f"a {role} id must be text or a whole number; column {name!r} holds {kind}. Convert the column to text "
+            "first."
+        )
     coded, names = _by_dictionary(column)
-    if coded is None:
-        raise IdError(_missing_id(role, name, _first(pc.is_null(column)) + 1))
+    coded = replace(coded, list_start=list_start)
     names = _text_or_whole_numbers(names, coded, role, name)
     # Sorted, and equal names merged, so that codes do not depend on the order of rows.
     distinct = pc.unique(names)
     ordered = distinct.take(pc.sort_indices(distinct))
     position = pc.index_in(names, value_set=ordered).to_numpy(zero_copy_only=False).astype(np.int32)
-    return Ids(_translated(coded, position), ordered)
+    return Ids(coded.translated(position), ordered)
 
 
-def _by_dictionary(column: pa.ChunkedArray | pa.Array) -> tuple[Coded | None, pa.Array]:
-    """A column as codes into its distinct cells, in order of appearance. No codes if a cell is missing."""
+def value_type(column: pa.ChunkedArray | pa.Array) -> pa.DataType:
+    """What the cells are, however they are encoded."""
+    encoded = pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type)
+    return column.type.value_type if encoded else column.type
+
+
+def _without_views(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """The column in an encoding that all of Arrow's functions take."""
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type):
+        return column.cast(pa.dictionary(pa.int32(), pa.large_string()))
+    return column
+
+
+def _by_dictionary(column: pa.ChunkedArray | pa.Array) -> tuple[Coded, pa.Array]:
+    """A column as codes into its distinct cells, in order of appearance; a missing cell has a code, too."""
+    column = _without_views(column)
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
-    if pa.types.is_string_view(column.type):  # Arrow cannot encode it yet
-        column = column.cast(pa.large_string())
-    if column.null_count:
-        return None, column
     encoded_here = not pa.types.is_dictionary(column.type)
     if encoded_here:
-        column = column.dictionary_encode()
+        column = column.dictionary_encode(null_encoding="encode")
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     if encoded_here and chunks:  # then all chunks share one dictionary, and every entry is in use
         return Coded(tuple((chunk.indices.to_numpy(), None) for chunk in chunks)), chunks[-1].dictionary
     dictionaries, batches, n_names = [], [], 0
     for chunk in chunks:
-        raw = chunk.indices.to_numpy(zero_copy_only=False)
-        used = np.zeros(len(chunk.dictionary), dtype=bool)
+        indices, dictionary = chunk.indices, chunk.dictionary
+        if indices.null_count:
+            indices = pc.fill_null(indices.cast(pa.int64()), len(dictionary))
+            dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
+        raw = indices.to_numpy(zero_copy_only=False)
+        used = np.zeros(len(dictionary), dtype=bool)
         used[raw] = True  # entries that a filter left without a row do not count
-        dictionaries.append(chunk.dictionary.filter(pa.array(used)))
+        dictionaries.append(dictionary.filter(pa.array(used)))
         batches.append((raw, np.cumsum(used, dtype=np.int32) - 1 + n_names))
         n_names += len(dictionaries[-1])
     return Coded(tuple(batches)), pa.concat_arrays(dictionaries) if dictionaries else pa.array([], pa.string())
-
-
-def _translated(coded: Coded, position: npt.NDArray[Any]) -> Coded:
-    return Coded(tuple((raw, position if table is None else position[table]) for raw, table in coded.batches))
 
 
 def _text_or_whole_numbers(names: pa.Array, coded: Coded, role: str, name: str) -> pa.Array:
@@ -264,13 +350,12 @@ def _text_or_whole_numbers(names: pa.Array, coded: Coded, role: str, name: str) 
     def first_row(bad: npt.NDArray[np.bool_]) -> int:
         return coded.first_row(int(bad.argmax()))
 
-    kind = names.type
     if names.null_count:
         raise IdError(_missing_id(role, name, first_row(pc.is_null(names).to_numpy(zero_copy_only=False))))
-    if pa.types.is_integer(kind):
+    if pa.types.is_integer(names.type):
         # Only an unsigned 64-bit number can be too large for int64.
         return names.cast(pa.int64() if (pc.max(names).as_py() or 0) < 2**63 else pa.string())
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(names.type):
         numbers = names.to_numpy(zero_copy_only=False).astype(np.float64)
         if np.isnan(numbers).any():
             raise IdError(_missing_id(role, name, first_row(np.isnan(numbers))))
@@ -281,13 +366,15 @@ def _text_or_whole_numbers(names: pa.Array, coded: Coded, role: str, name: str) 
                 f"{first_row(odd)}. Convert the column to text first."
             )
         return pa.array(numbers.astype(np.int64))
-    if pa.types.is_temporal(kind) or _is_text(kind):
+    try:
         names = names.cast(pa.string())
-        blank = pc.equal(pc.utf8_trim_whitespace(names), "").to_numpy(zero_copy_only=False)
-        if blank.any():
-            raise IdError(_missing_id(role, name, first_row(blank)))
-        return names
-    raise IdError(f"a {role} id must be text or a whole number; column {name!r} holds {kind}.")
+        names.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise IdError(f"a {role} id must be readable text; column {name!r} holds {names.type} ({error}).") from None
+    blank = pc.equal(pc.utf8_trim_whitespace(names), "").to_numpy(zero_copy_only=False)
+    if blank.any():
+        raise IdError(_missing_id(role, name, first_row(blank)))
+    return names
 
 
 def recode(ids: Ids, vocabulary: pa.Array, role: str, name: str) -> Ids:
@@ -303,11 +390,13 @@ def recode(ids: Ids, vocabulary: pa.Array, role: str, name: str) -> Ids:
             f"is not among the {len(vocabulary)} given: {_listed(vocabulary[:12].to_pylist())}. Add it to the list or "
             "drop the row."
         )
-    return Ids(_translated(ids.coded, position.to_numpy(zero_copy_only=False).astype(np.int32)), vocabulary)
+    return Ids(ids.coded.translated(position.to_numpy(zero_copy_only=False).astype(np.int32)), vocabulary)
 
 
 def vocabulary_of(names: Iterable[Any], role: str) -> pa.Array:
     """Arrow vocabulary from what a caller hands over; names must be unique and neither missing nor mixed."""
+    if isinstance(names, str):
+        raise ParameterError(f"{role} names must be a list; got the text {names!r}. Put it in a list: [{names!r}].")
     array = names if isinstance(names, pa.Array) else _column_of_objects(role, list(names))
     if len(array) == 0:
         return pa.array([], pa.string())
@@ -320,7 +409,7 @@ def vocabulary_of(names: Iterable[Any], role: str) -> pa.Array:
 
 def _missing_id(role: str, name: str, row: int) -> str:
     return (
-        f"every row must name its {role}; column {name!r} is empty in row {row}. "
+        f"every {role} must have a name; column {name!r} has an empty one in row {row}. "
         "Drop such rows or fill the column before reading."
     )
 
@@ -335,28 +424,31 @@ def parse_values(
     """
     if zero is not None and zero not in get_args(Zero):
         raise ParameterError(f"zero must be 'no' or 'unasked'; got {zero!r}.")
-    if pa.types.is_nested(column.type) or pa.types.is_temporal(column.type):
-        raise VoteValueError(f"column {name!r} must hold yes or no; it holds {column.type}.")
-    if pa.types.is_floating(column.type) or column.null_count:  # missing cells get a name of their own
-        column = column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        column = pc.fill_null(column.cast(pa.string()), "")
+    if threshold is not None and not (isinstance(threshold, Real) and math.isfinite(threshold)):
+        raise ParameterError(f"threshold must be a number; got {threshold!r}.")
+    kind = value_type(column)
+    if not (pa.types.is_boolean(kind) or _is_number(kind) or _is_text(kind) or pa.types.is_null(kind)):
+        raise VoteValueError(f"column {name!r} must hold yes or no; it holds {kind}. Convert it to text or numbers.")
     coded, names = _by_dictionary(column)
-    assert coded is not None
-    if len(names) > 10_000 and threshold is None:
-        raise VoteValueError(_graded(name, names[0].as_py(), coded.first_row(0)))
-    spellings = names.to_pylist()
-    meanings = [_meaning(spelling, threshold) for spelling in spellings]
-    if None in meanings:
-        code = meanings.index(None)
-        problem = _unknown if _number(spellings[code]) is None else _graded
-        raise VoteValueError(problem(name, spellings[code], coded.first_row(code)))
+    if threshold is not None and (pa.types.is_integer(names.type) or pa.types.is_floating(names.type)):
+        scores = names.to_numpy(zero_copy_only=False).astype(np.float64)  # missing cells become NaN
+        return coded.translated(np.where(np.isnan(scores), 0, np.where(scores >= threshold, 1, -1)).astype(np.int8))
+    try:
+        spellings = names.to_pylist()
+    except UnicodeDecodeError as error:
+        raise VoteValueError(f"column {name!r} must hold yes or no; it holds broken text ({error}).") from None
+    meanings = []
+    for code, spelling in enumerate(spellings):
+        if (meaning := _meaning(spelling, threshold)) is None:
+            raise VoteValueError(_unknown(name, spelling, coded.first_row(code), threshold))
+        meanings.append(meaning)
     if {"zero", "minus"} <= set(meanings) and zero is None:
         raise VoteValueError(
             f"column {name!r} has both -1 and 0 (row {coded.first_row(meanings.index('zero'))}), and 0 could mean 'no' "
             "or 'not asked'. Say which: zero='no' or zero='unasked' (command line: --zero no, --zero unasked)."
         )
     sign = {"yes": 1, "no": -1, "minus": -1, "blank": 0, "zero": 0 if zero == "unasked" else -1}
-    return _translated(coded, np.array([sign[str(meaning)] for meaning in meanings], dtype=np.int8))
+    return coded.translated(np.array([sign[meaning] for meaning in meanings], dtype=np.int8))
 
 
 def _meaning(spelling: Any, threshold: float | None) -> str | None:
@@ -384,18 +476,48 @@ def _number(spelling: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _unknown(name: str, spelling: Any, row: int) -> str:
+def _unknown(name: str, spelling: Any, row: int, threshold: float | None) -> str:
+    where = f"column {name!r} has {spelling!r} in row {row}."
+    if threshold is not None:
+        return f"with a threshold every score must be a number, or blank for 'not asked'; {where}"
+    if _number(spelling) is None:
+        return (
+            "a vote must be yes or no (1/0, 1/-1, true/false, yes/no, present/absent) or blank for 'not asked'; "
+            f"{where} Correct it, or drop the row."
+        )
     return (
-        f"a vote must be yes or no (1/0, 1/-1, true/false, yes/no, present/absent) or blank for 'not asked'; "
-        f"column {name!r} has {spelling!r} in row {row}."
+        f"a vote must be yes or no; {where} For graded scores say from where on they count as yes: threshold=… "
+        "(command line: --threshold …)."
     )
 
 
-def _graded(name: str, spelling: Any, row: int) -> str:
-    return (
-        f"a vote must be yes or no; column {name!r} has the number {spelling!r} in row {row}. For graded scores say "
-        "from where on they count as yes: threshold=… (command line: --threshold …)."
-    )
+def encode_times(column: pa.ChunkedArray | pa.Array, name: str) -> npt.NDArray[Any]:
+    """(n_rows,) integers that order the rows by time; text is read as a number or as ISO 8601."""
+    kind = value_type(column)
+    if not (_is_number(kind) or _is_text(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))):
+        raise InputError(f"column {name!r} must hold times; it holds {kind}. Drop it to go by the order of rows.")
+    coded, names = _by_dictionary(column)
+    times = _parsed_times(names) if _is_text(kind) else names
+    if times.null_count or pa.types.is_floating(times.type):
+        missing = pc.fill_null(pc.is_null(times, nan_is_null=True), True).to_numpy(zero_copy_only=False)
+        if missing.any():
+            code = int(missing.argmax())
+            raise InputError(
+                f"every row must have a time, a number or like 2024-05-31T12:00:00; column {name!r} has "
+                f"{names[code].as_py()!r} in row {coded.first_row(code)}. Drop the column to go by the order of rows."
+            )
+    return coded.translated(pc.rank(times, tiebreaker="dense").to_numpy()).codes
+
+
+def _parsed_times(names: pa.Array) -> pa.Array:
+    """Distinct times that were text; all missing if they cannot be read in one way."""
+    words = pc.utf8_trim_whitespace(names)
+    for kind in (pa.float64(), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
+        try:
+            return words.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return pa.nulls(len(names))
 
 
 @dataclass(frozen=True)
@@ -417,14 +539,10 @@ def encode_lists(column: pa.ChunkedArray | pa.Array, name: str, separator: str |
 
     A missing cell is an answer that was not given; an empty one says that no label applies.
     """
-    column = flat(column)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_null(column.type):
-        column = column.cast(pa.string())
+    column = _contiguous(column)
     if _is_text(column.type):
-        column = _split(column.cast(pa.string()), name, separator)
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        column = _split(column, name, separator)
+    if not _is_list(column.type):
         raise ColumnError(
             f"column {name!r} must hold one list of labels per row; it holds {column.type}. For one label per row "
             "call the column 'label' (command line: --columns label=your_column)."
@@ -432,17 +550,17 @@ def encode_lists(column: pa.ChunkedArray | pa.Array, name: str, separator: str |
     missing = pc.is_null(column).to_numpy(zero_copy_only=False)
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
     start = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    entries = pc.list_flatten(column)
-    if len(entries) == 0:
-        return LabelLists(Ids(Coded.of(np.empty(0, np.int32)), pa.array([], pa.string())), start, missing)
-    if entries.null_count:
-        row = int(np.searchsorted(start, _first(pc.is_null(entries)), side="right"))
-        raise IdError(f"every label must have a name; the list in column {name!r}, row {row}, has an empty one.")
-    return LabelLists(encode_ids(entries, "label", name), start, missing)
+    return LabelLists(encode_ids(pc.list_flatten(column), "label", name, start), start, missing)
 
 
 def _split(column: pa.Array, name: str, separator: str | None) -> pa.Array:
     """Text cells like `dog|cat` as lists; the empty text is the empty list."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise IdError(f"a label must be readable text; column {name!r} has a broken cell ({error}).") from None
+    if separator == "":
+        raise ParameterError("label_separator must not be empty; leave it out for '|'.")
     if separator is None:
         separator = "|"
         for other in (";", ","):
@@ -464,21 +582,31 @@ def _split(column: pa.Array, name: str, separator: str | None) -> pa.Array:
     )
 
 
-def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """One contiguous array with one dictionary."""
-    if isinstance(column, pa.ChunkedArray):
-        if pa.types.is_dictionary(column.type):
-            column = column.unify_dictionaries()
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.ChunkedArray):  # Arrow keeps text beyond 2 GB in chunks
-        raise InputError("a column holds more than 2 GB of text; write the table as Parquet with dictionary columns.")
-    if pa.types.is_string_view(column.type):  # many of Arrow's functions do not take it yet
-        column = column.cast(pa.large_string())
-    return column
+def _contiguous(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """One array without a dictionary; text may be longer than 2 GB."""
+    column = _without_views(column)
+    kind = value_type(column)
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    if pa.types.is_dictionary(column.type):
+        chunks = [chunk.dictionary_decode() for chunk in chunks]
+    if _is_text(kind) or pa.types.is_null(kind):
+        chunks = [chunk.cast(pa.large_string()) for chunk in chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], kind)
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+        or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
+    )  # fmt: skip
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _any(mask: pa.Array) -> bool:

@@ -25,14 +25,25 @@ class PairList:
     label: pa.Array
 
     @classmethod
-    def from_frame(cls, frame: Any) -> PairList:
-        """Read a table with columns item and label."""
-        table = tables.as_arrow(frame)
-        roles = tables.match_columns(table.column_names, needed=("item", "label"))
-        if table.num_rows == 0:
-            return cls(pa.array([], pa.string()), pa.array([], pa.string()))
-        item, label = (tables.encode_ids(table[roles[role]], role, roles[role]) for role in ("item", "label"))
-        return cls(_text(item.names).take(pa.array(item.codes)), _text(label.names).take(pa.array(label.codes)))
+    def from_frame(cls, frame: Any, *, only_present: bool = False) -> PairList:
+        """Read a table item, label, or item, labels with lists.
+
+        A column of votes (value, present …) may stand beside the label: blank rows are left out, and with
+        `only_present` those that say no.
+        """
+        table, roles = tables.read_columns(frame, needed=("item", "label"), roles=("item", "label", "labels", "value"))
+        item = tables.encode_ids(table[roles["item"]], "item", roles["item"])
+        if "labels" in roles:
+            lists = tables.encode_lists(table[roles["labels"]], roles["labels"], None)
+            item_code, label = item.codes[lists.row], lists.labels
+        else:
+            item_code, label = item.codes, tables.encode_ids(table[roles["label"]], "label", roles["label"])
+        label_code = label.codes
+        if "value" in roles and "labels" not in roles:
+            value = tables.parse_values(table[roles["value"]], roles["value"]).codes
+            kept = value > 0 if only_present else value != 0
+            item_code, label_code = item_code[kept], label_code[kept]
+        return cls(_text(item.names).take(pa.array(item_code)), _text(label.names).take(pa.array(label_code)))
 
     def keys(self, item_names: pa.Array, label_names: pa.Array) -> npt.NDArray[np.int64]:
         """Pairs as item code · n_labels + label code; pairs outside the vocabularies are left out."""
@@ -50,18 +61,18 @@ class Truth:
     known_items: pa.Array | None = None
     known_pairs: PairList | None = None
 
+    def __post_init__(self) -> None:
+        if self.known_items is not None and self.known_pairs is not None:
+            raise ParameterError("truth covers known items or known pairs; give one of them, not both.")
+
     @classmethod
     def from_frames(cls, truth: Any, *, known_items: Any | None = None, known_pairs: Any | None = None) -> Truth:
-        """Read tables with columns item and label (`known_items`: item only)."""
-        if known_items is not None and known_pairs is not None:
-            raise ParameterError("truth covers known items or known pairs; give one of them, not both.")
-        items = None
-        if known_items is not None:
-            table = tables.as_arrow(known_items)
-            name = tables.match_columns(table.column_names, needed=("item",))["item"]
-            items = _text(tables.encode_ids(table[name], "item", name).names)
-        pairs = None if known_pairs is None else PairList.from_frame(known_pairs)
-        return cls(PairList.from_frame(truth), items, pairs)
+        """Read tables with columns item and label (`known_items`: item only); see `PairList.from_frame`."""
+        return cls(
+            PairList.from_frame(truth, only_present=True),
+            None if known_items is None else item_list(known_items),
+            None if known_pairs is None else PairList.from_frame(known_pairs),
+        )
 
     def items(self) -> list[pa.Array]:
         """Names of the items it speaks of, with repetitions."""
@@ -94,6 +105,12 @@ class Truth:
         else:
             known = np.ones(len(keys), dtype=bool)
         return true, known
+
+
+def item_list(frame: Any) -> pa.Array:
+    """Distinct items of a table, as text."""
+    table, roles = tables.read_columns(frame, needed=("item",), roles=("item",))
+    return _text(tables.encode_ids(table[roles["item"]], "item", roles["item"]).names)
 
 
 def _text(names: pa.Array) -> pa.Array:

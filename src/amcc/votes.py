@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import agreement, kernels, tables
-from amcc.errors import ConflictError, EmptyInputError, ParameterError, VoteValueError
+from amcc.errors import ColumnError, ConflictError, EmptyInputError, IdError, ParameterError, VoteValueError
 from amcc.tables import Coded, Codes, Ids, Signs, Zero
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 Unmentioned = Literal["absent", "unknown"]
 OnConflict = Literal["error", "last"]
+
+
+def roles_read(on_conflict: OnConflict) -> tuple[tables.Role, ...]:
+    """The columns that matter: when a vote was given does so only where the last one counts."""
+    return tuple(role for role in tables.ROLES if role != "time" or on_conflict == "last")
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,6 @@ class Votes:
         reading: Reading | None = None,
     ) -> Votes:
         """Sort, merge duplicates and refuse contradictions; 0 in `value` is "not asked" and makes no vote."""
-        if on_conflict not in get_args(OnConflict):
-            raise ParameterError(f"on_conflict must be 'error' or 'last'; got {on_conflict!r}.")
         names = {
             "item": tables.vocabulary_of(item_names, "item"),
             "worker": tables.vocabulary_of(worker_names, "worker"),
@@ -147,6 +150,8 @@ class Votes:
         for role, code in codes.items():
             if code.shape != signs.shape or code.ndim != 1:
                 raise ParameterError(f"{role} codes must have the shape of value {signs.shape}; got {code.shape}.")
+            if code.size and code.dtype.kind not in "iu":
+                raise ParameterError(f"{role} codes must be whole numbers; got {code.dtype}.")
             if code.size and (code.min() < 0 or code.max() >= len(names[role])):
                 raise ParameterError(
                     f"{role} codes must lie in 0..{len(names[role]) - 1}; got {code.min()}..{code.max()}."
@@ -191,8 +196,7 @@ class Votes:
             Whether a yes and a no of one worker to one question is an error, or the last one counts (by column
             `time` if there is one, else by row).
         """
-        table = tables.as_arrow(frame)
-        roles = tables.match_columns(table.column_names, columns)
+        table, roles = tables.read_columns(frame, columns, roles=roles_read(on_conflict))
         if table.num_rows == 0:
             raise EmptyInputError("there must be at least one vote; the table has columns but no rows.")
         if unmentioned is not None and unmentioned not in get_args(Unmentioned):
@@ -203,7 +207,7 @@ class Votes:
         if items is not None:
             item = tables.recode(item, _extended(item.names, items), "item", roles["item"])
         known_labels = None if labels is None else tables.vocabulary_of(labels, "label")
-        reading = Reading(columns={role: column for role, column in roles.items() if role != "time"})
+        reading = Reading(columns={str(role): column for role, column in roles.items()})
         row = None
         coded = {"item": item.coded, "worker": worker.coded}
         if "value" in roles and "label" in roles:
@@ -219,8 +223,8 @@ class Votes:
             coded = {role: Coded.of(column.codes[row]) for role, column in coded.items()}
             reading = replace(reading, unmentioned=unmentioned, blanks=blanks)
         time = None
-        if "time" in roles and on_conflict == "last":
-            time = pc.rank(table[roles["time"]], tiebreaker="first").to_numpy()
+        if "time" in roles:
+            time = tables.encode_times(table[roles["time"]], roles["time"])
             time = time if row is None else time[row]
         names = {"item": item.names, "worker": worker.names, "label": label.names}
         return _assemble({**coded, "label": label.coded}, value, names, on_conflict, time, reading, row=row)
@@ -238,7 +242,15 @@ class Votes:
         """Read a three-way array of −1, 0, 1 with 0 = not asked, or of 0, 1 and NaN with NaN = not asked."""
         if sorted(axes) != ["item", "label", "worker"]:
             raise ParameterError(f"axes must name worker, item and label once each; got {tuple(axes)}.")
-        dense = np.asarray(array)
+        try:
+            dense = np.asarray(array)
+        except ValueError:
+            raise ParameterError(f"a dense array must have three axes {tuple(axes)}; got ragged lists.") from None
+        if dense.dtype == bool:
+            raise VoteValueError(
+                "a dense array must say which questions were not asked; got only true and false. Use 1 for yes, -1 for "
+                "no and 0 for not asked: np.where(array, 1, -1) if all were asked."
+            )
         if dense.ndim != 3:
             raise ParameterError(f"a dense array must have three axes {tuple(axes)}; got shape {dense.shape}.")
         dense = np.transpose(dense, [list(axes).index(role) for role in ("worker", "item", "label")])
@@ -266,26 +278,34 @@ class Votes:
         )  # fmt: skip
 
     @classmethod
-    def from_wide(cls, frames: Mapping[Any, Any], *, threshold: float | None = None) -> Votes:
+    def from_wide(cls, frames: Mapping[Any, Any], *, threshold: float | None = None, zero: Zero | None = None) -> Votes:
         """Read cleanlab's multi-annotator frames, one per label: rows are items, columns workers, NaN not asked.
 
-        Items are named by the index of a pandas frame, by their row number otherwise.
+        Items are named by the index of a pandas frame, by their row number otherwise. `threshold` and `zero` are those
+        of `from_frame`.
         """
-        if not frames:
-            raise EmptyInputError("there must be a frame for at least one label; the mapping is empty.")
-        pieces = []
-        for label, frame in frames.items():
-            index = list(frame.index) if hasattr(frame, "index") and hasattr(frame, "iloc") else None
+        if not isinstance(frames, Mapping):
+            raise ParameterError(f"frames must be a mapping label → frame; got {type(frames).__name__}.")
+        labels = tables.vocabulary_of(frames, "label")
+        pieces: list[pa.Table] = []
+        for label, frame in zip(labels.to_pylist(), frames.values(), strict=True):
             table = tables.as_arrow(frame)
-            items = pa.array(range(table.num_rows) if index is None else index)
+            indexed = hasattr(frame, "index") and hasattr(frame, "iloc")
+            items = tables.vocabulary_of(frame.index if indexed else range(table.num_rows), "item")
+            if pieces and pieces[0]["item"].type != items.type:
+                raise IdError(
+                    f"items must be named alike in all frames; those of label {label!r} are {items.type}, those before "
+                    f"are {pieces[0]['item'].type}. Give the frames the same index."
+                )
             pieces += [
-                pa.table({"worker": pa.array([name] * table.num_rows, pa.string()), "item": items,
-                          "label": pa.array([str(label)] * table.num_rows),
-                          "value": pa.array(tables.parse_values(table[name], name, threshold=threshold).codes)})
-                for name in table.column_names
+                pa.table({"worker": _constant(worker, len(items)), "item": items, "label": _constant(label, len(items)),
+                          "value": tables.parse_values(table[worker], worker, threshold=threshold, zero=zero).codes})
+                for worker in table.column_names if len(items)
             ]  # fmt: skip
+        if not pieces:
+            raise EmptyInputError("there must be a frame with a row and a worker's column; there is none.")
         # parse_values has already made +1, −1 and 0 = not asked of whatever the frames used
-        return cls.from_frame(pa.concat_tables(pieces), zero="unasked", labels=map(str, frames))
+        return cls.from_frame(pa.concat_tables(pieces), zero="unasked", labels=labels)
 
     # -- looking -----------------------------------------------------------------------------------------------
 
@@ -532,6 +552,8 @@ def _assemble(
     row: npt.NDArray[np.int64] | None = None,
 ) -> Votes:
     """Sort votes by item, label, worker; drop blanks and duplicates; refuse or resolve contradictions."""
+    if on_conflict not in get_args(OnConflict):
+        raise ParameterError(f"on_conflict must be 'error' or 'last'; got {on_conflict!r}.")
     layout = _Layout.of(names)
     key = layout.pack(coded["item"], coded["label"], coded["worker"], value)
     asked = key >= 0
@@ -550,8 +572,9 @@ def _assemble(
             packed = packed[np.append(True, ~repeated)]
         elif on_conflict == "error":
             vote = packed[[(same_question & ~repeated).argmax()]]
-            rows = np.flatnonzero(asked)[key >> 1 == vote >> 1]
-            raise ConflictError(_conflict(vote, layout, names, rows if row is None else row[rows], n_conflicts))
+            first = [np.flatnonzero(asked)[(key == (vote | said)).argmax()] for said in (1, 0)]
+            rows = sorted(int(place if row is None else row[place]) + 1 for place in first)
+            raise ConflictError(_conflict(vote, layout, names, rows, n_conflicts))
         else:
             when = np.arange(len(key)) if time is None else np.asarray(time)[asked]
             latest = key[np.lexsort((when, key >> 1))]
@@ -608,15 +631,15 @@ def _conflict(
     vote: npt.NDArray[np.int64],
     layout: _Layout,
     names: Mapping[str, pa.Array],
-    rows: npt.NDArray[np.int64],
+    rows: Sequence[int],
     n: int,
 ) -> str:
     item, worker, label, _ = (int(code[0]) for code in layout.unpack(vote))
-    places = " and ".join(str(row + 1) for row in sorted(set(rows.tolist()))[:3])
     more = f" There are {n} such cases." if n > 1 else ""
     return (
         f"a worker must say yes or no to a question, not both; worker {names['worker'][worker].as_py()!r} says both "
-        f"for item {names['item'][item].as_py()!r}, label {names['label'][label].as_py()!r} (row {places}).{more} "
+        f"for item {names['item'][item].as_py()!r}, label {names['label'][label].as_py()!r} (row {rows[0]} and "
+        f"{rows[1]}).{more} "
         "Remove one of them, or let the last one count: on_conflict='last' (command line: --on-conflict last)."
     )
 
@@ -632,9 +655,9 @@ def _votes_from_ticks(
 ) -> tuple[npt.NDArray[np.int64], Ids, Signs, int]:
     """Expand tables that record only what was ticked. Returns each vote's row, label and value, and the blanks."""
     if "value" in roles:
-        raise ParameterError(
+        raise ColumnError(
             f"a table with lists of labels cannot have a value per row; columns {roles['labels']!r} and "
-            f"{roles['value']!r} are both there. Drop one of them."
+            f"{roles['value']!r} are both there. Drop or rename one of them."
         )
     if unmentioned is None and "asked" not in roles:
         raise ParameterError(
@@ -689,10 +712,13 @@ def _votes_from_ticks(
     return row, Ids(Coded.of(label_code.astype(np.int32)), vocabulary), value, int(blank.sum())
 
 
-def _extended(names: pa.Array, more: Iterable[Any] | None) -> pa.Array:
+def _constant(name: Any, n_rows: int) -> pa.DictionaryArray:
+    """A column that says the same in every row."""
+    return pa.DictionaryArray.from_arrays(np.zeros(n_rows, np.int32), pa.array([name]))
+
+
+def _extended(names: pa.Array, more: Iterable[Any]) -> pa.Array:
     """The vocabulary with further names, sorted."""
-    if more is None:
-        return names
     other = tables.vocabulary_of(more, "item")
     if len(names) == 0 or len(other) == 0:
         return names if len(other) == 0 else other.take(pc.sort_indices(other))

@@ -60,6 +60,21 @@ def test_count_answers_equals_its_twin():
         assert_array_equal(compiled, twin)
 
 
+@pytest.mark.usefixtures("compiled")
+def test_others_pass_equals_its_twin():
+    votes = random_votes(np.random.default_rng(7))
+    for compiled, twin in zip(kernels.others_pass(*votes), kernels.others_pass_numpy(*votes), strict=True):
+        assert_allclose(compiled, twin, rtol=1e-12)
+
+
+def test_others_pass_by_hand():
+    """Two votes on one pair: each is judged by the prior 1 and the other vote alone."""
+    judged = kernels.others_pass_numpy(np.array([0, 1], np.int32), np.array([0, 2]), np.array([-2.0, 3.0]), np.ones(1))
+    q = 1 / (1 + np.exp([-4.0, 1.0]))
+    assert_allclose(judged.weight, q, rtol=1e-12)
+    assert_allclose(judged.square, q**2, rtol=1e-12)
+
+
 def test_models_give_the_same_on_both_routes(crowd, monkeypatch):
     from amcc import DawidSkene
 

@@ -12,8 +12,9 @@ from rich.table import Table
 from amcc import metrics
 from amcc.cli.common import DEFAULT_METHOD, busy, fit, screen
 from amcc.consensus import ConsensusModel
+from amcc.consensus.workers import likely_spammers
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
-from amcc.report import likely_spammers, write_report
+from amcc.report import write_report
 
 
 def demo(

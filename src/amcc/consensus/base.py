@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amcc import kernels
 from amcc.consensus.workers import WorkerRates, worker_rates
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.kernels import Floats
@@ -29,21 +30,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT_VERSION = 1
+RATES = "worker_rates"
 Frame = Literal["pandas", "polars", "arrow"]
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """What a model says about pairs.
+    """What a model says about pairs, and what it makes of votes.
 
     pair : (n_pairs,) probability that the label is present, for the asked pairs of the votes.
     label : (n_labels,) the same for a pair that nobody was asked about.
-    others : (n_votes,) the same for the pair of each vote, judged without that vote.
+    evidence : (n_slots,) log-odds that a vote in each slot adds to "present", see `amcc.votes.Coins`.
+    prior : (n_pairs,) log-odds of each pair before its votes.
     """
 
     pair: Floats
     label: Floats
-    others: Floats
+    evidence: Floats
+    prior: Floats
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,11 @@ class Gold:
     present: npt.NDArray[np.bool_]
     known: npt.NDArray[np.bool_]
 
-    def log_odds(self, otherwise: Floats) -> Floats:
+    def log_odds(self, otherwise: Floats, certain: float = 50.0) -> Floats:
         """Certain log-odds where truth is known (large, yet finite: sums and exponentials stay numbers)."""
-        return np.where(self.known, np.where(self.present, 50.0, -50.0), otherwise) if self.known.any() else otherwise
+        if not self.known.any():
+            return otherwise
+        return np.where(self.known, np.where(self.present, certain, -certain), otherwise)
 
 
 class Monitor:
@@ -126,10 +132,10 @@ class ConsensusModel(ABC):
     pair_proba_: Floats
     label_prior_: Floats
     item_answered_: npt.NDArray[np.bool_]
-    worker_rates_: WorkerRates
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
+    _judged_by: tuple[Votes, Floats, Floats] | WorkerRates
 
     # scikit-learn's BaseEstimator would bring these two methods and 1.4 s of imports to every command.
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -178,10 +184,7 @@ class ConsensusModel(ABC):
         self.pair_proba_ = np.where(known, present, posterior.pair)
         self.label_prior_ = posterior.label
         self.item_answered_ = votes.answers_per_item > 0
-        judged = np.where(
-            np.repeat(known, votes.pairs.n_votes), np.repeat(present, votes.pairs.n_votes), posterior.others
-        )
-        self.worker_rates_ = worker_rates(votes, judged)
+        self._judged_by = votes, posterior.evidence, posterior.prior
         return self
 
     @abstractmethod
@@ -303,6 +306,16 @@ class ConsensusModel(ABC):
         table = table.append_column("weight", pa.array(weights, mask=np.isnan(weights)))
         return as_frame(table, frame)
 
+    @property
+    def worker_rates_(self) -> WorkerRates:
+        """What is known about each worker; computed when it is first asked for."""
+        self._check_fitted()
+        if not isinstance(self._judged_by, WorkerRates):
+            votes, evidence, prior = self._judged_by
+            judgement = kernels.others_pass(votes.coins.slot, votes.pairs.start, evidence, prior)
+            self._judged_by = worker_rates(votes, judgement)
+        return self._judged_by
+
     def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:
         """Group (−1: none) and weight (NaN: none) of each worker."""
         n_workers = len(self.worker_names_)
@@ -324,12 +337,11 @@ class ConsensusModel(ABC):
         for name, value in vars(self).items():
             if not name.endswith("_"):
                 continue
-            if isinstance(value, WorkerRates):
-                arrays |= {f"{name}.{part}": array for part, array in vars(value).items()}
-            elif isinstance(value, np.ndarray | pa.Array):
+            if isinstance(value, np.ndarray | pa.Array):
                 arrays[name] = _as_numpy(value)
             else:
                 plain[name] = value
+        arrays |= {f"{RATES}.{part}": array for part, array in vars(self.worker_rates_).items()}
         meta = {"format": FORMAT_VERSION, "model": type(self).__name__, "params": self.get_params(), "plain": plain}
         buffer = io.BytesIO()
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
@@ -354,7 +366,7 @@ class ConsensusModel(ABC):
                 rates[part] = array
             else:
                 setattr(model, owner, pa.array(array.tolist()) if owner.endswith("_names_") else array)
-        model.worker_rates_ = WorkerRates(**rates)
+        model._judged_by = WorkerRates(**rates)
         for name, value in meta["plain"].items():
             setattr(model, name, value)
         return model

@@ -106,8 +106,7 @@ class DawidSkene(ConsensusModel):
         self.coin_worker_, self.coin_label_ = coins.worker, coins.label
         self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
         self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(votes, present, slot_votes)
-        log_odds = np.repeat(_logit(proba), pairs.n_votes) - evidence[coins.slot]
-        return Posterior(proba, prevalence, kernels.sigmoid(log_odds))
+        return Posterior(proba, prevalence, evidence, prior)
 
     def _prevalence(self, votes: Votes, proba: Floats) -> Floats:
         """M-step of the labels: the share of asked pairs where each is present."""

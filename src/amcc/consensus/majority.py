@@ -8,10 +8,12 @@ import numpy as np
 
 from amcc.consensus.base import ConsensusModel, Gold, Posterior
 from amcc.errors import ParameterError
-from amcc.kernels import Floats
+from amcc.kernels import Floats, weight_per_code
 from amcc.votes import Votes
 
 Scores = Literal["fraction", "hard"]
+ONE_VOTE = 40.0
+"""Log-odds of a vote when workers are judged: so many that the probability is 0 or 1."""
 
 
 class MajorityVote(ConsensusModel):
@@ -45,8 +47,12 @@ class MajorityVote(ConsensusModel):
         self.yes_share_ = _yes_share(votes)
         self.objective_history_ = []
         self.n_iter_, self.converged_ = 1, True
-        prior = self._scored(self.yes_share_)
-        return Posterior(self._infer(votes, prior), prior, self._without_own_vote(votes))
+        label = self._scored(self.yes_share_)
+        # For judging workers, one vote more decides, and the label's share of yes only where votes are even.
+        evidence = np.tile([-ONE_VOTE, ONE_VOTE], len(votes.coins))
+        prior = np.log(self.yes_share_ / (1 - self.yes_share_))[votes.pairs.label]
+        certain = ONE_VOTE * (votes.n_workers + 1)
+        return Posterior(self._infer(votes, label), label, evidence, gold.log_odds(prior, certain))
 
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
         return self._scored(votes.n_yes / votes.pairs.n_votes)
@@ -54,18 +60,10 @@ class MajorityVote(ConsensusModel):
     def _scored(self, share: Floats) -> Floats:
         return (share > 0.5).astype(np.float64) if self.scores == "hard" else share
 
-    def _without_own_vote(self, votes: Votes) -> Floats:
-        """Majority of the other voters; the label's share of yes where there is no other."""
-        n_other = np.repeat(votes.pairs.n_votes, votes.pairs.n_votes) - 1
-        yes_other = np.repeat(votes.n_yes, votes.pairs.n_votes) - (votes.value > 0)
-        share = np.divide(yes_other, n_other, out=self.yes_share_[votes.label], where=n_other > 0)
-        # An even split among the others says nothing: the label's share decides how likely it is.
-        return np.where(share == 0.5, self.yes_share_[votes.label], share > 0.5)
-
 
 def _yes_share(votes: Votes) -> Floats:
     """Share of yes per label; labels with few votes lean on the share over all labels."""
-    overall = (votes.value > 0).mean() if len(votes) else 0.5
-    yes = np.bincount(votes.label[votes.value > 0], minlength=votes.n_labels)
-    asked = np.bincount(votes.label, minlength=votes.n_labels)
-    return np.asarray((yes + overall) / (asked + 1), dtype=np.float64)
+    asked = weight_per_code(votes.pairs.label, votes.pairs.n_votes, votes.n_labels)
+    yes = weight_per_code(votes.pairs.label, votes.n_yes, votes.n_labels)
+    overall = (yes.sum() + 1) / (asked.sum() + 2)  # never 0 or 1, nor a division by zero
+    return np.asarray((yes + overall) / (asked + 1))

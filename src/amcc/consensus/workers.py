@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.kernels import Floats, Ints, weight_per_code
+from amcc.kernels import Floats, Ints, Judgement, weight_per_code
 from amcc.votes import Votes
 
 PRIOR_WEIGHT = 1.0
-"""Comparisons' worth of the whole crowd that every worker starts with, so that one vote does not make a rate of 0."""
+"""Evidence in the crowd's favour that every worker starts with: about four votes on a label that is often present."""
+
+NEAR_NOTHING, SURELY_LITTLE, GOOD_WORKER = 0.2, 0.5, 0.75
+"""See `likely_spammers`."""
 
 
 @dataclass(frozen=True)
@@ -36,37 +40,46 @@ class WorkerRates:
         return pa.table({"worker": worker_names, **vars(self), "informativeness": self.informativeness})
 
 
-def worker_rates(votes: Votes, judged: Floats) -> WorkerRates:
-    """Rates of every worker against the probabilities `judged`, (n_votes,), that the label of a vote is present.
+def worker_rates(votes: Votes, judgement: Judgement) -> WorkerRates:
+    """Rates of every worker against what the others say, see `kernels.others_pass`.
 
-    Rates are compared within labels and pooled with the weights of Mantel and Haenszel. A worker who always ticks
-    the same frequent label is right often; within that label he says yes to present and absent alike, so his hit
-    rate equals his false-alarm rate and he is seen for what he is.
+    A worker says yes with probability false_alarm_rate + informativeness · q where the others make the label present
+    with probability q, so informativeness is the slope of a regression of his votes on q. The regression runs within
+    labels and is pooled over them: a worker who always ticks the same frequent label is right often, yet within that
+    label his votes do not depend on q, and he is seen for what he is. Where q is never in doubt this is the rate
+    difference of Mantel and Haenszel; where q says nothing (nobody else voted) it counts for nothing.
     """
     coins = votes.coins
-    n_slots = 2 * len(coins)
-    present = weight_per_code(coins.slot, judged, n_slots).reshape(-1, 2)  # columns: no, yes
-    total = np.bincount(coins.slot, minlength=n_slots).reshape(-1, 2)
-    absent = total - present
-    n_present, n_absent, n_votes = present.sum(axis=1), absent.sum(axis=1), total.sum(axis=1)
+    total = np.bincount(coins.slot, minlength=2 * len(coins)).reshape(-1, 2)  # columns: no, yes
+    n_votes = total.sum(axis=1)
+    present, square = judgement.weight.reshape(-1, 2), judgement.square.reshape(-1, 2)
+    yes_share, q_mean = total[:, 1] / n_votes, present.sum(axis=1) / n_votes
+    spread = np.maximum(square.sum(axis=1) - n_votes * q_mean**2, 0.0)  # sum of squares of q about its mean
+    product = present[:, 1] - n_votes * yes_share * q_mean  # sum of products of vote and q about their means
 
     def per_worker(weight: Floats) -> Floats:
         return weight_per_code(coins.worker, weight, votes.n_workers)
 
-    weight = per_worker(n_present * n_absent / n_votes)
-    hits = per_worker(present[:, 1] * n_absent / n_votes)
-    false_alarms = per_worker(absent[:, 1] * n_present / n_votes)
-    hit_rate = _shrunk(hits, weight)
-    false_alarm_rate = _shrunk(false_alarms, weight)
-    low, high = wilson_interval(hit_rate, per_worker(n_present))
-    low_false, high_false = wilson_interval(false_alarm_rate, per_worker(n_absent))
+    evidence = per_worker(spread)
+    hit_rate = _shrunk(per_worker(spread * yes_share + product * (1 - q_mean)), evidence)
+    false_alarm_rate = _shrunk(per_worker(spread * yes_share - product * q_mean), evidence)
+    # As many votes on surely present and surely absent labels would tell as much.
+    n_present = per_worker(_divided(spread, 1 - q_mean))
+    n_absent = per_worker(_divided(spread, q_mean))
+    low, high = wilson_interval(hit_rate, n_present)
+    low_false, high_false = wilson_interval(false_alarm_rate, n_absent)
     return WorkerRates(votes.answers_per_worker, hit_rate, low, high, false_alarm_rate, low_false, high_false)
+
+
+def _divided(spread: Floats, share: Floats) -> Floats:
+    quotient: Floats = np.divide(spread, share, out=np.zeros_like(spread), where=share > 1e-12)
+    return quotient
 
 
 def _shrunk(count: Floats, weight: Floats) -> Floats:
     """Ratio, pulled towards that of all workers together; one half if nothing at all is known."""
     crowd = count.sum() / weight.sum() if weight.sum() > 0 else 0.5
-    return (count + PRIOR_WEIGHT * crowd) / (weight + PRIOR_WEIGHT)
+    return np.clip((count + PRIOR_WEIGHT * crowd) / (weight + PRIOR_WEIGHT), 0.0, 1.0)
 
 
 def wilson_interval(rate: Floats, n: Floats, z: float = 1.96) -> tuple[Floats, Floats]:
@@ -80,3 +93,25 @@ def wilson_interval(rate: Floats, n: Floats, z: float = 1.96) -> tuple[Floats, F
     centre = (rate * n + z * z / 2) / (n + z * z)
     half = z * np.sqrt(rate * (1 - rate) * n + z * z / 4) / (n + z * z)
     return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+
+
+def likely_spammers(rates: WorkerRates) -> npt.NDArray[np.bool_]:
+    """(n_workers,) whose answers, on enough evidence, tell next to nothing about the truth.
+
+    The measure is a good worker of the same crowd, one more informative than three quarters of it: where questions
+    are hard, nobody is very informative, and a crowd without agreement has nothing to accuse anybody with. A likely
+    spammer has less than a fifth of a good worker's informativeness, and even the upper end of its 95 % interval
+    (Newcombe's, from the intervals of both rates) stays below half of it. Few answers make that interval wide, so
+    beginners are not accused; nor is anybody judged where one worker is the whole crowd.
+
+    >>> two_of_three = np.array([0.9, 0.9, 0.4])
+    >>> rates = WorkerRates(np.full(3, 500), two_of_three, two_of_three - 0.03, two_of_three + 0.03,
+    ...                     np.full(3, 0.38), np.full(3, 0.36), np.full(3, 0.40))
+    >>> likely_spammers(rates).tolist()
+    [False, False, True]
+    """
+    informativeness = rates.informativeness
+    margin = np.hypot(rates.hit_rate_high - rates.hit_rate, rates.false_alarm_rate - rates.false_alarm_rate_low)
+    good = max(0.0, float(np.quantile(informativeness, GOOD_WORKER)))
+    little = informativeness < NEAR_NOTHING * good
+    return np.asarray(little & (informativeness + margin < SURELY_LITTLE * good))

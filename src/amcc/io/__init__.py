@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from amcc import tables
-from amcc.errors import InputError, ParameterError
+from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.io import csv, jsonl, parquet
 from amcc.tables import Zero
-from amcc.truth import Truth
-from amcc.votes import OnConflict, Unmentioned, Votes
+from amcc.truth import PairList, Truth, item_list
+from amcc.votes import OnConflict, Unmentioned, Votes, roles_read
+
+Made = TypeVar("Made")
 
 __all__ = ["read_ids", "read_table", "read_truth", "read_votes", "whole_file", "write_table", "write_votes"]
 
@@ -58,8 +62,15 @@ def read_table(
     if separator is not None and kind.read is not csv.read:
         raise ParameterError(f"separator is for text tables; {path} is not one.")
     options = {} if separator is None else {"separator": separator}
-    try:
+    with _naming(path):
         return kind.read(path, choose or (lambda names: names), **options)
+
+
+@contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """Say in errors about the data in which file they are."""
+    try:
+        yield
     except InputError as error:
         raise type(error)(f"{path}: {error}") from None
 
@@ -91,16 +102,14 @@ def read_votes(
     """
 
     def role_columns(names: Sequence[str]) -> list[str]:
-        return list(tables.match_columns(names, columns).values())
+        return list(tables.match_columns(names, columns, roles=roles_read(on_conflict)).values())
 
     table = read_table(path, role_columns, separator=separator)
-    try:
+    with _naming(path):
         return Votes.from_frame(
             table, columns=columns, unmentioned=unmentioned, labels=labels, items=items, threshold=threshold,
             zero=zero, label_separator=label_separator, on_conflict=on_conflict,
         )  # fmt: skip
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from None
 
 
 def write_votes(votes: Votes, path: str | Path, *, sets: bool = False) -> None:
@@ -112,22 +121,29 @@ def read_truth(
     path: str | Path, *, known_items: str | Path | None = None, known_pairs: str | Path | None = None
 ) -> Truth:
     """Read true (item, label) pairs, and where truth is partial, which items or pairs it covers."""
-    try:
-        return Truth.from_frames(
-            read_table(path),
-            known_items=None if known_items is None else read_table(known_items),
-            known_pairs=None if known_pairs is None else read_table(known_pairs),
-        )
-    except InputError as error:
-        raise error if str(error).startswith(str(path)) else type(error)(f"{path}: {error}") from None
+    return Truth(
+        _read_as(partial(PairList.from_frame, only_present=True), path),
+        None if known_items is None else _read_as(item_list, known_items),
+        None if known_pairs is None else _read_as(PairList.from_frame, known_pairs),
+    )
 
 
-def read_ids(path: str | Path) -> list[str]:
-    """Read a list of names: the first column of a table, or one name per line without a header."""
+def _read_as(make: Callable[[pa.Table], Made], path: str | Path) -> Made:
+    table = read_table(path)
+    with _naming(path):
+        return make(table)
+
+
+def read_ids(path: str | Path) -> list[Any]:
+    """Read a list of names: the first column of a table, or of a .txt file one name per line without a header."""
     path = Path(path)
     check_readable(path)
-    if path.suffix in (".txt", ".list", ""):
-        names = path.read_text(encoding="utf-8-sig", errors="strict").splitlines()
-    else:
-        names = [str(name) for name in read_table(path).column(0).to_pylist()]
-    return [name.strip() for name in names if name.strip()]
+    try:
+        if path.suffix.lower() in (".txt", ".list", ""):
+            names: list[Any] = path.read_text(encoding="utf-8-sig").splitlines()
+        else:
+            table = read_table(path, lambda columns: columns[:1])
+            names = [name for column in table.columns for name in column.to_pylist()]
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path}: the file must be UTF-8 text. Save it as UTF-8.") from None
+    return [name.strip() if isinstance(name, str) else name for name in names if str(name).strip() and name is not None]

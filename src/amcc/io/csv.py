@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from amcc.errors import ColumnError, FileFormatError
+from amcc.errors import ColumnError, FileFormatError, ParameterError
+from amcc.files import create_text, open_text
+from amcc.tables import check_unique
 
 TEXT = pa.dictionary(pa.int32(), pa.string())  # encoded while parsing: no text object per row
 BLOCK_BYTES = 8 << 20
@@ -26,28 +28,32 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], separator
         names, separator = _header(path, separator)
         wanted = list(choose(names))
         try:
-            return _read(path, wanted, separator, use_threads=True)
-        except pa.ArrowInvalid:  # once more, slowly, for only then the parser counts rows
-            return _read(path, wanted, separator, use_threads=False)
+            return _read(path, wanted, separator, careful=False)
+        except pa.ArrowInvalid:
+            return _read(path, wanted, separator, careful=True)
     except UnicodeDecodeError:
         raise FileFormatError(_not_utf8(path)) from None
-    except (pa.ArrowInvalid, OSError, csv.Error) as error:
+    except (pa.ArrowException, OSError, csv.Error) as error:
         raise FileFormatError(_explained(path, str(error))) from None
 
 
-def _read(path: Path, columns: list[str], separator: str, use_threads: bool) -> pa.Table:
-    return arrow_csv.read_csv(
-        path,
-        read_options=arrow_csv.ReadOptions(use_threads=use_threads, block_size=BLOCK_BYTES),
-        parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=False),
-        convert_options=arrow_csv.ConvertOptions(
-            include_columns=columns, column_types=dict.fromkeys(columns, TEXT), strings_can_be_null=False
-        ),
-    )
+def _read(path: Path, columns: list[str], separator: str, *, careful: bool) -> pa.Table:
+    """Read the table; carefully means slowly, so that cells may hold line ends and errors can name the row."""
+    with open_text(path) as stream:
+        return arrow_csv.read_csv(
+            stream,
+            read_options=arrow_csv.ReadOptions(use_threads=not careful, block_size=BLOCK_BYTES),
+            parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=careful),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=columns, column_types=dict.fromkeys(columns, TEXT), strings_can_be_null=False
+            ),
+        )
 
 
 def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
-    with pa.input_stream(str(path)) as stream:
+    if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n'):
+        raise ParameterError(f"separator must be one ASCII character such as ',' or a tab; got {separator!r}.")
+    with open_text(path) as stream:
         beginning = stream.read(1 << 16)
     if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FileFormatError("the file is UTF-16; save it as UTF-8.")
@@ -55,11 +61,9 @@ def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
     if not line:
         raise FileFormatError("the file has no header line.")
     if separator is None:
-        separator = "\t" if ".tsv" in path.suffixes else max(",;\t", key=line.count)
+        separator = "\t" if _is_tsv(path) else max(",;\t", key=line.count)
     names = next(csv.reader(io.StringIO(line), delimiter=separator))
-    if len(set(names)) < len(names):
-        raise ColumnError(f"column names must be unique; the header is {', '.join(map(repr, names))}.")
-    return names, separator
+    return check_unique(names), separator
 
 
 def _explained(path: Path, problem: str) -> str:
@@ -78,10 +82,12 @@ def _explained(path: Path, problem: str) -> str:
 
 
 def _not_utf8(path: Path) -> str:
-    with pa.input_stream(str(path)) as stream:
-        content = stream.read()
     try:
+        with open_text(path) as stream:
+            content = stream.read()
         content.decode()
+    except OSError as damage:
+        return _explained(path, str(damage))
     except UnicodeDecodeError as error:
         row = content.count(b"\n", 0, error.start)
         where = f"row {row}" if row else "the header"
@@ -91,9 +97,8 @@ def _not_utf8(path: Path) -> str:
 
 def write(table: pa.Table, path: Path) -> None:
     """Write delimited text; lists are joined by `|`."""
-    compression = "gzip" if ".gz" in path.suffixes else None
-    with pa.output_stream(str(path), compression=compression) as stream:
-        write_stream(table, stream, "\t" if ".tsv" in path.suffixes else ",")
+    with create_text(path) as stream:
+        write_stream(table, stream, "\t" if _is_tsv(path) else ",")
 
 
 def write_stream(table: pa.Table, stream: Any, separator: str = ",") -> None:
@@ -102,16 +107,21 @@ def write_stream(table: pa.Table, stream: Any, separator: str = ",") -> None:
     arrow_csv.write_csv(_joined_lists(table), stream, options)
 
 
+def _is_tsv(path: Path) -> bool:
+    return path.name.lower().endswith((".tsv", ".tsv.gz"))
+
+
 def _joined_lists(table: pa.Table) -> pa.Table:
     for position, column in enumerate(table.schema):
         if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
             lists = table[position].combine_chunks()
             names = pc.list_flatten(lists).cast(pa.string())
-            clash = pc.index(pc.match_substring(names, LIST_SEPARATOR), True).as_py()
+            trimmed = pc.equal(names, pc.utf8_trim_whitespace(names))
+            clash = pc.index(pc.or_(pc.match_substring(names, LIST_SEPARATOR), pc.invert(trimmed)), True).as_py()
             if clash >= 0:
                 raise ColumnError(
-                    f"label {names[clash].as_py()!r} contains the separator {LIST_SEPARATOR!r} of label lists in "
-                    "text files. Write .jsonl or .parquet instead."
+                    f"a label in a list in a text file must be without {LIST_SEPARATOR!r} and without spaces around "
+                    f"it; got {names[clash].as_py()!r}. Write .jsonl or .parquet instead."
                 )
             joined = pc.binary_join(
                 pa.ListArray.from_arrays(pc.cast(_offsets(lists), pa.int32()), names), LIST_SEPARATOR

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 
 from amcc.errors import AmccError, FileFormatError
+from amcc.files import create_text, open_text
+from amcc.tables import check_unique
 
 BLOCK_BYTES = 8 << 20
 
@@ -17,19 +19,42 @@ BLOCK_BYTES = 8 << 20
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
     """Read the fields that `choose` picks."""
     try:
-        table = arrow_json.read_json(path, read_options=arrow_json.ReadOptions(block_size=BLOCK_BYTES))
-        return table.select(list(choose(table.column_names)))
+        table = _read(path, None)
+        # Arrow takes text like 2024-05-31 for a time, but a name must stay what it is.
+        if any(_has_time(field.type) for field in table.schema):
+            table = _read(path, pa.schema([(field.name, _as_text(field.type)) for field in table.schema]))
+        table.validate(full=True)  # Arrow reads bytes that are no text without a word
+        return table.select(list(choose(check_unique(table.column_names))))
     except AmccError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FileFormatError(_explained(path, error)) from None
 
 
+def _read(path: Path, schema: pa.Schema | None) -> pa.Table:
+    with open_text(path) as stream:
+        return arrow_json.read_json(
+            stream,
+            read_options=arrow_json.ReadOptions(block_size=BLOCK_BYTES),
+            parse_options=arrow_json.ParseOptions(explicit_schema=schema),
+        )
+
+
+def _has_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind) or (pa.types.is_list(kind) and _has_time(kind.value_type)))
+
+
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(_as_text(kind.value_type))
+    return pa.string() if pa.types.is_temporal(kind) else kind
+
+
 def _explained(path: Path, error: Exception) -> str:
     """Read once more line by line, to say which line is wrong."""
     kinds: dict[str, tuple[type, int]] = {}
     try:
-        with pa.input_stream(str(path)) as stream:
+        with open_text(path) as stream:
             lines = stream.read().split(b"\n")
     except OSError as damage:
         return f"the compressed file is damaged or cut off ({damage}). Copy or download it again."
@@ -59,7 +84,7 @@ def _explained(path: Path, error: Exception) -> str:
 
 def write(table: pa.Table, path: Path) -> None:
     """Write one object per row."""
-    with pa.output_stream(str(path), compression="gzip" if ".gz" in path.suffixes else None) as stream:
+    with create_text(path) as stream:
         for batch in table.to_batches(max_chunksize=10_000):
             rows = (json.dumps(row, ensure_ascii=False) for row in batch.to_pylist())
             stream.write("".join(f"{row}\n" for row in rows).encode())

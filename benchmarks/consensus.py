@@ -1,0 +1,230 @@
+"""Time, memory and quality of majority vote and Dawid–Skene, ours and crowd-kit's, on the same simulated crowds.
+
+Every measurement runs in a process of its own, so that peak memory is its own. Ratios within one run are what counts:
+machines differ. `--write` puts the table into docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+SEED = 0
+REPEATS = {10_000: 5, 1_000_000: 3, 10_000_000: 1}
+
+Result = dict[str, float]
+
+
+# -- what is measured; each returns what `truth_score` needs, or None -------------------------------------------------
+
+
+def read_parquet(folder: Path) -> None:
+    """The machine's limit: read the file, nothing else."""
+    import polars as pl
+
+    pl.read_parquet(folder / "votes.parquet")
+
+
+def read_csv(folder: Path) -> None:
+    """The limit for text: polars reads it, nothing else."""
+    import polars as pl
+
+    pl.read_csv(folder / "votes.csv")
+
+
+def amcc_check_csv(folder: Path) -> None:
+    """What `amcc check votes.csv` does."""
+    import amcc
+
+    amcc.read_votes(folder / "votes.csv").describe()
+
+
+def amcc_majority(folder: Path) -> Any:
+    """Our majority vote, from the file."""
+    import amcc
+
+    return amcc.MajorityVote().fit(amcc.read_votes(folder / "votes.parquet")).pairs()
+
+
+def amcc_dawid_skene(folder: Path) -> Any:
+    """Our Dawid–Skene, from the file."""
+    import amcc
+
+    return amcc.DawidSkene().fit(amcc.read_votes(folder / "votes.parquet")).pairs()
+
+
+def crowdkit_majority(folder: Path) -> Any:
+    """crowd-kit's majority vote, label by label."""
+    from crowdkit.aggregation import MajorityVote
+
+    return _label_by_label(folder, MajorityVote)
+
+
+def crowdkit_dawid_skene(folder: Path) -> Any:
+    """crowd-kit's Dawid–Skene, label by label."""
+    from crowdkit.aggregation import DawidSkene
+
+    return _label_by_label(folder, lambda: DawidSkene(n_iter=100))
+
+
+def _label_by_label(folder: Path, make: Callable[[], Any]) -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = pd.read_parquet(folder / "votes.parquet").rename(columns={"item": "task"})
+    pieces = []
+    for label, votes in frame.groupby("label", observed=True):
+        single = votes[["task", "worker"]].astype(str).assign(label=votes["value"].to_numpy())
+        found = make().fit_predict(single)
+        pieces.append(pd.DataFrame({"item": found.index, "label": str(label), "present": (found == 1).astype(int)}))
+    return pa.Table.from_pandas(pd.concat(pieces), preserve_index=False)
+
+
+TASKS: dict[str, Callable[[Path], Any]] = {
+    task.__name__: task
+    for task in (
+        read_parquet, amcc_majority, crowdkit_majority, amcc_dawid_skene, crowdkit_dawid_skene, read_csv, amcc_check_csv,
+    )
+}  # fmt: skip
+
+
+def measure_here(name: str, folder: Path, repeats: int) -> Result:
+    """Run one task in this process: best time, peak memory beyond the start, Jaccard."""
+    warnings.simplefilter("ignore")
+    TASKS[name](folder.parent / "warm")  # imports and compiled code are not what we time
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        consensus = TASKS[name](folder)
+        times.append(time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    result = {"seconds": min(times), "megabytes": peak / 1024}
+    return result if consensus is None else {**result, "jaccard": _jaccard(consensus, folder)}
+
+
+def _jaccard(consensus: Any, folder: Path) -> float:
+    import amcc
+    from amcc.evaluate import evaluate_consensus
+
+    if "probability" not in consensus.column_names:
+        consensus = consensus.append_column("probability", consensus["present"].cast("float64"))
+    return evaluate_consensus(consensus, amcc.read_truth(folder / "truth.csv")).scores["jaccard"]
+
+
+# -- the run --------------------------------------------------------------------------------------------------------
+
+
+def measure(name: str, folder: Path, repeats: int) -> Result:
+    """Run one task in a process of its own."""
+    command = [sys.executable, __file__, "--child", name, "--folder", str(folder), "--repeats", str(repeats)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode:
+        print(run.stderr[-2000:], file=sys.stderr)
+        return {}
+    result: Result = json.loads(run.stdout.splitlines()[-1])
+    return result
+
+
+def make_crowd(folder: Path, n_votes: int) -> None:
+    """Simulate once; the CSV is the same votes as text."""
+    import pyarrow.csv as csv
+    import pyarrow.parquet as pq
+
+    from amcc.data.simulate import CrowdSpec, write_crowd
+
+    write_crowd(CrowdSpec.for_votes(n_votes, seed=SEED), folder)
+    table = pq.read_table(folder / "votes.parquet")
+    plain = table.cast(pq.read_schema(folder / "votes.parquet").remove_metadata())
+    for position, field in enumerate(plain.schema):
+        if str(field.type).startswith("dictionary"):
+            plain = plain.set_column(position, field.name, plain[field.name].cast(field.type.value_type))
+    csv.write_csv(plain, folder / "votes.csv")
+
+
+def rows_of(n_votes: int, results: dict[str, Result]) -> list[str]:
+    """Table rows for one size; each task beside what it is compared with."""
+    against = {
+        "amcc_majority": "read_parquet",
+        "crowdkit_majority": "amcc_majority",
+        "crowdkit_dawid_skene": "amcc_dawid_skene",
+        "amcc_check_csv": "read_csv",
+    }
+    rows = []
+    for name, result in results.items():
+        other = against.get(name)
+        compared = result and other and results.get(other)
+        ratio = f"{result['seconds'] / compared['seconds']:.1f} × {other}" if compared else ""
+        cells = [f"{result[key]:{form}}" if key in result else "–" for key, form in CELLS.items()]
+        rows.append(f"| {n_votes:.0e} | {name} | {' | '.join(cells)} | {ratio} |".replace("e+0", "e"))
+    return rows
+
+
+CELLS = {"seconds": ".3f", "megabytes": ".0f", "jaccard": ".3f"}
+HEAD = ["| votes | task | seconds | peak MB | Jaccard | ratio of times |", "|---|---|---|---|---|---|"]
+
+
+def main() -> None:
+    """Measure everything, print the table, write it if asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=lambda text: int(float(text)), nargs="+", default=[10**4, 10**6, 10**7])
+    parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--write", action="store_true", help="also write docs/performance.md")
+    parser.add_argument("--child", choices=TASKS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--repeats", type=int, default=1, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        print(json.dumps(measure_here(arguments.child, arguments.folder, arguments.repeats)))
+        return
+    print("\n".join(HEAD))
+    rows: list[str] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        make_crowd(Path(scratch) / "warm", 300_000)  # large enough to compile the kernels
+        for n_votes in arguments.sizes:
+            folder = Path(scratch) / "crowd"
+            make_crowd(folder, n_votes)
+            repeats = REPEATS.get(n_votes, 1)
+            results = {name: measure(name, folder, repeats) for name in arguments.only}
+            rows += (new := rows_of(n_votes, results))
+            print("\n".join(new), flush=True)
+    if arguments.write:
+        PAGE.write_text(page(rows))
+
+
+def page(rows: list[str]) -> str:
+    """The whole of docs/performance.md."""
+    versions = ", ".join(
+        f"{name} {version(name)}" for name in ("amcc", "crowd-kit", "polars", "pyarrow", "numba", "numpy")
+    )
+    return "\n".join(
+        [
+            "# Speed and memory",
+            "",
+            f"Written by `make bench` on {date.today()}, seed {SEED}, with {versions}, on a machine with 2 cores. Times of",
+            "one machine mean little; the ratios in the last column come from one run on the same data. crowd-kit has no",
+            "multi-label Dawid–Skene, so it runs once per label, as its own `BinaryRelevance` does. Memory is what the",
+            "process took beyond its imports. Times are from the file to the finished consensus, without imports and",
+            "without compiling (once per machine, about two seconds).",
+            "",
+            *HEAD,
+            *rows,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

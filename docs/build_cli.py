@@ -1,0 +1,44 @@
+"""Write docs/cli.md from the command line's own help texts: `python docs/build_cli.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from amcc.cli import app
+
+PAGE = Path(__file__).with_name("cli.md")
+HEAD = """# The command line
+
+Written by `make docs` from the help texts. Rows go to standard output, notes and errors to standard error, progress
+bars to terminals only. Exit codes: 0 done, 2 the input or the arguments are wrong, 1 anything else. `AMCC_DEBUG=1`
+shows where an internal error came from. `amcc --install-completion` sets up completion for your shell.
+"""
+
+
+def cli_page() -> str:
+    """The whole page."""
+    commands: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return "\n".join([HEAD, *(_command(name, command) for name, command in commands.items())])
+
+
+def _command(name: str, command: Any) -> str:
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    usage = " ".join(["amcc", name, *((parameter.metavar or parameter.name).upper() for parameter in arguments)])
+    rows = [f"| `{', '.join(option.opts)}` | {_cell(option)} |" for option in options if option.name != "help"]
+    return "\n".join(
+        [f"## `{usage}`", "", command.help, "", f"    {command.epilog.removeprefix('Example: ')}", ""]
+        + ["| option | meaning |", "|---|---|", *rows, ""]
+    )
+
+
+def _cell(option: Any) -> str:
+    shown = option.default is not None and option.default is not False and not callable(option.default)
+    return option.help.replace("|", "\\|") + (f" (default: {option.default})" if shown else "")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(cli_page())

@@ -1,0 +1,303 @@
+"""The command line as a user runs it: a subprocess, its streams and its exit code."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amcc import Votes, write_votes
+from amcc.cli import EXAMPLES
+
+VOTES = """worker,item,label,value
+ann,1,cat,yes
+ann,1,dog,no
+bob,1,cat,yes
+bob,1,dog,no
+cid,1,cat,no
+cid,1,dog,yes
+ann,2,cat,no
+ann,2,dog,yes
+bob,2,cat,no
+bob,2,dog,yes
+cid,2,dog,yes
+"""
+
+
+def amcc(*arguments: object, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "amcc", *map(str, arguments)]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={**os.environ, "COLUMNS": "200"})
+    assert run.returncode == code, run.stderr
+    assert "Traceback" not in run.stderr
+    return run
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture
+def votes_file(tmp_path: Path) -> Path:
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES)
+    return path
+
+
+@pytest.fixture
+def truth_file(tmp_path: Path) -> Path:
+    path = tmp_path / "truth.csv"
+    path.write_text("item,label\n1,cat\n2,dog\n")
+    return path
+
+
+def test_consensus_to_stdout(votes_file):
+    run = amcc("consensus", votes_file, "-m", "majority")
+    table = rows(run.stdout)
+    assert list(table[0]) == ["item", "label", "probability", "present"]
+    assert {(row["item"], row["label"]): row["present"] for row in table} == {
+        ("1", "cat"): "1",
+        ("1", "dog"): "0",
+        ("2", "cat"): "0",
+        ("2", "dog"): "1",
+    }
+    assert float(table[0]["probability"]) == pytest.approx(2 / 3)
+    assert run.stderr == ""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet", ".jsonl"])
+def test_consensus_to_files_and_back(votes_file, truth_file, tmp_path, suffix):
+    output = tmp_path / f"consensus{suffix}"
+    run = amcc("consensus", votes_file, "-o", output)
+    assert run.stdout == ""
+    assert str(output) in run.stderr
+    scores = json.loads(amcc("evaluate", output, truth_file, "--json").stdout)
+    assert list(scores) == [
+        "jaccard", "precision", "recall", "f1", "hamming", "subset", "one_minus_rl", "one_minus_oe", "ece", "brier",
+    ]  # fmt: skip
+    assert scores["jaccard"] == 1
+
+
+def test_consensus_sets(votes_file):
+    assert rows(amcc("consensus", votes_file, "--sets").stdout) == [
+        {"item": "1", "labels": "cat"},
+        {"item": "2", "labels": "dog"},
+    ]
+
+
+def test_consensus_lists_asked_pairs_unless_told_otherwise(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("worker,item,label,value\na,1,cat,1\na,2,dog,1\n")
+    assert len(rows(amcc("consensus", path).stdout)) == 2
+    assert len(rows(amcc("consensus", path, "--all-labels").stdout)) == 4
+
+
+def test_consensus_summary(votes_file, tmp_path):
+    run = amcc("consensus", votes_file, "--json")
+    summary = json.loads(run.stdout)
+    assert summary["items"] == 2
+    assert summary["present"] == 2
+    assert summary["converged"] is True
+    output = tmp_path / "c.csv"
+    assert json.loads(amcc("consensus", votes_file, "--json", "-o", output).stdout)["output"] == str(output)
+    assert len(rows(output.read_text())) == 4
+
+
+def test_items_without_answers_are_flagged(votes_file, tmp_path):
+    items = tmp_path / "items.txt"
+    items.write_text("2\n3\n")
+    run = amcc("consensus", votes_file, "--items", items, "--all-labels")
+    assert len(rows(run.stdout)) == 6
+    assert "1 items have no answer" in run.stderr
+
+
+def test_workers(votes_file):
+    table = rows(amcc("workers", votes_file).stdout)
+    assert list(table[0]) == [
+        "worker", "answers", "hit_rate", "false_alarm_rate", "informativeness", "group", "weight",
+    ]  # fmt: skip
+    assert {row["worker"] for row in table} == {"ann", "bob", "cid"}
+    informativeness = [float(row["informativeness"]) for row in table]
+    assert informativeness == sorted(informativeness, reverse=True)
+    wide = rows(amcc("workers", votes_file, "--intervals").stdout)
+    assert "hit_rate_low" in wide[0]
+    assert len(json.loads(amcc("workers", votes_file, "--json").stdout)["workers"]) == 3
+
+
+def test_check(votes_file):
+    run = amcc("check", votes_file)
+    assert "11 in 6 answers" in run.stdout
+    description = json.loads(amcc("check", votes_file, "--json").stdout)
+    assert description["votes"] == 11
+    assert description["share_unasked"] == pytest.approx(1 / 12)
+    assert description["by_label"][0]["label"] == "cat"
+
+
+def test_evaluate_table_and_labels(votes_file, truth_file, tmp_path):
+    amcc("consensus", votes_file, "-o", tmp_path / "c.csv")
+    run = amcc("evaluate", tmp_path / "c.csv", truth_file, "--by-label")
+    assert "jaccard" in run.stdout
+    assert "cat" in run.stdout
+
+
+def test_evaluate_partial_truth(votes_file, truth_file, tmp_path):
+    amcc("consensus", votes_file, "-o", tmp_path / "c.csv")
+    (tmp_path / "known.csv").write_text("item\n1\n")
+    run = amcc("evaluate", tmp_path / "c.csv", truth_file, "--known-items", tmp_path / "known.csv")
+    assert "over 1 items" in run.stdout
+    (tmp_path / "pairs.csv").write_text("item,label\n1,cat\n9,cat\n")
+    run = amcc("evaluate", tmp_path / "c.csv", truth_file, "--known-pairs", tmp_path / "pairs.csv", "--json")
+    assert json.loads(run.stdout)["jaccard"] == 1  # item 9 has no true label and none was found
+    assert "1 items of the truth" in run.stderr
+
+
+def test_columns_are_mapped_and_reported(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES.replace("worker,item", "who,task_id"))
+    run = amcc("consensus", path, "--columns", "worker=who")
+    assert "worker = 'who'" in run.stderr
+    assert "item = 'task_id'" in run.stderr
+    assert "--columns must look like" in amcc("consensus", path, "--columns", "who", code=2).stderr
+
+
+def test_set_tables_need_a_word_about_the_rest(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("worker,item,labels\na,1,cat|dog\nb,1,cat\nb,2,\n")
+    assert "--unmentioned absent" in amcc("consensus", path, code=2).stderr
+    assert len(rows(amcc("consensus", path, "--unmentioned", "absent").stdout)) == 4
+
+
+BAD_FILES = {
+    "empty": (b"", "is empty"),
+    "header only": (b"worker,item,label,value\n", "at least one vote"),
+    "missing column": (b"worker,item,value\na,1,1\n", "--columns label="),
+    "unknown value": (b"worker,item,label,value\na,1,x,1\na,2,x,maybe\n", "'maybe' in row 2"),
+    "graded": (b"worker,item,label,value\na,1,x,1\na,2,x,37\n", "--threshold"),
+    "contradiction": (b"worker,item,label,value\na,1,x,1\nb,1,x,1\na,1,x,0\n", "row 1 and 3"),
+    "no id": (b"worker,item,label,value\na,1,x,1\n,2,x,1\n", "'worker' is empty in row 2"),
+    "cut": (b"worker,item,label,value\na,1,x,1\na,2", "row 2 has 2"),
+    "not utf-8": (b"worker,item,label,value\na,1,x,1\na,\xff,x,1\n", "row 2 has the byte 0xff"),
+    "all blank": (b"worker,item,label,value\na,1,x,\n", "every row is blank"),
+    "minus and zero": (b"worker,item,label,value\na,1,x,-1\na,2,x,0\n", "--zero"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_input_is_explained_and_leaves_nothing(name, tmp_path):
+    content, message = BAD_FILES[name]
+    path = tmp_path / "votes.csv"
+    path.write_bytes(content)
+    run = amcc("consensus", path, "-o", tmp_path / "out.csv", code=2)
+    assert message in run.stderr
+    assert "votes.csv" in run.stderr
+    assert run.stdout == ""
+    assert [file.name for file in tmp_path.iterdir()] == ["votes.csv"]
+
+
+def test_damaged_containers(tmp_path, votes_file):
+    compressed = tmp_path / "cut.csv.gz"
+    compressed.write_bytes(gzip.compress(VOTES.encode() * 50)[:-20])
+    assert "damaged or cut off" in amcc("check", compressed, code=2).stderr
+    fake = tmp_path / "fake.parquet"
+    fake.write_text(VOTES)
+    assert "not a readable Parquet" in amcc("check", fake, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["consensus", "missing.csv"], "does not exist"),
+        (["consensus", "votes.csv", "-m", "oracle"], "one of majority, dawid-skene"),
+        (["consensus", "votes.csv", "-o", "out.xlsx"], "the suffix must say the format"),
+        (["consensus", "votes.csv", "-o", "no/such/folder/out.csv"], "cannot be written"),
+        (["consensus", "votes.csv", "--unmentioned", "guess"], "guess"),
+        (["consensus"], "Missing argument"),
+        (["nonsense"], "nonsense"),
+        (["simulate-crowd", "-o", "crowd", "--votes", "-5"], "votes"),
+        (["simulate-crowd", "-o", "crowd", "--spammers", "2"], "spammers must be"),
+        (["evaluate", "votes.csv", "votes.csv"], "probability"),
+        (["evaluate", "votes.csv", "missing.csv"], "does not exist"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_arguments(votes_file, arguments, message):
+    run = amcc(*arguments, code=2, cwd=votes_file.parent)
+    assert message in run.stderr
+    assert run.stdout == ""
+
+
+def test_a_failed_run_keeps_the_previous_output(votes_file, tmp_path):
+    output = tmp_path / "sets.csv"
+    output.write_text("precious")
+    votes_file.write_text(VOTES.replace("cat", "c|at"))
+    run = amcc("consensus", votes_file, "--sets", "-o", output, code=2)
+    assert "separator" in run.stderr
+    assert output.read_text() == "precious"
+
+
+def test_internal_errors_show_no_stack_trace(votes_file):
+    code = "import amcc.cli, amcc.cli.common as c\ndef f(*a): raise KeyError('boo')\nc.make_model = f\namcc.cli.main()"
+    command = [sys.executable, "-c", code, "consensus", str(votes_file)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "internal error: KeyError" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_reader_of_the_output_may_leave(votes_file, tmp_path):
+    big = tmp_path / "big.parquet"
+    write_votes(Votes.from_dense([[[1] * 20] * 5000]), big)
+    run = subprocess.run(
+        f"{sys.executable} -m amcc consensus {big} -m majority | head -1", shell=True, capture_output=True, text=True
+    )
+    assert run.stdout == "item,label,probability,present\n"
+    assert run.stderr == ""
+
+
+def test_simulate_consensus_evaluate(tmp_path):
+    folder = tmp_path / "crowd"
+    run = amcc("simulate-crowd", "-o", folder, "--votes", 5000, "--seed", 4, "--json")
+    assert json.loads(run.stdout)["seed"] == 4
+    amcc("consensus", folder / "votes.parquet", "-o", folder / "consensus.csv", "--save", folder / "model.amcc")
+    scores = json.loads(amcc("evaluate", folder / "consensus.csv", folder / "truth.csv", "--json").stdout)
+    assert scores["jaccard"] > 0.5
+    assert (folder / "model.amcc").exists()
+
+
+def test_demo(tmp_path):
+    run = amcc("demo", cwd=tmp_path)
+    assert "look like spammers" in run.stdout
+    report = tmp_path / "amcc-demo" / "report.html"
+    assert str(report.relative_to(tmp_path)) in run.stdout
+    assert "<html" in report.read_text()[:500]
+
+
+def test_report_beside_the_consensus(votes_file, tmp_path):
+    amcc("consensus", votes_file, "-o", tmp_path / "c.csv", "--report", tmp_path / "r.html")
+    assert (tmp_path / "r.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("command", [command.__name__.replace("_", "-") for command in EXAMPLES])
+def test_every_command_has_help_with_an_example(command):
+    text = amcc(command, "--help").stdout
+    assert f"Example: amcc {command}" in text
+
+
+def test_version_and_help():
+    assert amcc("--version").stdout.startswith("amcc 0.")
+    assert "simulate-crowd" in amcc("--help").stdout
+
+
+def test_real_data(shared_data, tmp_path):
+    """The commands that the specification names, with its bar."""
+    folder = shared_data / "sonyc_ust_fine_val"
+    amcc("consensus", folder / "annotations.csv.gz", "-m", "dawid-skene", "-o", tmp_path / "c.csv")
+    known = folder / "truth_items.csv"
+    run = amcc("evaluate", tmp_path / "c.csv", folder / "truth.csv", "--known-items", known, "--json")
+    assert json.loads(run.stdout)["jaccard"] >= 0.5
