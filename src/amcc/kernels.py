@@ -54,14 +54,18 @@ class Pass(NamedTuple):
     proba : (n_pairs,) probability that the label is present.
     present : (n_slots,) expected number of votes in each slot that met a present label.
     log_odds_sum : sum over pairs of log(1 + exp(log-odds)), the data's share of the log-likelihood.
+    change : the largest difference to the probabilities before.
     """
 
     proba: Floats
     present: Floats
     log_odds_sum: float
+    change: float
 
 
-def posterior_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats) -> Pass:
+def posterior_pass(
+    slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None
+) -> Pass:
     """Posterior of every asked pair, and what it says about every coin.
 
     Parameters
@@ -74,35 +78,44 @@ def posterior_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, p
         Log-odds that a vote in this slot adds to "present".
     prior : (n_pairs,)
         Log-odds of each pair before any vote.
+    before : (n_pairs,), optional
+        Probabilities of the round before, to measure the change against.
     """
     if len(slot) <= SMALL:
-        return posterior_pass_numpy(slot, start, evidence, prior)
+        return posterior_pass_numpy(slot, start, evidence, prior, before)
     bounds = _block_bounds(start)
     proba = np.empty(len(prior))
     present = np.zeros((N_BLOCKS, len(evidence)))
     loop = _compiled_posterior_loop()
 
-    def run(block: int) -> float:
+    compare = before is not None
+    before = proba if before is None else before
+
+    def run(block: int) -> tuple[float, float]:
         first, last = bounds[block], bounds[block + 1]
-        total: float = loop(slot, start, evidence, prior, first, last, proba, present[block])
-        return total
+        result: tuple[float, float] = loop(slot, start, evidence, prior, first, last, before, proba, present[block])
+        return result
 
-    sums = _in_threads(run, N_BLOCKS)
-    return Pass(proba, present.sum(axis=0), float(sum(sums)))
+    sums, changes = zip(*_in_threads(run, N_BLOCKS), strict=True)
+    return Pass(proba, present.sum(axis=0), float(sum(sums)), max(changes) if compare else 1.0)
 
 
-def posterior_pass_numpy(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats) -> Pass:
+def posterior_pass_numpy(
+    slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None
+) -> Pass:
     """The numpy twin of `posterior_pass`."""
     if len(slot) == 0:
-        return Pass(np.empty(0), np.zeros(len(evidence)), 0.0)
+        return Pass(np.empty(0), np.zeros(len(evidence)), 0.0, 0.0)
     log_odds = prior + np.add.reduceat(evidence[slot], start[:-1])
     proba = sigmoid(log_odds)
     present = weight_per_code(slot, np.repeat(proba, np.diff(start)), len(evidence))
-    return Pass(proba, present, float(np.logaddexp(0.0, log_odds).sum()))
+    change = 1.0 if before is None else float(np.abs(proba - before).max())
+    return Pass(proba, present, float(np.logaddexp(0.0, log_odds).sum()), change)
 
 
-def _posterior_loop(slot, start, evidence, prior, first, last, proba, present):  # type: ignore[no-untyped-def]
+def _posterior_loop(slot, start, evidence, prior, first, last, before, proba, present):  # type: ignore[no-untyped-def]
     total = 0.0
+    change = 0.0
     for pair in range(first, last):
         log_odds = prior[pair]
         for vote in range(start[pair], start[pair + 1]):
@@ -111,10 +124,11 @@ def _posterior_loop(slot, start, evidence, prior, first, last, proba, present): 
         tail = np.exp(-abs(log_odds))
         q = 1.0 / (1.0 + tail) if log_odds >= 0.0 else tail / (1.0 + tail)
         total += max(log_odds, 0.0) + np.log1p(tail)
+        change = max(change, abs(q - before[pair]))
         proba[pair] = q
         for vote in range(start[pair], start[pair + 1]):
             present[slot[vote]] += q
-    return total
+    return total, change
 
 
 _compiled_posterior_loop = _compiled(_posterior_loop)

@@ -76,7 +76,7 @@ class Coins:
     """The (worker, label) combinations that occur: each is a pair of coins, one for present and one for absent.
 
     `slot` gives for each vote 2 · coin + (1 for yes, 0 for no), so that tables indexed by slot hold what a yes or a
-    no of this worker on this label is worth. Sorted by label, then worker.
+    no of this worker on this label is worth. Sorted by worker, then label: the votes on an item stay close together.
     """
 
     worker: Codes
@@ -362,7 +362,7 @@ class Votes:
     @cached_property
     def coins(self) -> Coins:
         """The (worker, label) combinations that occur, and each vote's place among them."""
-        key = self.label.astype(np.int64) * self.n_workers + self.worker
+        key = self.worker.astype(np.int64) * self.n_labels + self.label
         n_keys = self.n_labels * self.n_workers
         if n_keys <= max(4 * len(self), 1_000_000):  # a table of all combinations is affordable: no sorting
             used = np.zeros(n_keys, dtype=bool)
@@ -371,7 +371,7 @@ class Votes:
             coin = (np.cumsum(used, dtype=np.int32) - 1)[key]
         else:
             distinct, coin = np.unique(key, return_inverse=True)
-        label, worker = np.divmod(distinct, self.n_workers)
+        worker, label = np.divmod(distinct, self.n_labels)
         slot = coin.astype(np.int32) * 2 + (self.value > 0)
         return Coins(worker.astype(np.int32), label.astype(np.int32), slot)
 

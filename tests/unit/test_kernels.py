@@ -25,7 +25,9 @@ def random_votes(rng, n_pairs=500, n_coins=60):
 @pytest.mark.parametrize("seed", range(3))
 def test_posterior_pass_equals_its_twin(seed):
     votes = random_votes(np.random.default_rng(seed))
-    compiled, twin = kernels.posterior_pass(*votes), kernels.posterior_pass_numpy(*votes)
+    before = np.random.default_rng(9).random(len(votes[3]))
+    compiled, twin = kernels.posterior_pass(*votes, before), kernels.posterior_pass_numpy(*votes, before)
+    assert compiled.change == pytest.approx(twin.change, rel=1e-12)
     assert_allclose(compiled.proba, twin.proba, rtol=1e-12)
     assert_allclose(compiled.present, twin.present, rtol=1e-12)
     assert compiled.log_odds_sum == pytest.approx(twin.log_odds_sum, rel=1e-12)

@@ -102,7 +102,7 @@ def test_a_column_that_is_not_chosen_may_hold_anything():
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
 def test_mixed_types_are_found_behind_missing_cells(missing):
     frame = pd.DataFrame({"worker": pd.Series([missing, 1, missing, "a"], dtype=object)})
-    with pytest.raises(IdError, match="starts with 1 .* but row 4 has 'a'"):
+    with pytest.raises(IdError, match=r"starts with 1 .* but row 4 has 'a'"):
         tables.as_arrow(frame)
 
 
@@ -121,7 +121,7 @@ def test_cells_that_no_arrow_column_can_hold(cells):
     ],
 )
 def test_column_names_must_be_unique(frame):
-    with pytest.raises(ColumnError, match="unique; got '(a|1)', '(a|1)'"):
+    with pytest.raises(ColumnError, match=r"unique; got '(a|1)', '(a|1)'"):
         tables.as_arrow(frame)
 
 
@@ -226,7 +226,7 @@ def test_a_missing_id_is_named_by_row_and_column(column):
     ],
 )
 def test_other_types_are_not_ids(column):
-    with pytest.raises(IdError, match="must be text or a whole number; column 'who' holds .* Convert"):
+    with pytest.raises(IdError, match=r"must be text or a whole number; column 'who' holds .* Convert"):
         encoded(column)
 
 
@@ -403,7 +403,7 @@ def test_graded_scores_with_a_threshold(column, expected):
 
 
 def test_a_threshold_wants_numbers():
-    with pytest.raises(VoteValueError, match="every score must be a number.*'yes' in row 2"):
+    with pytest.raises(VoteValueError, match=r"every score must be a number.*'yes' in row 2"):
         parsed(["1", "yes"], threshold=0.5)
     for threshold in (np.nan, np.inf, "high"):
         with pytest.raises(ParameterError, match="threshold must be a number"):
@@ -497,7 +497,7 @@ def test_missing_and_empty_columns_of_lists():
 
 def test_another_separator_must_be_said():
     column = pa.array(["a", "a,b"])
-    with pytest.raises(ColumnError, match="has no '|' but 'a,b' in row 2. Say label_separator=','"):
+    with pytest.raises(ColumnError, match=r"has no '\|' but 'a,b' in row 2. Say label_separator=','"):
         listed(column)
     assert listed(column, ",") == [["a"], ["a", "b"]]
     assert listed(column, "|") == [["a"], ["a,b"]]

@@ -8,7 +8,7 @@ import json
 import warnings
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -18,10 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amcc import kernels
 from amcc.consensus.workers import WorkerRates, worker_rates
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
-from amcc.kernels import Floats
+from amcc.kernels import Floats, Judgement
 from amcc.tables import Codes
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -36,18 +35,16 @@ Frame = Literal["pandas", "polars", "arrow"]
 
 @dataclass(frozen=True)
 class Posterior:
-    """What a model says about pairs, and what it makes of votes.
+    """What a model says about pairs.
 
     pair : (n_pairs,) probability that the label is present, for the asked pairs of the votes.
     label : (n_labels,) the same for a pair that nobody was asked about.
-    evidence : (n_slots,) log-odds that a vote in each slot adds to "present", see `amcc.votes.Coins`.
-    prior : (n_pairs,) log-odds of each pair before its votes.
+    judge : called when somebody asks about the workers, judges every vote by the others, see `kernels.others_pass`.
     """
 
     pair: Floats
     label: Floats
-    evidence: Floats
-    prior: Floats
+    judge: Callable[[], Judgement]
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ class ConsensusModel(ABC):
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
-    _judged_by: tuple[Votes, Floats, Floats] | WorkerRates
+    _judged_by: tuple[Votes, Callable[[], Judgement]] | WorkerRates
 
     # scikit-learn's BaseEstimator would bring these two methods and 1.4 s of imports to every command.
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -184,7 +181,7 @@ class ConsensusModel(ABC):
         self.pair_proba_ = np.where(known, present, posterior.pair)
         self.label_prior_ = posterior.label
         self.item_answered_ = votes.answers_per_item > 0
-        self._judged_by = votes, posterior.evidence, posterior.prior
+        self._judged_by = votes, posterior.judge
         return self
 
     @abstractmethod
@@ -311,9 +308,8 @@ class ConsensusModel(ABC):
         """What is known about each worker; computed when it is first asked for."""
         self._check_fitted()
         if not isinstance(self._judged_by, WorkerRates):
-            votes, evidence, prior = self._judged_by
-            judgement = kernels.others_pass(votes.coins.slot, votes.pairs.start, evidence, prior)
-            self._judged_by = worker_rates(votes, judgement)
+            votes, judge = self._judged_by
+            self._judged_by = worker_rates(votes, judge())
         return self._judged_by
 
     def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-import numpy.typing as npt
 
 from amcc import kernels
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_or_mean, new_code
@@ -85,17 +86,17 @@ class DawidSkene(ConsensusModel):
         coins, pairs = votes.coins, votes.pairs
         n_slots = 2 * len(coins)
         slot_votes = np.bincount(coins.slot, minlength=n_slots).astype(np.float64)
+        asked = weight_per_code(pairs.label, np.ones(len(pairs)), votes.n_labels)
         proba = np.where(gold.known, gold.present, votes.n_yes / pairs.n_votes)
         present = weight_per_code(coins.slot, np.repeat(proba, pairs.n_votes), n_slots)
         monitor = Monitor(self.tol, self.max_iter)
         for _ in monitor.rounds():
-            prevalence = self._prevalence(votes, proba)
+            prevalence = self._prevalence(weight_per_code(pairs.label, proba, votes.n_labels), asked)
             hit, false_alarm = self._rates(present, slot_votes)
             prior = gold.log_odds(_logit(prevalence)[pairs.label])
             evidence = slot_evidence(hit, false_alarm)
-            step = kernels.posterior_pass(coins.slot, pairs.start, evidence, prior)
-            objective = self._objective(step, slot_votes, hit, false_alarm, prevalence, pairs.label)
-            monitor.report(objective, float(np.abs(step.proba - proba).max(initial=0.0)))
+            step = kernels.posterior_pass(coins.slot, pairs.start, evidence, prior, proba)
+            monitor.report(self._objective(step, slot_votes, asked, hit, false_alarm, prevalence), step.change)
             proba, present = step.proba, step.present
         monitor.warn_unless_converged("DawidSkene")
         self.objective_history_, self.n_iter_, self.converged_ = (
@@ -106,14 +107,11 @@ class DawidSkene(ConsensusModel):
         self.coin_worker_, self.coin_label_ = coins.worker, coins.label
         self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
         self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(votes, present, slot_votes)
-        return Posterior(proba, prevalence, evidence, prior)
+        return Posterior(proba, prevalence, partial(kernels.others_pass, coins.slot, pairs.start, evidence, prior))
 
-    def _prevalence(self, votes: Votes, proba: Floats) -> Floats:
+    def _prevalence(self, present: Floats, asked: Floats) -> Floats:
         """M-step of the labels: the share of asked pairs where each is present."""
-        yes, no = self.prevalence_prior
-        present = weight_per_code(votes.pairs.label, proba, votes.n_labels)
-        asked = np.bincount(votes.pairs.label, minlength=votes.n_labels)
-        return _ratio(present + yes, asked.astype(np.float64) + yes + no)
+        return _ratio(present + self.prevalence_prior[0], asked + sum(self.prevalence_prior))
 
     def _rates(self, present: Floats, slot_votes: Floats) -> tuple[Floats, Floats]:
         """M-step of the coins: hit and false-alarm rate of each (worker, label) that occurs."""
@@ -135,17 +133,17 @@ class DawidSkene(ConsensusModel):
         self,
         step: kernels.Pass,
         slot_votes: Floats,
+        asked: Floats,
         hit: Floats,
         false_alarm: Floats,
         prevalence: Floats,
-        pair_label: npt.NDArray[np.int32],
     ) -> float:
         """Log-likelihood of the votes plus log-priors, at the parameters of the pass.
 
         A pair's likelihood is (its likelihood if absent) · (1 + odds); the first factor needs no pass over votes.
         """
         if_absent = _log(np.stack([1 - false_alarm, false_alarm], axis=1)).ravel()
-        likelihood = slot_votes @ if_absent + _log(1 - prevalence)[pair_label].sum() + step.log_odds_sum
+        likelihood = slot_votes @ if_absent + asked @ _log(1 - prevalence) + step.log_odds_sum
         return float(
             likelihood
             + _log_prior(hit, self.hit_prior)
@@ -156,8 +154,8 @@ class DawidSkene(ConsensusModel):
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
         worker = new_code(votes.worker_names, self.worker_names_)[votes.coins.worker]
         label = new_code(votes.label_names, self.label_names_)[votes.coins.label]
-        key = self.coin_label_.astype(np.int64) * len(self.worker_names_) + self.coin_worker_  # sorted
-        wanted = label * len(self.worker_names_) + worker
+        key = self.coin_worker_.astype(np.int64) * len(self.label_names_) + self.coin_label_  # sorted
+        wanted = worker * len(self.label_names_) + label
         place = np.searchsorted(key, wanted).clip(max=len(key) - 1)
         met = (key[place] == wanted) & (worker >= 0) & (label >= 0)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
 
+from amcc import kernels
 from amcc.consensus.base import ConsensusModel, Gold, Posterior
 from amcc.errors import ParameterError
-from amcc.kernels import Floats, weight_per_code
+from amcc.kernels import Floats, Judgement, weight_per_code
 from amcc.votes import Votes
 
 Scores = Literal["fraction", "hard"]
@@ -48,17 +50,21 @@ class MajorityVote(ConsensusModel):
         self.objective_history_ = []
         self.n_iter_, self.converged_ = 1, True
         label = self._scored(self.yes_share_)
-        # For judging workers, one vote more decides, and the label's share of yes only where votes are even.
-        evidence = np.tile([-ONE_VOTE, ONE_VOTE], len(votes.coins))
-        prior = np.log(self.yes_share_ / (1 - self.yes_share_))[votes.pairs.label]
-        certain = ONE_VOTE * (votes.n_workers + 1)
-        return Posterior(self._infer(votes, label), label, evidence, gold.log_odds(prior, certain))
+        return Posterior(self._infer(votes, label), label, partial(_judge, votes, self.yes_share_, gold))
 
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
         return self._scored(votes.n_yes / votes.pairs.n_votes)
 
     def _scored(self, share: Floats) -> Floats:
         return (share > 0.5).astype(np.float64) if self.scores == "hard" else share
+
+
+def _judge(votes: Votes, yes_share: Floats, gold: Gold) -> Judgement:
+    """Judge votes by the majority of the others; the label's share of yes counts only where votes are even."""
+    evidence = np.tile([-ONE_VOTE, ONE_VOTE], len(votes.coins))
+    prior = np.log(yes_share / (1 - yes_share))[votes.pairs.label]
+    known = gold.log_odds(prior, certain=ONE_VOTE * (votes.n_workers + 1))
+    return kernels.others_pass(votes.coins.slot, votes.pairs.start, evidence, known)
 
 
 def _yes_share(votes: Votes) -> Floats:

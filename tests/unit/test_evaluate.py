@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose
+
+from amcc.errors import ColumnError, EmptyInputError, IdError, InputError, VoteValueError
+from amcc.evaluate import evaluate_consensus
+from amcc.truth import Truth
+
+EXACT = {"rtol": 0, "atol": 1e-12}
+
+# Truth: i has a and b, j has b. The consensus: i has a, j has a and b.
+TRUTH = Truth.from_frames(pa.table({"item": ["i", "i", "j"], "label": ["a", "b", "b"]}))
+PAIRS = {
+    "item": ["i", "i", "j", "j"],
+    "label": ["a", "b", "a", "b"],
+    "probability": [0.9, 0.4, 0.6, 0.8],
+    "present": [1, 0, 1, 1],
+}
+
+
+def pairs(**changes):
+    return pa.table({name: column for name, column in {**PAIRS, **changes}.items() if column is not None})
+
+
+def test_scores_by_hand():
+    result = evaluate_consensus(pairs(), TRUTH)
+    assert result.n_items == 2
+    assert result.notes == []
+    assert_allclose(result.scores["jaccard"], (1 / 2 + 1 / 2) / 2, **EXACT)
+    assert_allclose(result.scores["precision"], (1 + 1 / 2) / 2, **EXACT)
+    assert_allclose(result.scores["recall"], (1 / 2 + 1) / 2, **EXACT)
+    assert_allclose(result.scores["brier"], (0.1**2 + 0.6**2 + 0.6**2 + 0.2**2) / 4, **EXACT)
+    assert result.labels["label"].to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "present", [None, ["1", "0", "1", "1"], ["true", "false", "yes", "TRUE"], [True, False, True, True]]
+)
+def test_present_in_the_spellings_people_use(present):
+    assert evaluate_consensus(pairs(present=present), TRUTH).scores == evaluate_consensus(pairs(), TRUTH).scores
+
+
+def test_present_counts_and_not_the_probability():
+    scores = evaluate_consensus(pairs(present=[1, 1, 0, 1]), TRUTH).scores
+    assert scores["jaccard"] == 1
+    assert scores["brier"] == evaluate_consensus(pairs(), TRUTH).scores["brier"]
+
+
+def test_probabilities_as_text():
+    text = pa.array(["0.9", "0.4", "0.6", "0.8"])
+    for column in (text, text.dictionary_encode()):
+        assert evaluate_consensus(pairs(probability=column), TRUTH).scores == evaluate_consensus(pairs(), TRUTH).scores
+
+
+def test_numbers_and_their_text_are_the_same_item():
+    truth = Truth.from_frames(pa.table({"item": [1, 1, 2], "label": ["a", "b", "b"]}))
+    for items in ([1, 1, 2, 2], ["1", "1", "2", "2"]):
+        assert evaluate_consensus(pairs(item=items), truth).scores == evaluate_consensus(pairs(), TRUTH).scores
+
+
+def test_items_that_the_consensus_lacks_count_as_having_no_label():
+    result = evaluate_consensus(pairs()[:2], TRUTH)
+    assert result.notes == ["1 items of the truth are not in the consensus; they count as having no label"]
+    assert result.n_items == 2
+    assert_allclose(result.scores["jaccard"], (1 / 2 + 0) / 2, **EXACT)
+    assert_allclose(result.scores["brier"], (0.1**2 + 0.6**2) / 2, **EXACT)  # only where there is a probability
+
+
+def test_partial_truth_scores_only_what_it_covers():
+    positives = pa.table({"item": ["i", "i", "j"], "label": ["a", "b", "b"]})
+    by_item = Truth.from_frames(positives, known_items=pa.table({"item": ["i"]}))
+    assert evaluate_consensus(pairs(), by_item).n_items == 1
+    assert_allclose(evaluate_consensus(pairs(), by_item).scores["jaccard"], 1 / 2, **EXACT)
+    by_pair = Truth.from_frames(positives, known_pairs=pa.table({"item": ["i", "j"], "label": ["a", "b"]}))
+    assert evaluate_consensus(pairs(), by_pair).scores["jaccard"] == 1
+
+
+@pytest.mark.parametrize("labels", [[["a"], ["a", "b"]], ["a", "b | a"]])
+def test_a_table_of_sets(labels):
+    result = evaluate_consensus(pa.table({"item": ["i", "j"], "labels": labels}), TRUTH)
+    assert result.scores["jaccard"] == evaluate_consensus(pairs(), TRUTH).scores["jaccard"]
+    assert result.notes == []
+
+
+def test_crowd_kit_output_as_a_frame():
+    frame = pd.Series([["a"], ["a", "b"]], index=pd.Index(["i", "j"], name="task"), name="label").reset_index()
+    assert evaluate_consensus(frame, TRUTH).scores["jaccard"] == 0.5
+
+
+def test_an_empty_set_is_an_answer():
+    """Item k has no label, in truth as in the consensus: it is right, and it is not missing."""
+    table = pa.table({"item": ["i", "j", "k"], "labels": [["a", "b"], [], []]})
+    result = evaluate_consensus(table, TRUTH)
+    assert result.n_items == 3
+    assert result.notes == []
+    assert_allclose(result.scores["jaccard"], (1 + 0 + 1) / 3, **EXACT)
+    nothing = evaluate_consensus(pa.table({"item": ["i", "j"], "labels": [[], []]}), TRUTH)
+    assert nothing.scores["recall"] == 0
+
+
+@pytest.mark.parametrize(
+    "table, error, message",
+    [
+        (pairs(item=None), ColumnError, "column for the item"),
+        (pairs(label=None), ColumnError, "column for the label"),
+        (pairs(probability=None), ColumnError, "must have the column 'probability'.*`amcc consensus`"),
+        (pairs(probability=[0.1, 0.2, 1.5, 0.3]), InputError, "between 0 and 1; row 3 has 1.5"),
+        (pairs(probability=[0.1, -0.2, 0.5, 0.3]), InputError, "row 2 has -0.2"),
+        (pairs(probability=[0.1, None, 0.5, 0.3]), InputError, "row 2 has nan"),
+        (pairs(probability=["high"] * 4), InputError, "must hold numbers"),
+        (pairs(probability=[[0.1]] * 4), InputError, "must hold numbers"),
+        (pairs(present=["maybe"] * 4), VoteValueError, "'maybe' in row 1"),
+        (pairs(label=["a", "b", "a", "a"]), InputError, "pair must stand in the consensus once; row 4 repeats row 3"),
+        (pairs(item=["i", "i", None, "j"]), IdError, "row 3"),
+        (pairs()[:0], EmptyInputError, "at least one row"),
+        (pa.table({"item": ["i", "j", "i"], "labels": [["a"], [], ["b"]]}), InputError, "item .* row 3 repeats row 1"),
+        (pa.table({"item": ["i"], "labels": [["a", "a"]]}), InputError, "pair .* row 1 repeats row 1"),
+    ],
+)
+def test_bad_consensus_tables(table, error, message):
+    with pytest.raises(error, match=message):
+        evaluate_consensus(table, TRUTH)
+
+
+def test_truth_that_covers_nothing():
+    nothing = pa.table({"item": pa.array([], pa.string()), "label": pa.array([], pa.string())})
+    with pytest.raises(EmptyInputError, match="covers none"):
+        evaluate_consensus(pairs(), Truth.from_frames(nothing, known_items=nothing))
