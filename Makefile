@@ -19,7 +19,7 @@ check: $(VENV)/.dev  ## lint and types only
 	@$(BIN)/mypy --no-error-summary
 
 bench: $(VENV)/.bench  ## speed, memory and quality against crowd-kit
-	@$(BIN)/python benchmarks/consensus.py
+	@$(BIN)/python benchmarks/consensus.py --write
 
 docs: $(VENV)/.dev  ## write the generated pages
 	@$(BIN)/python docs/build_cli.py

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -95,9 +96,15 @@ def _label_by_label(folder: Path, make: Callable[[], Any]) -> Any:
 TASKS: dict[str, Callable[[Path], Any]] = {
     task.__name__: task
     for task in (
-        read_parquet, amcc_majority, crowdkit_majority, amcc_dawid_skene, crowdkit_dawid_skene, read_csv, amcc_check_csv,
+        read_parquet,
+        amcc_majority,
+        crowdkit_majority,
+        amcc_dawid_skene,
+        crowdkit_dawid_skene,
+        read_csv,
+        amcc_check_csv,
     )
-}  # fmt: skip
+}
 
 
 def measure_here(name: str, folder: Path, repeats: int) -> Result:
@@ -213,9 +220,10 @@ def page(rows: list[str]) -> str:
         [
             "# Speed and memory",
             "",
-            f"Written by `make bench` on {date.today()}, seed {SEED}, with {versions}, on a machine with 2 cores. Times of",
-            "one machine mean little; the ratios in the last column come from one run on the same data. crowd-kit has no",
-            "multi-label Dawid–Skene, so it runs once per label, as its own `BinaryRelevance` does. Memory is what the",
+            f"Written by `make bench` on {date.today()}, seed {SEED}, with {versions},",
+            f"on a machine with {os.cpu_count()} cores. Times of one machine mean little; the ratios in the last column",
+            "come from one run on the same data. crowd-kit has no multi-label Dawid–Skene, so it runs once per label, as",
+            "its own `BinaryRelevance` does. Memory is what the",
             "process took beyond its imports. Times are from the file to the finished consensus, without imports and",
             "without compiling (once per machine, about two seconds).",
             "",

@@ -30,8 +30,18 @@ def _command(name: str, command: Any) -> str:
     usage = " ".join(["amcc", name, *((parameter.metavar or parameter.name).upper() for parameter in arguments)])
     rows = [f"| `{', '.join(option.opts)}` | {_cell(option)} |" for option in options if option.name != "help"]
     return "\n".join(
-        [f"## `{usage}`", "", command.help, "", f"    {command.epilog.removeprefix('Example: ')}", ""]
-        + ["| option | meaning |", "|---|---|", *rows, ""]
+        [
+            f"## `{usage}`",
+            "",
+            command.help,
+            "",
+            f"    {command.epilog.removeprefix('Example: ')}",
+            "",
+            "| option | meaning |",
+            "|---|---|",
+            *rows,
+            "",
+        ]
     )
 
 

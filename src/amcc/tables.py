@@ -170,8 +170,9 @@ def _column_of_objects(name: str, cells: Sequence[Any]) -> pa.Array:
         return pa.array(cells, from_pandas=True)  # NaN and its relatives are missing cells
     except UNFIT:
         pass
-    filled = [(row, cell) for row, cell in enumerate(cells, start=1) if str(cell) not in ("None", "nan", "<NA>", "NaT")]
-    first = filled[0][1]
+    blank = ("None", "nan", "<NA>", "NaT")
+    filled = [(row, cell) for row, cell in enumerate(cells, start=1) if isinstance(cell, str) or str(cell) not in blank]
+    first = filled[0][1] if filled else cells[0]
     for row, cell in filled:
         if type(cell) is not type(first):
             raise IdError(
@@ -285,13 +286,13 @@ def encode_ids(
 ) -> Ids:
     """Codes and sorted vocabulary of an id column, or of the entries of lists; every id must be usable."""
     kind = value_type(column)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_text(kind) or pa.types.is_null(kind)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or is_text(kind) or pa.types.is_null(kind)
             or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))):  # fmt: skip
         raise IdError(
             f"a {role} id must be text or a whole number; column {name!r} holds {kind}. Convert the column to text "
             "first."
         )
-    coded, names = _by_dictionary(column)
+    coded, names = _by_dictionary(column, name)
     coded = replace(coded, list_start=list_start)
     names = _text_or_whole_numbers(names, coded, role, name)
     # Sorted, and equal names merged, so that codes do not depend on the order of rows.
@@ -318,7 +319,7 @@ def _without_views(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.A
     return column
 
 
-def _by_dictionary(column: pa.ChunkedArray | pa.Array) -> tuple[Coded, pa.Array]:
+def _by_dictionary(column: pa.ChunkedArray | pa.Array, name: str) -> tuple[Coded, pa.Array]:
     """A column as codes into its distinct cells, in order of appearance; a missing cell has a code, too."""
     column = _without_views(column)
     if isinstance(column, pa.Array):
@@ -328,7 +329,8 @@ def _by_dictionary(column: pa.ChunkedArray | pa.Array) -> tuple[Coded, pa.Array]
         column = column.dictionary_encode(null_encoding="encode")
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     if encoded_here and chunks:  # then all chunks share one dictionary, and every entry is in use
-        return Coded(tuple((chunk.indices.to_numpy(), None) for chunk in chunks)), chunks[-1].dictionary
+        names = _checked_text(chunks[-1].dictionary, name)
+        return Coded(tuple((chunk.indices.to_numpy(), None) for chunk in chunks)), names
     dictionaries, batches, n_names = [], [], 0
     for chunk in chunks:
         indices, dictionary = chunk.indices, chunk.dictionary
@@ -341,7 +343,18 @@ def _by_dictionary(column: pa.ChunkedArray | pa.Array) -> tuple[Coded, pa.Array]
         dictionaries.append(dictionary.filter(pa.array(used)))
         batches.append((raw, np.cumsum(used, dtype=np.int32) - 1 + n_names))
         n_names += len(dictionaries[-1])
-    return Coded(tuple(batches)), pa.concat_arrays(dictionaries) if dictionaries else pa.array([], pa.string())
+    names = pa.concat_arrays(dictionaries) if dictionaries else pa.array([], pa.string())
+    return Coded(tuple(batches)), _checked_text(names, name)
+
+
+def _checked_text(cells: pa.Array, name: str) -> pa.Array:
+    """The cells, unless some are text in name only, as a damaged file may hold."""
+    if is_text(cells.type):
+        try:
+            cells.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"column {name!r} must hold UTF-8 text; it does not ({error}).") from None
+    return cells
 
 
 def _text_or_whole_numbers(names: pa.Array, coded: Coded, role: str, name: str) -> pa.Array:
@@ -368,9 +381,8 @@ def _text_or_whole_numbers(names: pa.Array, coded: Coded, role: str, name: str) 
         return pa.array(numbers.astype(np.int64))
     try:
         names = names.cast(pa.string())
-        names.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise IdError(f"a {role} id must be readable text; column {name!r} holds {names.type} ({error}).") from None
+    except pa.ArrowInvalid as error:  # a time in a zone that nobody knows
+        raise IdError(f"a {role} id must be readable; column {name!r} holds {names.type} ({error}).") from None
     blank = pc.equal(pc.utf8_trim_whitespace(names), "").to_numpy(zero_copy_only=False)
     if blank.any():
         raise IdError(_missing_id(role, name, first_row(blank)))
@@ -409,7 +421,7 @@ def vocabulary_of(names: Iterable[Any], role: str) -> pa.Array:
 
 def _missing_id(role: str, name: str, row: int) -> str:
     return (
-        f"every {role} must have a name; column {name!r} has an empty one in row {row}. "
+        f"every {role} must have a name; column {name!r} is empty in row {row}. "
         "Drop such rows or fill the column before reading."
     )
 
@@ -427,18 +439,14 @@ def parse_values(
     if threshold is not None and not (isinstance(threshold, Real) and math.isfinite(threshold)):
         raise ParameterError(f"threshold must be a number; got {threshold!r}.")
     kind = value_type(column)
-    if not (pa.types.is_boolean(kind) or _is_number(kind) or _is_text(kind) or pa.types.is_null(kind)):
+    if not (pa.types.is_boolean(kind) or _is_number(kind) or is_text(kind) or pa.types.is_null(kind)):
         raise VoteValueError(f"column {name!r} must hold yes or no; it holds {kind}. Convert it to text or numbers.")
-    coded, names = _by_dictionary(column)
+    coded, names = _by_dictionary(column, name)
     if threshold is not None and (pa.types.is_integer(names.type) or pa.types.is_floating(names.type)):
         scores = names.to_numpy(zero_copy_only=False).astype(np.float64)  # missing cells become NaN
         return coded.translated(np.where(np.isnan(scores), 0, np.where(scores >= threshold, 1, -1)).astype(np.int8))
-    try:
-        spellings = names.to_pylist()
-    except UnicodeDecodeError as error:
-        raise VoteValueError(f"column {name!r} must hold yes or no; it holds broken text ({error}).") from None
     meanings = []
-    for code, spelling in enumerate(spellings):
+    for code, spelling in enumerate(names.to_pylist()):
         if (meaning := _meaning(spelling, threshold)) is None:
             raise VoteValueError(_unknown(name, spelling, coded.first_row(code), threshold))
         meanings.append(meaning)
@@ -494,10 +502,10 @@ def _unknown(name: str, spelling: Any, row: int, threshold: float | None) -> str
 def encode_times(column: pa.ChunkedArray | pa.Array, name: str) -> npt.NDArray[Any]:
     """(n_rows,) integers that order the rows by time; text is read as a number or as ISO 8601."""
     kind = value_type(column)
-    if not (_is_number(kind) or _is_text(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))):
+    if not (_is_number(kind) or is_text(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))):
         raise InputError(f"column {name!r} must hold times; it holds {kind}. Drop it to go by the order of rows.")
-    coded, names = _by_dictionary(column)
-    times = _parsed_times(names) if _is_text(kind) else names
+    coded, names = _by_dictionary(column, name)
+    times = _parsed_times(names) if is_text(kind) else names
     if times.null_count or pa.types.is_floating(times.type):
         missing = pc.fill_null(pc.is_null(times, nan_is_null=True), True).to_numpy(zero_copy_only=False)
         if missing.any():
@@ -540,7 +548,7 @@ def encode_lists(column: pa.ChunkedArray | pa.Array, name: str, separator: str |
     A missing cell is an answer that was not given; an empty one says that no label applies.
     """
     column = _contiguous(column)
-    if _is_text(column.type):
+    if is_text(column.type):
         column = _split(column, name, separator)
     if not _is_list(column.type):
         raise ColumnError(
@@ -555,10 +563,7 @@ def encode_lists(column: pa.ChunkedArray | pa.Array, name: str, separator: str |
 
 def _split(column: pa.Array, name: str, separator: str | None) -> pa.Array:
     """Text cells like `dog|cat` as lists; the empty text is the empty list."""
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise IdError(f"a label must be readable text; column {name!r} has a broken cell ({error}).") from None
+    column = _checked_text(column, name)
     if separator == "":
         raise ParameterError("label_separator must not be empty; leave it out for '|'.")
     if separator is None:
@@ -589,12 +594,13 @@ def _contiguous(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     if pa.types.is_dictionary(column.type):
         chunks = [chunk.dictionary_decode() for chunk in chunks]
-    if _is_text(kind) or pa.types.is_null(kind):
+    if is_text(kind) or pa.types.is_null(kind):
         chunks = [chunk.cast(pa.large_string()) for chunk in chunks]
     return pa.concat_arrays(chunks) if chunks else pa.array([], kind)
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether it is text, however it is stored."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 

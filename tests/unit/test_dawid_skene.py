@@ -162,3 +162,11 @@ def test_gold_pairs_teach_about_workers():
 
     assert proba(known["item"]) > 0.5 > proba([])
     assert_array_equal(votes.to_dense(), dense)
+
+
+def test_a_thousand_votes_on_one_pair_do_not_underflow():
+    """A product of a thousand probabilities is 0.0; a sum of their logs is not."""
+    dense = np.ones((1000, 2, 1))
+    dense[:, 1] = -1
+    proba = DawidSkene().fit(Votes.from_dense(dense)).predict_proba()
+    assert_allclose(proba[:, 0], [1, 0], rtol=0, atol=1e-9)

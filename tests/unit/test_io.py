@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import gzip
 import os
 
@@ -9,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from amcc.errors import (
-    AmccError,
     ColumnError,
     ConflictError,
     EmptyInputError,
@@ -120,14 +120,14 @@ BAD = {
     "missing column": ("v.csv", "worker,item,value\nw,i,1\n", ColumnError, "column for the label is missing"),
     "twice the same column": ("v.csv", "worker,item,item,label\nw,i,i,a\n", ColumnError, "unique"),
     "unknown value": ("v.csv", HEADER + "w,i,a,1\nw,i,b,maybe\n", VoteValueError, "'value' has 'maybe' in row 2"),
-    "empty id": ("v.csv", HEADER + "w,i,a,1\n ,i,b,1\n", IdError, "'worker' has an empty one in row 2"),
+    "empty id": ("v.csv", HEADER + "w,i,a,1\n ,i,b,1\n", IdError, "'worker' is empty in row 2"),
     "contradiction": ("v.csv", HEADER + "w,i,a,1\nw,i,a,0\n", ConflictError, "row 1 and 2"),
     "short row": ("v.csv", HEADER + "w,i,a,1\nw,i,a\n", FileFormatError, "must have 4 columns; row 2 has 3"),
     "long row": ("v.csv", HEADER + "w,i,a,1\nw,i,a,b,1\n", FileFormatError, "must have 4 columns; row 2 has 5"),
     "Latin 1": ("v.csv", HEADER.encode() + b"w,i,a,1\nw,caf\xe9,a,1\n", FileFormatError, "row 2 has the byte 0xe9"),
     "Latin 1 header": ("v.csv", b"worker,item,l\xe9bel\n", FileFormatError, "the header has the byte 0xe9"),
     "UTF-16": ("v.csv", (HEADER + "w,i,a,1\n").encode("utf-16"), FileFormatError, "UTF-16"),
-    "binary": ("v.csv", bytes(range(256)), AmccError, ""),
+    "binary": ("v.csv", bytes(range(128, 256)), FileFormatError, "UTF-8"),
     "not compressed": ("v.csv.gz", None, FileFormatError, "damaged"),
     "JSON cut off": ("v.jsonl", '{"worker": "w"}\n{"worker": "w', FileFormatError, "row 2 is not, or it is cut off"),
     "JSON array": ("v.jsonl", '["w"]\n', FileFormatError, "row 1 is"),
@@ -137,7 +137,7 @@ BAD = {
         "v.jsonl",
         '{"worker": "w", "item": "i", "label": "a", "value": 1}\n{"worker": "w", "item": "i", "value": 1}\n',
         IdError,
-        "'label' has an empty one in row 2",
+        "'label' is empty in row 2",
     ),
     "no Parquet": ("v.parquet", CSV, FileFormatError, "not a readable Parquet file"),
     "other suffix": ("v.xlsx", CSV, InputError, "one of .csv"),
@@ -160,7 +160,7 @@ def test_a_compressed_file_that_is_cut_off(tmp_path, suffix):
     path = tmp_path / f"votes{suffix}"
     write_votes(EXPECTED, path)
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(FileFormatError, match="damaged or cut off.*again"):
+    with pytest.raises(FileFormatError, match=r"damaged or cut off.*again"):
         read_votes(path)
 
 
@@ -249,7 +249,19 @@ def test_a_written_file_is_alone_and_ordinary(tmp_path, suffix):
 
 def test_compression_goes_by_the_end_of_the_name(tmp_path):
     write_votes(EXPECTED, tmp_path / "votes.gz.csv")
-    assert (tmp_path / "votes.gz.csv").read_bytes().startswith(b'"worker"')
+    assert (tmp_path / "votes.gz.csv").read_bytes().startswith(b"worker,item,label,value\nw1,007,a,1\n")
+
+
+@pytest.mark.parametrize("name", ["a,b", 'say "x"', "a\nb", "a\rb", "a\tb"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_text_is_quoted_where_it_must_be(tmp_path, name, suffix):
+    header = name.replace("\r", " ")
+    table = pa.table({header: pa.array([name, "plain"], pa.large_string()), "n": [1, 2]})
+    path = tmp_path / f"table{suffix}"
+    write_table(table, path)
+    with path.open(newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t" if suffix == ".tsv" else ","))
+    assert rows == [[header, "n"], [name, "1"], ["plain", "2"]]
 
 
 def test_places_that_cannot_be_written(tmp_path):
@@ -274,8 +286,17 @@ def test_a_folder_without_permission(tmp_path):
         write_votes(EXPECTED, folder / "votes.csv")
 
 
+def test_who_reads_the_old_file_is_not_disturbed(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("old")
+    with path.open() as reader:
+        write_votes(EXPECTED, path)
+        assert reader.read() == "old"
+    assert read_votes(path) == EXPECTED
+
+
 def test_unknown_suffixes_are_refused_before_writing(tmp_path):
-    with pytest.raises(InputError, match="one of .csv"):
+    with pytest.raises(InputError, match=r"one of \.csv"):
         write_votes(EXPECTED, tmp_path / "votes.xlsx")
     assert files_in(tmp_path) == []
 
@@ -284,7 +305,7 @@ def test_the_old_file_stays_when_writing_fails(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("old")
     bad = pa.table({"labels": [["a|b"]]})
-    with pytest.raises(ColumnError, match=r"without '\|' .* got 'a\|b'. Write .jsonl or .parquet"):
+    with pytest.raises(ColumnError, match=r"without the separator '\|' .* got 'a\|b'. Write .jsonl or .parquet"):
         write_table(bad, path)
     assert path.read_text() == "old"
     assert files_in(tmp_path) == ["votes.csv"]
@@ -317,10 +338,10 @@ def test_labels_that_a_text_list_would_change_are_refused(tmp_path, label):
 def test_lists_with_missing_cells_and_slices_are_written(tmp_path):
     table = pa.table({"item": ["x", "i", "j", "k"], "labels": [["x"], ["a", "b"], None, []]})[1:]
     write_table(table, tmp_path / "sets.csv")
-    assert (tmp_path / "sets.csv").read_text().splitlines()[1:] == ['"i","a|b"', '"j",', '"k",""']
+    assert (tmp_path / "sets.csv").read_text().splitlines()[1:] == ["i,a|b", "j,", "k,"]
     chunked = pa.concat_tables([table, table[:1]])
     write_table(chunked, tmp_path / "sets.csv")
-    assert (tmp_path / "sets.csv").read_text().splitlines()[-1] == '"i","a|b"'
+    assert (tmp_path / "sets.csv").read_text().splitlines()[-1] == "i,a|b"
 
 
 # --- truth --------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def test_truth_without_rows_is_all_absent():
     [
         ({"item": ["i"]}, ColumnError, "column for the label is missing"),
         ({"label": ["a"]}, ColumnError, "column for the item is missing"),
-        ({"item": ["i", None], "label": ["a", "b"]}, IdError, "'item' has an empty one in row 2"),
+        ({"item": ["i", None], "label": ["a", "b"]}, IdError, "'item' is empty in row 2"),
         ({"item": ["i"], "labels": [1]}, ColumnError, "one list of labels per row"),
         ({"item": ["i"], "label": ["a"], "value": ["maybe"]}, VoteValueError, "'maybe' in row 1"),
     ],

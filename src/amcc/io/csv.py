@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
+from amcc import tables
 from amcc.errors import ColumnError, FileFormatError, ParameterError
 from amcc.files import create_text, open_text
-from amcc.tables import check_unique
 
 TEXT = pa.dictionary(pa.int32(), pa.string())  # encoded while parsing: no text object per row
 BLOCK_BYTES = 8 << 20
@@ -63,7 +63,7 @@ def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
     if separator is None:
         separator = "\t" if _is_tsv(path) else max(",;\t", key=line.count)
     names = next(csv.reader(io.StringIO(line), delimiter=separator))
-    return check_unique(names), separator
+    return tables.check_unique(names), separator
 
 
 def _explained(path: Path, problem: str) -> str:
@@ -103,8 +103,20 @@ def write(table: pa.Table, path: Path) -> None:
 
 def write_stream(table: pa.Table, stream: Any, separator: str = ",") -> None:
     """Write delimited text to an open binary stream."""
-    options = arrow_csv.WriteOptions(delimiter=separator, quoting_style="needed")
-    arrow_csv.write_csv(_joined_lists(table), stream, options)
+    table = _joined_lists(table)
+    header = io.StringIO()
+    csv.writer(header, delimiter=separator, lineterminator="\n").writerow(table.column_names)
+    stream.write(header.getvalue().encode())
+    # What Arrow calls "needed" are quotes around all text.
+    quoting = "needed" if _needs_quotes(table, separator) else "none"
+    options = arrow_csv.WriteOptions(include_header=False, delimiter=separator, quoting_style=quoting)
+    arrow_csv.write_csv(table, stream, options)
+
+
+def _needs_quotes(table: pa.Table, separator: str) -> bool:
+    special = f'["\r\n{re.escape(separator)}]'
+    text = (column for column in table.columns if tables.is_text(column.type))
+    return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in text)
 
 
 def _is_tsv(path: Path) -> bool:
@@ -114,24 +126,16 @@ def _is_tsv(path: Path) -> bool:
 def _joined_lists(table: pa.Table) -> pa.Table:
     for position, column in enumerate(table.schema):
         if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-            lists = table[position].combine_chunks()
-            names = pc.list_flatten(lists).cast(pa.string())
+            lists = table[position].cast(pa.list_(pa.string()))
+            names = pc.list_flatten(lists)
             trimmed = pc.equal(names, pc.utf8_trim_whitespace(names))
             clash = pc.index(pc.or_(pc.match_substring(names, LIST_SEPARATOR), pc.invert(trimmed)), True).as_py()
             if clash >= 0:
                 raise ColumnError(
-                    f"a label in a list in a text file must be without {LIST_SEPARATOR!r} and without spaces around "
-                    f"it; got {names[clash].as_py()!r}. Write .jsonl or .parquet instead."
+                    f"a label in a list in a text file must be without the separator {LIST_SEPARATOR!r} and without "
+                    f"spaces around it; got {names[clash].as_py()!r}. Write .jsonl or .parquet instead."
                 )
-            joined = pc.binary_join(
-                pa.ListArray.from_arrays(pc.cast(_offsets(lists), pa.int32()), names), LIST_SEPARATOR
-            )
-            table = table.set_column(position, column.name, joined)
+            table = table.set_column(position, column.name, pc.binary_join(lists, LIST_SEPARATOR))
         elif pa.types.is_dictionary(column.type):
             table = table.set_column(position, column.name, table[position].cast(column.type.value_type))
     return table
-
-
-def _offsets(lists: pa.Array) -> pa.Array:
-    lengths = pc.list_value_length(lists)
-    return pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths.cast(pa.int64()))])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amcc.errors import AmccError, FileFormatError
-from amcc.tables import check_unique
+from amcc.tables import check_unique, is_text
 
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
@@ -18,7 +18,7 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Tab
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
         wanted = list(choose(check_unique(schema.names)))
-        text = [name for name in wanted if _is_text(schema.field(name).type)]
+        text = [name for name in wanted if is_text(schema.field(name).type)]
         return pq.read_table(path, columns=wanted, read_dictionary=text, partitioning=None)
     except AmccError:
         raise
@@ -32,7 +32,3 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Tab
 def write(table: pa.Table, path: Path) -> None:
     """Write a Parquet file."""
     pq.write_table(table, path)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

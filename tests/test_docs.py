@@ -1,0 +1,96 @@
+"""What the documents say is what happens."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amcc.votes import Votes
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def load_script(name: str):
+    spec = importlib.util.spec_from_file_location("script", ROOT / name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_command_line_page_is_up_to_date():
+    page = load_script("docs/build_cli.py").cli_page()
+    assert (ROOT / "docs" / "cli.md").read_text() == page, "run `make docs`"
+
+
+def test_python_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("python")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    assert "{1: ['dog'], 2: ['cat']}" in printed.getvalue()
+    assert (tmp_path / "model.amcc").exists()
+
+
+def readme_commands() -> list[str]:
+    lines = [line.partition("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    return [line for line in lines if line.startswith("amcc ")]
+
+
+@pytest.fixture(scope="module")
+def readme_folder(tmp_path_factory) -> Path:
+    """A folder in which the files exist that the README's commands read."""
+    folder = tmp_path_factory.mktemp("readme")
+    votes = Votes.from_dense([[[1, -1], [-1, 1]]] * 3, item_names=["a", "b"], label_names=["x", "y"])
+    from amcc import write_votes
+
+    write_votes(votes, folder / "votes.csv")
+    (folder / "truth.csv").write_text("item,label\na,x\nb,y\n")
+    (folder / "consensus.csv").write_text("item,label,probability,present\na,x,0.9,1\nb,y,0.8,1\n")
+    return folder
+
+
+@pytest.mark.parametrize("command", readme_commands())
+def test_commands_of_the_readme_run(command, readme_folder):
+    run = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command)], cwd=readme_folder, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_links_of_the_readme_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_demo_output_in_the_readme_is_what_the_demo_prints(tmp_path):
+    shown = re.search(r"<!-- demo -->\n```text\n(.*?)```", README, flags=re.DOTALL).group(1)
+    run = subprocess.run(
+        [sys.executable, "-m", "amcc", "demo"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert words(run.stdout) == words(shown)
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def test_version_is_said_once():
+    import tomllib
+
+    import amcc
+
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == amcc.__version__
