@@ -222,7 +222,7 @@ def page(rows: list[str]) -> str:
             "",
             f"Written by `make bench` on {date.today()}, seed {SEED}, with {versions},",
             f"on a machine with {os.cpu_count()} cores. Times of one machine mean little; the ratios in the last",
-            "column come from one run on the same data. crowd-kit has no multi-label Dawid–Skene, so it runs per label,",
+            "column come from one run on one crowd. crowd-kit has no multi-label Dawid–Skene: it runs label by label,",
             "as its own `BinaryRelevance` does. Memory is what the process took beyond its imports. Times are from the",
             "file to the finished consensus, without imports and without compiling (once per machine, some seconds).",
             "",
