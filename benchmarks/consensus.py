@@ -108,16 +108,15 @@ TASKS: dict[str, Callable[[Path], Any]] = {
 
 
 def measure_here(name: str, folder: Path, repeats: int) -> Result:
-    """Run one task in this process: best time, peak memory beyond the start, Jaccard."""
+    """Run one task in this process: best time, peak memory, Jaccard."""
     warnings.simplefilter("ignore")
     TASKS[name](folder.parent / "warm")  # imports and compiled code are not what we time
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
         consensus = TASKS[name](folder)
         times.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = {"seconds": min(times), "megabytes": peak / 1024}
     return result if consensus is None else {**result, "jaccard": _jaccard(consensus, folder)}
 
@@ -223,7 +222,7 @@ def page(rows: list[str]) -> str:
             f"Written by `make bench` on {date.today()}, seed {SEED}, with {versions},",
             f"on a machine with {os.cpu_count()} cores. Times of one machine mean little; the ratios in the last",
             "column come from one run on one crowd. crowd-kit has no multi-label Dawid–Skene: it runs label by label,",
-            "as its own `BinaryRelevance` does. Memory is what the process took beyond its imports. Times are from the",
+            "as its own `BinaryRelevance` does. Memory is the peak of the whole process. Times are from the",
             "file to the finished consensus, without imports and without compiling (once per machine, some seconds).",
             "",
             *HEAD,

@@ -38,10 +38,12 @@ def _compiled(loop: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
     return compile_loop
 
 
-def _in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
-    if n_tasks == 1 or (os.cpu_count() or 1) == 1:
+def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
+    """Results of task(0), task(1), … in order; worth it where a task lets go of Python's lock."""
+    n_threads = min(n_tasks, os.cpu_count() or 1)
+    if n_threads <= 1:
         return [task(index) for index in range(n_tasks)]
-    with ThreadPoolExecutor(n_tasks) as pool:
+    with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(task, range(n_tasks)))
 
 
@@ -96,7 +98,7 @@ def posterior_pass(
         result: tuple[float, float] = loop(slot, start, evidence, prior, first, last, before, proba, present[block])
         return result
 
-    sums, changes = zip(*_in_threads(run, N_BLOCKS), strict=True)
+    sums, changes = zip(*in_threads(run, N_BLOCKS), strict=True)
     return Pass(proba, present.sum(axis=0), float(sum(sums)), max(changes) if compare else 1.0)
 
 
@@ -155,7 +157,7 @@ def others_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prio
     def run(block: int) -> None:
         loop(slot, start, evidence, prior, bounds[block], bounds[block + 1], weight[block], square[block])
 
-    _in_threads(run, N_BLOCKS)
+    in_threads(run, N_BLOCKS)
     return Judgement(weight.sum(axis=0), square.sum(axis=0))
 
 

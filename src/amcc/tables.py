@@ -7,11 +7,11 @@ distinct ones are looked at. Rows are counted from 1, without the header.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc.errors import ColumnError, IdError, InputError, ParameterError, VoteValueError
+from amcc.kernels import in_threads
 
 Codes = npt.NDArray[np.int32]
 Signs = npt.NDArray[np.int8]
@@ -59,6 +60,17 @@ BLOCK = 1 << 17
 """Rows handled at a time: temporaries of this size stay in the processor's cache."""
 
 
+class Block(NamedTuple):
+    """Some rows of a column, not yet translated."""
+
+    raw: npt.NDArray[Any]
+    table: npt.NDArray[Any] | None
+
+    def codes(self) -> npt.NDArray[Any]:
+        """The translated codes."""
+        return self.raw if self.table is None else self.table.take(self.raw)
+
+
 @dataclass(frozen=True)
 class Coded:
     """A column as integers: Arrow's own indices, batch by batch, and the table that translates each batch.
@@ -78,28 +90,29 @@ class Coded:
     def __len__(self) -> int:
         return sum(len(raw) for raw, _ in self.batches)
 
-    def blocks(self) -> Iterator[npt.NDArray[Any]]:
-        """Translated codes, at most `BLOCK` rows at a time, cut at the ends of batches."""
-        for raw, table in self.batches:
-            for begin in range(0, len(raw), BLOCK):
-                block = raw[begin : begin + BLOCK]
-                yield block if table is None else table[block]
+    def blocks(self) -> Sequence[Block]:
+        """The column at most `BLOCK` rows at a time, cut at the ends of batches."""
+        return [
+            Block(raw[begin : begin + BLOCK], table)
+            for raw, table in self.batches
+            for begin in range(0, len(raw), BLOCK)
+        ]
 
     @cached_property
     def codes(self) -> npt.NDArray[Any]:
         """All rows at once."""
-        blocks = list(self.blocks())
+        blocks = [block.codes() for block in self.blocks()]
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks) if blocks else np.empty(0, np.int32)
 
     def first_row(self, code: int) -> int:
         """The row, counted from 1, where `code` first stands."""
         before = 0
         for block in self.blocks():
-            if (found := block == code).any():
+            if (found := block.codes() == code).any():
                 place = before + int(found.argmax())
                 starts = self.list_start
                 return place + 1 if starts is None else int(np.searchsorted(starts, place, side="right"))
-            before += len(block)
+            before += len(block.raw)
         raise KeyError(code)
 
     def translated(self, position: npt.NDArray[Any]) -> Coded:
@@ -331,20 +344,28 @@ def _by_dictionary(column: pa.ChunkedArray | pa.Array, name: str) -> tuple[Coded
     if encoded_here and chunks:  # then all chunks share one dictionary, and every entry is in use
         names = _checked_text(chunks[-1].dictionary, name)
         return Coded(tuple((chunk.indices.to_numpy(), None) for chunk in chunks)), names
-    dictionaries, batches, n_names = [], [], 0
-    for chunk in chunks:
-        indices, dictionary = chunk.indices, chunk.dictionary
-        if indices.null_count:
-            indices = pc.fill_null(indices.cast(pa.int64()), len(dictionary))
-            dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
-        raw = indices.to_numpy(zero_copy_only=False)
-        used = np.zeros(len(dictionary), dtype=bool)
-        used[raw] = True  # entries that a filter left without a row do not count
-        dictionaries.append(dictionary.filter(pa.array(used)))
+    used_parts = in_threads(lambda number: _used_part(chunks[number]), len(chunks))
+    batches, n_names = [], 0
+    for raw, used, dictionary in used_parts:
         batches.append((raw, np.cumsum(used, dtype=np.int32) - 1 + n_names))
-        n_names += len(dictionaries[-1])
-    names = pa.concat_arrays(dictionaries) if dictionaries else pa.array([], pa.string())
+        n_names += len(dictionary)
+    names = pa.concat_arrays([part[2] for part in used_parts]) if used_parts else pa.array([], pa.string())
     return Coded(tuple(batches)), _checked_text(names, name)
+
+
+def _used_part(chunk: pa.DictionaryArray) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], pa.Array]:
+    """Indices of a chunk, which entries of its dictionary they use, and those entries.
+
+    Entries that a filter left without a row do not count; a missing cell becomes an entry of its own.
+    """
+    indices, dictionary = chunk.indices, chunk.dictionary
+    if indices.null_count:
+        indices = pc.fill_null(indices.cast(pa.int64()), len(dictionary))
+        dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
+    raw = indices.to_numpy(zero_copy_only=False)
+    used = np.zeros(len(dictionary), dtype=bool)
+    np.put(used, raw, True)
+    return raw, used, dictionary.filter(pa.array(used))
 
 
 def _checked_text(cells: pa.Array, name: str) -> pa.Array:

@@ -6,7 +6,7 @@ worker on one item. A question that nobody asked has no vote: it is never a "no"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -556,24 +556,26 @@ def _assemble(
         raise ParameterError(f"on_conflict must be 'error' or 'last'; got {on_conflict!r}.")
     layout = _Layout.of(names)
     key = layout.pack(coded["item"], coded["label"], coded["worker"], value)
-    asked = key >= 0
-    if not asked.all():
+    asked: slice | npt.NDArray[np.bool_] = slice(None)
+    if len(key) and key.min() < 0:
+        asked = key >= 0
         reading = replace(reading, blanks=reading.blanks + int((~asked).sum()))
         key = key[asked]
     if len(key) == 0:
         raise EmptyInputError("there must be at least one vote; every row is blank, so nobody was asked anything.")
-    packed = key if (key[1:] > key[:-1]).all() else np.sort(key)
+    packed = np.sort(key) if _any_neighbours(key, np.greater_equal) else key
     # Neighbours that differ in nothing are duplicates, those that differ in the last bit only are contradictions.
-    same_question = (packed[1:] ^ packed[:-1]) <= 1
-    if same_question.any():
+    if _any_neighbours(packed, lambda one, other: one ^ other <= 1):
+        same_question = packed[1:] ^ packed[:-1] <= 1
         repeated = packed[1:] == packed[:-1]
         n_conflicts = int((same_question & ~repeated).sum())
         if n_conflicts == 0:
             packed = packed[np.append(True, ~repeated)]
         elif on_conflict == "error":
             vote = packed[[(same_question & ~repeated).argmax()]]
-            first = [np.flatnonzero(asked)[(key == (vote | said)).argmax()] for said in (1, 0)]
-            rows = sorted(int(place if row is None else row[place]) + 1 for place in first)
+            place = np.arange(len(value))[asked]
+            first = [place[(key == (vote | said)).argmax()] for said in (1, 0)]
+            rows = sorted(int(here if row is None else row[here]) + 1 for here in first)
             raise ConflictError(_conflict(vote, layout, names, rows, n_conflicts))
         else:
             when = np.arange(len(key)) if time is None else np.asarray(time)[asked]
@@ -599,32 +601,45 @@ class _Layout:
 
     def pack(self, item: Coded, label: Coded, worker: Coded, value: Coded) -> npt.NDArray[np.int64]:
         """One integer per row, negative where the row is blank."""
+        columns = [column.blocks() for column in (item, label, worker, value)]
+        ends = np.cumsum([len(block.raw) for block in columns[-1]])
         keys = np.empty(len(value), dtype=np.int64)
-        done = 0
-        columns = (item.blocks(), label.blocks(), worker.blocks(), value.blocks())
-        for items, labels, workers, values in zip(*columns, strict=True):
-            key = keys[done : done + len(values)]
+
+        def pack_block(number: int) -> None:
+            items, labels, workers, values = (blocks[number].codes() for blocks in columns)
+            key = keys[ends[number] - len(values) : ends[number]]
             key[:] = items
             for code, bits in ((labels, self.label_bits), (workers, self.worker_bits), (values > 0, 1)):
                 key <<= bits
                 key |= code
             key[values == 0] = -1
-            done += len(values)
+
+        kernels.in_threads(pack_block, len(ends))
         return keys
 
     def unpack(self, keys: npt.NDArray[np.int64]) -> tuple[Codes, Codes, Codes, Signs]:
         """Item, worker, label and value of packed votes."""
         item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
         value = np.empty(len(keys), dtype=np.int8)
-        for begin in range(0, len(keys), tables.BLOCK):
-            block = slice(begin, begin + tables.BLOCK)
+
+        def unpack_block(number: int) -> None:
+            block = slice(number * tables.BLOCK, (number + 1) * tables.BLOCK)
             key = keys[block]
             value[block] = (key & 1) * 2 - 1
             worker[block] = (key >> 1) & (2**self.worker_bits - 1)
             pair = key >> (self.worker_bits + 1)
             label[block] = pair & (2**self.label_bits - 1)
             item[block] = pair >> self.label_bits
+
+        kernels.in_threads(unpack_block, -(-len(keys) // tables.BLOCK))
         return item, worker, label, value
+
+
+def _any_neighbours(keys: npt.NDArray[np.int64], related: Callable[..., npt.NDArray[np.bool_]]) -> bool:
+    """Whether related(key, next key) holds anywhere; looked at in blocks, so that nothing as long as `keys` is made."""
+    starts = range(0, len(keys) - 1, tables.BLOCK)
+    blocks = (keys[start : start + tables.BLOCK + 1] for start in starts)
+    return any(related(block[:-1], block[1:]).any() for block in blocks)
 
 
 def _conflict(
@@ -741,7 +756,7 @@ def _agreements(votes: Votes, rng: np.random.Generator, n_boot: int) -> tuple[In
         n_boot=n_boot,
     )
     answer_item, yes, asked = _answer_matrices(votes, rng)
-    sets = agreement.masi_alpha(answer_item, yes, asked, rng=rng, n_boot=n_boot)
+    sets = agreement.masi_alpha(answer_item, yes, asked, rng=rng, n_boot=n_boot, max_patterns=2000)
     per_label = zip(labels.alpha, labels.low, labels.high, strict=True)
     return Interval.of(sets.alpha, sets.low, sets.high), [Interval.of(*bounds) for bounds in per_label]
 
