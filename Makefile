@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench board docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.user  ## simulate a crowd, find the consensus, write a report
@@ -20,6 +20,9 @@ check: $(VENV)/.dev  ## lint and types only
 
 bench: $(VENV)/.bench  ## speed, memory and quality against crowd-kit
 	@$(BIN)/python benchmarks/consensus.py --write
+
+board: $(VENV)/.user  ## every method on every crowd with known truth; DATA=folder adds real ones
+	@$(BIN)/amcc board $(if $(DATA),--data $(DATA))
 
 docs: $(VENV)/.dev  ## write the generated pages
 	@$(BIN)/python docs/build_cli.py

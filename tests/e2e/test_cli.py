@@ -301,3 +301,13 @@ def test_real_data(shared_data, tmp_path):
     known = folder / "truth_items.csv"
     run = amcc("evaluate", tmp_path / "c.csv", folder / "truth.csv", "--known-items", known, "--json")
     assert json.loads(run.stdout)["jaccard"] >= 0.5
+
+
+def test_board_of_simulated_crowds(tmp_path):
+    arguments = ("board", "-o", tmp_path / "board", "--seeds", 1, "--largest", 10_000, "--processes", 1)
+    run = amcc(*arguments)
+    assert "worst_loss_jaccard" in run.stdout
+    assert "simulated 1e4, 60 % spammers" in (tmp_path / "board" / "board.md").read_text()
+    again = json.loads(amcc(*arguments, "--json").stdout)
+    assert again["methods"]["dawid-skene"]["first_jaccard"] > 0.5
+    assert "must hold folders" in amcc("board", "--data", tmp_path, code=2).stderr

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from amcc import __version__
+from amcc.cli.board import board
 from amcc.cli.check import check
 from amcc.cli.common import notes
 from amcc.cli.consensus import consensus
@@ -33,6 +34,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     consensus: "amcc consensus votes.csv -o consensus.csv --report report.html",
     workers: "amcc workers votes.csv --intervals -o workers.csv",
     evaluate: "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
+    board: "amcc board --data crowd-data -o board",
     simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
 }
 for command, example in EXAMPLES.items():

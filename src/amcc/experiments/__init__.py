@@ -1,0 +1,1 @@
+"""Studies that compare methods: long, resumable, and started by a command."""
