@@ -233,3 +233,46 @@ def _answers_loop(item, worker, per_item, per_worker, latest_item):  # type: ign
 
 
 _compiled_answers_loop = _compiled(_answers_loop)
+
+
+# -- packed votes -----------------------------------------------------------------------------------------------
+
+
+Unpacked = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int8]]
+
+
+def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
+    """Item, worker, label and value (±1) of votes packed as item, label, worker, yes, the item in the highest bits."""
+    if len(keys) <= SMALL:
+        return unpack_votes_numpy(keys, label_bits, worker_bits)
+    item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
+    value = np.empty(len(keys), dtype=np.int8)
+    bounds = np.linspace(0, len(keys), N_BLOCKS + 1).astype(np.int64)
+    loop = _compiled_unpack_loop()
+
+    def run(block: int) -> None:
+        loop(keys, label_bits, worker_bits, bounds[block], bounds[block + 1], item, worker, label, value)
+
+    in_threads(run, N_BLOCKS)
+    return item, worker, label, value
+
+
+def unpack_votes_numpy(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
+    """The numpy twin of `unpack_votes`."""
+    pair = keys >> (worker_bits + 1)
+    worker = (keys >> 1) & (2**worker_bits - 1)
+    label = pair & (2**label_bits - 1)
+    value = ((keys & 1) * 2 - 1).astype(np.int8)
+    return (pair >> label_bits).astype(np.int32), worker.astype(np.int32), label.astype(np.int32), value
+
+
+def _unpack_loop(keys, label_bits, worker_bits, first, last, item, worker, label, value):  # type: ignore[no-untyped-def]
+    for vote in range(first, last):
+        key = keys[vote]
+        value[vote] = (key & 1) * 2 - 1
+        worker[vote] = (key >> 1) & ((1 << worker_bits) - 1)
+        label[vote] = (key >> (worker_bits + 1)) & ((1 << label_bits) - 1)
+        item[vote] = key >> (worker_bits + 1 + label_bits)
+
+
+_compiled_unpack_loop = _compiled(_unpack_loop)

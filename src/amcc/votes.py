@@ -555,15 +555,21 @@ def _assemble(
     if on_conflict not in get_args(OnConflict):
         raise ParameterError(f"on_conflict must be 'error' or 'last'; got {on_conflict!r}.")
     layout = _Layout.of(names)
-    key = layout.pack(coded["item"], coded["label"], coded["worker"], value)
-    asked: slice | npt.NDArray[np.bool_] = slice(None)
-    if len(key) and key.min() < 0:
-        asked = key >= 0
-        reading = replace(reading, blanks=reading.blanks + int((~asked).sum()))
-        key = key[asked]
-    if len(key) == 0:
+
+    def rows_in_order() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Which rows ask something, and their votes packed: only made where rows must be told apart."""
+        keys = layout.pack(coded["item"], coded["label"], coded["worker"], value)
+        rows = np.flatnonzero(keys >= 0)
+        return rows, keys[rows]
+
+    packed = layout.pack(coded["item"], coded["label"], coded["worker"], value)
+    if _any_neighbours(packed, np.greater_equal):
+        packed.sort()
+    n_blanks = int(np.searchsorted(packed, 0))  # blank rows are negative
+    packed = packed[n_blanks:]
+    if len(packed) == 0:
         raise EmptyInputError("there must be at least one vote; every row is blank, so nobody was asked anything.")
-    packed = np.sort(key) if _any_neighbours(key, np.greater_equal) else key
+    reading = replace(reading, blanks=reading.blanks + n_blanks)
     # Neighbours that differ in nothing are duplicates, those that differ in the last bit only are contradictions.
     if _any_neighbours(packed, lambda one, other: one ^ other <= 1):
         same_question = packed[1:] ^ packed[:-1] <= 1
@@ -573,13 +579,13 @@ def _assemble(
             packed = packed[np.append(True, ~repeated)]
         elif on_conflict == "error":
             vote = packed[[(same_question & ~repeated).argmax()]]
-            place = np.arange(len(value))[asked]
-            first = [place[(key == (vote | said)).argmax()] for said in (1, 0)]
-            rows = sorted(int(here if row is None else row[here]) + 1 for here in first)
-            raise ConflictError(_conflict(vote, layout, names, rows, n_conflicts))
+            rows, keys = rows_in_order()
+            first = [rows[(keys == (vote | said)).argmax()] for said in (1, 0)]
+            places = sorted(int(place if row is None else row[place]) + 1 for place in first)
+            raise ConflictError(_conflict(vote, layout, names, places, n_conflicts))
         else:
-            when = np.arange(len(key)) if time is None else np.asarray(time)[asked]
-            latest = key[np.lexsort((when, key >> 1))]
+            rows, keys = rows_in_order()
+            latest = keys[np.lexsort((rows if time is None else np.asarray(time)[rows], keys >> 1))]
             packed = latest[np.append(latest[1:] >> 1 != latest[:-1] >> 1, True)]
         reading = replace(reading, duplicates_dropped=int(repeated.sum()), conflicts_resolved=n_conflicts)
     return Votes(*layout.unpack(packed), names["item"], names["worker"], names["label"], reading)
@@ -619,20 +625,7 @@ class _Layout:
 
     def unpack(self, keys: npt.NDArray[np.int64]) -> tuple[Codes, Codes, Codes, Signs]:
         """Item, worker, label and value of packed votes."""
-        item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
-        value = np.empty(len(keys), dtype=np.int8)
-
-        def unpack_block(number: int) -> None:
-            block = slice(number * tables.BLOCK, (number + 1) * tables.BLOCK)
-            key = keys[block]
-            value[block] = (key & 1) * 2 - 1
-            worker[block] = (key >> 1) & (2**self.worker_bits - 1)
-            pair = key >> (self.worker_bits + 1)
-            label[block] = pair & (2**self.label_bits - 1)
-            item[block] = pair >> self.label_bits
-
-        kernels.in_threads(unpack_block, -(-len(keys) // tables.BLOCK))
-        return item, worker, label, value
+        return kernels.unpack_votes(keys, self.label_bits, self.worker_bits)
 
 
 def _any_neighbours(keys: npt.NDArray[np.int64], related: Callable[..., npt.NDArray[np.bool_]]) -> bool:

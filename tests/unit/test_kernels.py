@@ -87,6 +87,19 @@ def test_models_give_the_same_on_both_routes(crowd, monkeypatch):
     assert_allclose(compiled.objective_history_, plain.objective_history_, rtol=1e-9)
 
 
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize(("label_bits", "worker_bits"), [(0, 0), (3, 5), (10, 20)])
+def test_unpack_votes_equals_its_twin(label_bits, worker_bits):
+    rng = np.random.default_rng(label_bits)
+    codes = [rng.integers(2**bits, size=300) for bits in (30, label_bits, worker_bits)]
+    yes = rng.integers(2, size=300)
+    keys = ((codes[0] << label_bits | codes[1]) << worker_bits | codes[2]) << 1 | yes
+    expected = codes[0], codes[2], codes[1], 2 * yes - 1
+    for unpack in (kernels.unpack_votes, kernels.unpack_votes_numpy):
+        for array, code in zip(unpack(keys, label_bits, worker_bits), expected, strict=True):
+            assert_array_equal(array, code)
+
+
 def test_no_votes_at_all():
     empty = np.empty(0, np.int32)
     step = kernels.posterior_pass(empty, np.zeros(1, np.int64), np.zeros(4), np.empty(0))

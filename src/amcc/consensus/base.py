@@ -180,7 +180,7 @@ class ConsensusModel(ABC):
         self.pair_item_, self.pair_label_ = votes.pairs.item, votes.pairs.label
         self.pair_proba_ = np.where(known, present, posterior.pair)
         self.label_prior_ = posterior.label
-        self.item_answered_ = votes.answers_per_item > 0
+        self.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         self._judged_by = votes, posterior.judge
         return self
 
