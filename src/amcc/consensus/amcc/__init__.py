@@ -1,0 +1,1 @@
+"""The paper's model: groups of workers, what they have in common, and what is each worker's own."""

@@ -1,0 +1,87 @@
+"""Linear algebra of the paper's objective: dependence of matrices, the graph of labels, projections of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def centering(n: int) -> Floats:
+    """(n, n) matrix H that subtracts the mean: I − 1/n."""
+    return np.eye(n) - 1.0 / n
+
+
+def centered_gram(x: Floats) -> Floats:
+    """H x xᵀ H, the centred Gram matrix of the rows of x under the linear kernel; (..., n, d) → (..., n, n)."""
+    rows = x - x.mean(axis=-2, keepdims=True)
+    return np.asarray(rows @ rows.swapaxes(-1, -2))
+
+
+def hsic_scale(n: int) -> float:
+    """(n − 1)⁻², the factor of the empirical HSIC; 0 for one row, which depends on nothing."""
+    return (n - 1.0) ** -2 if n > 1 else 0.0
+
+
+def hsic(x: Floats, y: Floats) -> float:
+    """Empirical HSIC of two matrices whose rows belong together, with linear kernels (paper, before eq3).
+
+    (n − 1)⁻² tr(K₁ H K₂ H), with K₁ = x xᵀ and K₂ = y yᵀ. x : (n, d), y : (n, e).
+
+    >>> round(hsic(np.eye(3), np.eye(3)), 9), hsic(np.eye(3), np.ones((3, 3)))
+    (0.5, 0.0)
+    """
+    return float(np.sum(centered_gram(x) * centered_gram(y))) * hsic_scale(len(x))
+
+
+def label_similarity(mean_answers: Floats) -> Floats:
+    """Cosines between labels, B of eq4.
+
+    mean_answers : (n_items, n_labels), the average of all workers' answers. A label of norm zero (nobody gave it) is
+    like no other, itself included. Negative cosines count as zero: with negative edges the Laplacian would not be
+    positive semi-definite, and eq5 would have no minimum.
+    """
+    norm = np.linalg.norm(mean_answers, axis=0)
+    unit = np.divide(mean_answers, norm, out=np.zeros_like(mean_answers), where=norm > 0)
+    return np.asarray(np.clip(unit.T @ unit, 0.0, 1.0))
+
+
+def label_degree(similarity: Floats) -> Floats:
+    """Diagonal matrix of row sums, O of eq4."""
+    return np.diag(similarity.sum(axis=1))
+
+
+def label_laplacian(similarity: Floats) -> Floats:
+    """O − B, the Laplacian of the graph of labels (eq4): tr(Cᵀ L C) is half the sum of B_ij ‖C_i − C_j‖²."""
+    return label_degree(similarity) - similarity
+
+
+def project_simplex(rows: Floats) -> Floats:
+    """The nearest rows with non-negative entries that sum to one, (..., n).
+
+    Subtracts from each row the one number that makes its positive part sum to one.
+
+    >>> project_simplex(np.array([[0.5, 0.5], [2.0, 0.0], [0.2, 0.4]])).round(3).tolist()
+    [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
+    """
+    falling = -np.sort(-rows, axis=-1)
+    excess = (np.cumsum(falling, axis=-1) - 1.0) / np.arange(1, rows.shape[-1] + 1)
+    last = np.sum(falling > excess, axis=-1, keepdims=True) - 1
+    return np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0)
+
+
+def project_unit(rows: Floats) -> Floats:
+    """The nearest rows of 2-norm one, (..., n); from a zero row all are equally near, and the even one is taken.
+
+    >>> project_unit(np.array([[3.0, 4.0], [0.0, 0.0]])).round(3).tolist()
+    [[0.6, 0.8], [0.707, 0.707]]
+    """
+    norm = np.linalg.norm(rows, axis=-1, keepdims=True)
+    even = np.full_like(rows, rows.shape[-1] ** -0.5)
+    return np.asarray(np.divide(rows, norm, out=even, where=norm > 0))
+
+
+def solve_least(matrix: Floats, right: Floats) -> Floats:
+    """The smallest of the solutions of positive semi-definite systems, (..., n, n) and (..., n, k)."""
+    return np.asarray(np.linalg.pinv(matrix, rcond=1e-10, hermitian=True) @ right)
