@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_or_mean, new_code
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_or_mean, match_coins
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, weight_per_code
 from amcc.votes import Votes
@@ -152,15 +152,10 @@ class DawidSkene(ConsensusModel):
         )
 
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        worker = new_code(votes.worker_names, self.worker_names_)[votes.coins.worker]
-        label = new_code(votes.label_names, self.label_names_)[votes.coins.label]
-        key = self.coin_worker_.astype(np.int64) * len(self.label_names_) + self.coin_label_  # sorted
-        wanted = worker * len(self.label_names_) + label
-        place = np.searchsorted(key, wanted).clip(max=len(key) - 1)
-        met = (key[place] == wanted) & (worker >= 0) & (label >= 0)
+        coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
 
         def rates(of_coin: Floats, of_label: Floats) -> Floats:
-            return np.where(met, of_coin[place], known_or_mean(of_label, label))
+            return np.where(coins.met, of_coin[coins.place], known_or_mean(of_label, coins.label))
 
         evidence = slot_evidence(
             rates(self.hit_rate_, self.average_hit_rate_),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from amcc import kernels
 from amcc.consensus.amcc.likelihood import Counts, Crowd, fit_likelihood
 from amcc.consensus.amcc.likelihood import slot_evidence as crowd_evidence
-from amcc.consensus.base import ConsensusModel, Gold, Posterior, new_code
+from amcc.consensus.base import ConsensusModel, Gold, Posterior, match_coins
 from amcc.errors import ParameterError
 from amcc.kernels import Floats
 from amcc.tables import Codes
@@ -83,14 +83,10 @@ class AMCC(ConsensusModel):
         self.newcomer_evidence_ = _newcomer_evidence(crowd)
 
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        worker = new_code(votes.worker_names, self.worker_names_)[votes.coins.worker]
-        label = new_code(votes.label_names, self.label_names_)[votes.coins.label]
-        key = self.coin_worker_.astype(np.int64) * len(self.label_names_) + self.coin_label_  # sorted
-        wanted = worker * len(self.label_names_) + label
-        place = np.searchsorted(key, wanted).clip(max=len(key) - 1)
-        met = (key[place] == wanted) & (worker >= 0) & (label >= 0)
-        newcomer = np.where(label[:, None] >= 0, self.newcomer_evidence_[label], self.newcomer_evidence_.mean(axis=0))
-        evidence = np.where(met[:, None], self.coin_evidence_[place], newcomer).ravel()
+        coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
+        known_label = coins.label[:, None] >= 0
+        newcomer = np.where(known_label, self.newcomer_evidence_[coins.label], self.newcomer_evidence_.mean(axis=0))
+        evidence = np.where(coins.met[:, None], self.coin_evidence_[coins.place], newcomer).ravel()
         log_odds = np.log(prior / (1 - prior))[votes.pairs.label]
         return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba
 
