@@ -13,6 +13,14 @@ import pyarrow as pa
 from amcc.errors import FileFormatError, InputError
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder for output, unless it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {path} cannot be made: {error.strerror}. Choose another place.") from None
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it when the block ends well, remove it when it does not.

@@ -25,7 +25,7 @@ def board(
     methods: Annotated[str, typer.Option(help="Methods to compare, separated by commas.")] = ",".join(METHODS),
     seeds: Annotated[int, typer.Option(help="Draws of each thinned set.")] = 10,
     largest: Annotated[int, typer.Option(help="Leave out simulated crowds with more votes.")] = SIZES[-1],
-    processes: Annotated[int, typer.Option(help="How many at a time; 0 for one per core.")] = 0,
+    processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Compare methods on every crowd whose truth is known; interrupted, it goes on where it stopped."""

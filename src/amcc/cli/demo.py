@@ -14,6 +14,7 @@ from amcc.cli.common import DEFAULT_METHOD, busy, fit, screen
 from amcc.consensus import ConsensusModel
 from amcc.consensus.workers import likely_spammers
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.files import make_folder
 from amcc.report import write_report
 
 
@@ -23,6 +24,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Same seed, same crowd.")] = 0,
 ) -> None:
     """Simulate a crowd, find the consensus, say what was found, and write a report with pictures."""
+    make_folder(output)
     with busy("Simulating a crowd"):
         crowd = simulate_crowd(CrowdSpec.for_votes(votes, seed=seed))
     given = crowd.votes
@@ -35,7 +37,6 @@ def demo(
     screen.print(_scores(crowd, models))
     model = models[DEFAULT_METHOD]
     screen.print(_spammers_found(crowd, model))
-    output.mkdir(parents=True, exist_ok=True)
     report = output / "report.html"
     with busy("Drawing the report"):
         write_report(model, given, report, title="A simulated crowd")
@@ -56,8 +57,9 @@ def _spammers_found(crowd: SimulatedCrowd, model: ConsensusModel) -> str:
     flagged = likely_spammers(model.worker_rates_)
     spammers = _is_spammer(crowd)
     names = [str(name) for name in np.array(model.worker_names_.to_pylist())[flagged][:6]]
+    named = f" ({', '.join(names)}{', …' if flagged.sum() > 6 else ''})" if names else ""
     return (
-        f"{flagged.sum()} workers look like spammers ({', '.join(names)}{', …' if flagged.sum() > 6 else ''}); "
+        f"{flagged.sum()} workers look like spammers{named}; "
         f"{(flagged & spammers).sum()} of them are, and {(spammers & ~flagged).sum()} spammers were not noticed."
     )
 

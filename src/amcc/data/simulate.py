@@ -29,6 +29,7 @@ from pyarrow.csv import CSVWriter, WriteOptions, write_csv
 from pyarrow.parquet import ParquetWriter
 
 from amcc.errors import ParameterError
+from amcc.files import make_folder
 from amcc.votes import Votes
 
 __all__ = [
@@ -544,7 +545,7 @@ def write_crowd(spec: CrowdSpec, folder: Path | str, progress: Callable[[int, in
     these names that are already there make way. `progress(done_votes, total_votes)` follows each block.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with TemporaryDirectory(prefix=".unfinished-", dir=folder) as staging:
         _write_files(spec, Path(staging), progress or (lambda done, total: None))
         (folder / "features.parquet").unlink(missing_ok=True)

@@ -25,7 +25,7 @@ import amcc
 from amcc import METHODS, Votes, metrics
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ConvergenceWarning, EmptyInputError, ParameterError
-from amcc.files import whole_file
+from amcc.files import make_folder, whole_file
 
 Mask = npt.NDArray[np.bool_]
 Kind = Literal["independent", "own", "simulated"]
@@ -85,6 +85,8 @@ class Result:
 
 def cells_of(data: Path | None, *, n_seeds: int = 10, sizes: Sequence[int] = SIZES) -> list[Cell]:
     """All sets with truth below `data`, and the simulated crowds."""
+    if n_seeds < 1:
+        raise ParameterError(f"seeds must be at least 1; got {n_seeds}.")
     cells = []
     folders = [] if data is None else sorted(path.parent for path in data.glob("*/annotations.csv.gz"))
     for folder in folders:
@@ -150,7 +152,9 @@ def run_board(
     for method in methods:
         if method not in METHODS:
             raise ParameterError(f"methods must be among {', '.join(METHODS)}; got {method!r}.")
-    folder.mkdir(parents=True, exist_ok=True)
+    if not cells:
+        raise EmptyInputError("there must be a crowd to compare on; neither data nor a simulated size was chosen.")
+    make_folder(folder)
     tasks = [(cell, seed, method) for cell in cells for seed in range(cell.n_seeds) for method in methods]
     kept = {_place(folder, *task): _kept(_place(folder, *task)) for task in tasks}
     missing = [task for task in tasks if kept[_place(folder, *task)] is None]
