@@ -1,6 +1,6 @@
 """Consensus label sets, worker quality and next questions from multi-label crowd answers."""
 
-from amcc.consensus import METHODS, ConsensusModel, DawidSkene, MajorityVote, load_model, make_model
+from amcc.consensus import AMCC, METHODS, ConsensusModel, DawidSkene, MajorityVote, load_model, make_model
 from amcc.errors import AmccError, ConvergenceWarning, InputError, ParameterError
 from amcc.io import read_truth, read_votes, write_votes
 from amcc.truth import Truth
@@ -9,6 +9,7 @@ from amcc.votes import Votes
 __version__ = "0.1.0"
 
 __all__ = [
+    "AMCC",
     "METHODS",
     "AmccError",
     "ConsensusModel",

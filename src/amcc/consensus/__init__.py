@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from amcc.consensus.amcc.estimator import AMCC
 from amcc.consensus.base import ConsensusModel, read_model_file
 from amcc.consensus.dawid_skene import DawidSkene
 from amcc.consensus.majority import MajorityVote
 from amcc.errors import FileFormatError, ParameterError
 
-__all__ = ["METHODS", "ConsensusModel", "DawidSkene", "MajorityVote", "load_model", "make_model"]
+__all__ = ["AMCC", "METHODS", "ConsensusModel", "DawidSkene", "MajorityVote", "load_model", "make_model"]
 
-METHODS: dict[str, type[ConsensusModel]] = {"majority": MajorityVote, "dawid-skene": DawidSkene}
+METHODS: dict[str, Callable[..., ConsensusModel]] = {
+    "amcc": AMCC,
+    "amcc-frobenius": partial(AMCC, loss="frobenius"),
+    "amcc-printed": partial(AMCC, loss="frobenius", anchor="self", printed=True),
+    "dawid-skene": DawidSkene,
+    "majority": MajorityVote,
+}
+
+MODELS: tuple[type[ConsensusModel], ...] = AMCC, DawidSkene, MajorityVote
 
 
 def make_model(method: str) -> ConsensusModel:
@@ -24,7 +35,7 @@ def make_model(method: str) -> ConsensusModel:
 def load_model(path: str | Path) -> ConsensusModel:
     """Read any model that was saved."""
     name = read_model_file(path)[0]["model"]
-    for model in METHODS.values():
+    for model in MODELS:
         if model.__name__ == name:
             return model.load(path)
     raise FileFormatError(f"{path} holds a {name!r}, which this version of amcc does not know.")

@@ -18,7 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amcc.consensus.workers import WorkerRates, worker_rates
+from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
+from amcc.decode import Rule, check_rule
+from amcc.decode import decode as decode_sets
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.kernels import Floats, Judgement
 from amcc.tables import Codes
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 RATES = "worker_rates"
 Frame = Literal["pandas", "polars", "arrow"]
+
+SETTLED_ERROR = 0.05
+"""A pair is settled when the more likely of present and absent is wrong with at most this probability."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,8 @@ class ConsensusModel(ABC):
         False where nobody answered, so that all there is are the priors.
     worker_rates_ : WorkerRates
         What is known about each worker, see `workers`.
+    worker_evidence_ : dict from worker code to text
+        What speaks against the likely spammers.
     n_iter_, converged_, objective_history_
         The course of the fit.
     """
@@ -132,7 +139,8 @@ class ConsensusModel(ABC):
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
-    _judged_by: tuple[Votes, Callable[[], Judgement]] | WorkerRates
+    _to_judge: tuple[Votes, Callable[[], Judgement]] | None
+    _judged: tuple[WorkerRates, dict[int, str]]
 
     # scikit-learn's BaseEstimator would bring these two methods and 1.4 s of imports to every command.
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -181,7 +189,7 @@ class ConsensusModel(ABC):
         self.pair_proba_ = np.where(known, present, posterior.pair)
         self.label_prior_ = posterior.label
         self.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
-        self._judged_by = votes, posterior.judge
+        self._to_judge = votes, posterior.judge
         return self
 
     @abstractmethod
@@ -213,13 +221,28 @@ class ConsensusModel(ABC):
             item, label, n_items = votes.pairs.item, votes.pairs.label, votes.n_items
             prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
             pair = self._infer(votes, prior)
-        proba = np.tile(prior, (n_items, 1))
+        proba = self._unasked(votes, prior, n_items)
         proba[item, label] = pair
         return proba
 
-    def predict(self, votes: Any | None = None) -> npt.NDArray[np.bool_]:
-        """(n_items, n_labels) indicator of the label sets: labels more likely present than absent."""
-        return self.predict_proba(votes) > 0.5
+    def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
+        """(n_items, n_labels) pairs that nobody was asked about; without `votes`, those of the fitted items."""
+        return np.tile(prior, (n_items, 1))
+
+    @property
+    def _foresees(self) -> bool:
+        """Whether `_unasked` says more than the labels' priors."""
+        return False
+
+    def predict(
+        self, votes: Any | None = None, *, decode: Rule = "threshold", k: int | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """(n_items, n_labels) indicator of the label sets.
+
+        By default the labels more likely present than absent; `decode` names another rule of `amcc.decode`, "top_k"
+        with the number `k` of labels per item.
+        """
+        return decode_sets(self.predict_proba(votes), decode, k)
 
     def fit_predict(
         self, votes: Any, features: npt.ArrayLike | None = None, truth: Truth | None = None
@@ -233,32 +256,47 @@ class ConsensusModel(ABC):
         """Fit, and give a pandas frame of probabilities, items × labels."""
         return self.fit(votes, features, truth).probas_
 
-    def pairs(self, *, all_labels: bool = False) -> pa.Table:
-        """Table item, label, probability, present: the asked pairs, or with `all_labels` every pair."""
+    def pair_present(self, *, decode: Rule = "threshold", k: int | None = None) -> npt.NDArray[np.bool_]:
+        """(n_pairs,) whether the label of each asked pair is in its item's set, see `predict`."""
+        self._check_fitted()
+        check_rule(decode, k)
+        if decode == "threshold":  # needs nothing but the pair itself
+            return self.pair_proba_ > 0.5
+        return self.predict(decode=decode, k=k)[self.pair_item_, self.pair_label_]
+
+    def pairs(self, *, all_labels: bool = False, decode: Rule = "threshold", k: int | None = None) -> pa.Table:
+        """Table item, label, probability, present, settled: the asked pairs, or with `all_labels` every pair.
+
+        present is 1 for the labels of the item's set, see `predict`; settled is 1 where more answers are hardly needed:
+        the probability is within `SETTLED_ERROR` of 0 or 1.
+        """
         self._check_fitted()
         if all_labels:
             n_items, n_labels = len(self.item_names_), len(self.label_names_)
             item, label = np.divmod(np.arange(n_items * n_labels), n_labels)
-            proba = self.predict_proba().ravel()
+            matrix = self.predict_proba()
+            proba, present = matrix.ravel(), decode_sets(matrix, decode, k).ravel()
         else:
             item, label, proba = self.pair_item_, self.pair_label_, self.pair_proba_
+            present = self.pair_present(decode=decode, k=k)
         return pa.table(
             {
                 "item": self.item_names_.take(pa.array(item)),
                 "label": self.label_names_.take(pa.array(label)),
                 "probability": proba,
-                "present": (proba > 0.5).astype(np.int8),
+                "present": present.astype(np.int8),
+                "settled": ((proba <= SETTLED_ERROR) | (proba >= 1 - SETTLED_ERROR)).astype(np.int8),
             }
         )
 
-    def sets(self) -> pa.Table:
-        """Table item, labels: one row per item with the list of its labels."""
+    def sets(self, *, decode: Rule = "threshold", k: int | None = None) -> pa.Table:
+        """Table item, labels: one row per item with the list of its labels, see `predict`."""
         self._check_fitted()
-        present = self.pair_proba_ > 0.5
-        item, label = self.pair_item_[present], self.pair_label_[present]
-        likely = np.flatnonzero(self.label_prior_ > 0.5)
-        if likely.size:  # labels so common that they are expected where nobody was asked
-            rows, columns = np.nonzero(self.predict())
+        if decode == "threshold" and not ((self.label_prior_ > 0.5).any() or self._foresees):
+            present = self.pair_present(decode=decode, k=k)
+            item, label = self.pair_item_[present], self.pair_label_[present]
+        else:  # labels may be expected where nobody was asked
+            rows, columns = np.nonzero(self.predict(decode=decode, k=k))
             item, label = rows.astype(np.int32), columns.astype(np.int32)
         start = np.append(0, np.cumsum(np.bincount(item, minlength=len(self.item_names_))))
         lists = pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), self.label_names_.take(pa.array(label)))
@@ -294,23 +332,36 @@ class ConsensusModel(ABC):
 
         worker, answers; hit_rate and false_alarm_rate with the bounds of their 95 % intervals, compared within
         labels; informativeness = hit_rate − false_alarm_rate, 0 for a spammer and 1 for an oracle; group and weight,
-        empty for models without groups.
+        empty for models without groups; evidence, for likely spammers what in their answers shows it.
         """
         self._check_fitted()
         table = self.worker_rates_.table(self.worker_names_)
         groups, weights = self._groups()
         table = table.append_column("group", pa.array(groups, pa.int32(), mask=groups < 0))
         table = table.append_column("weight", pa.array(weights, mask=np.isnan(weights)))
+        evidence = [self.worker_evidence_.get(worker, "") for worker in range(len(table))]
+        table = table.append_column("evidence", pa.array(evidence, pa.string()))
         return as_frame(table, frame)
 
     @property
     def worker_rates_(self) -> WorkerRates:
         """What is known about each worker; computed when it is first asked for."""
+        return self._judgement()[0]
+
+    @property
+    def worker_evidence_(self) -> dict[int, str]:
+        """What speaks against the likely spammers, by worker code; computed together with the rates."""
+        return self._judgement()[1]
+
+    def _judgement(self) -> tuple[WorkerRates, dict[int, str]]:
         self._check_fitted()
-        if not isinstance(self._judged_by, WorkerRates):
-            votes, judge = self._judged_by
-            self._judged_by = worker_rates(votes, judge())
-        return self._judged_by
+        if self._to_judge is not None:
+            votes, judge = self._to_judge
+            judgement = judge()
+            rates = worker_rates(votes, judgement)
+            self._judged = rates, spam_evidence(votes, judgement, rates)
+            self._to_judge = None  # lets go of the votes
+        return self._judged
 
     def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:
         """Group (−1: none) and weight (NaN: none) of each worker."""
@@ -339,6 +390,7 @@ class ConsensusModel(ABC):
                 plain[name] = value
         arrays |= {f"{RATES}.{part}": array for part, array in vars(self.worker_rates_).items()}
         meta = {"format": FORMAT_VERSION, "model": type(self).__name__, "params": self.get_params(), "plain": plain}
+        meta["evidence"] = self.worker_evidence_
         buffer = io.BytesIO()
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
         np.savez(buffer, allow_pickle=False, **arrays)
@@ -362,7 +414,8 @@ class ConsensusModel(ABC):
                 rates[part] = array
             else:
                 setattr(model, owner, pa.array(array.tolist()) if owner.endswith("_names_") else array)
-        model._judged_by = WorkerRates(**rates)
+        evidence = {int(worker): text for worker, text in meta.get("evidence", {}).items()}  # JSON: keys are text
+        model._to_judge, model._judged = None, (WorkerRates(**rates), evidence)
         for name, value in meta["plain"].items():
             setattr(model, name, value)
         return model

@@ -1,4 +1,4 @@
-"""How far to trust each worker: hit and false-alarm rates that cannot be faked by ticking a common label."""
+"""How far to trust each worker: rates that cannot be faked by ticking a common label, and spamming in plain words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.kernels import Floats, Ints, Judgement, weight_per_code
+from amcc.kernels import Floats, Ints, Judgement, count_answers, weight_per_code
 from amcc.votes import Votes
 
 PRIOR_WEIGHT = 1.0
@@ -16,6 +16,12 @@ PRIOR_WEIGHT = 1.0
 
 NEAR_NOTHING, SURELY_LITTLE, GOOD_WORKER = 0.2, 0.5, 0.75
 """See `likely_spammers`."""
+
+HABIT, SURE_HABIT, ABOVE_OTHERS = 0.8, 0.65, 0.2
+"""A habit is what a worker does this often, surely at least that often, and this much more often than the others."""
+
+MAX_HABITS = 3
+"""Labels that one sentence names."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,17 @@ class WorkerRates:
     def informativeness(self) -> Floats:
         """How much more often a worker says yes when the label is there than when it is not."""
         return self.hit_rate - self.false_alarm_rate
+
+    @property
+    def informativeness_high(self) -> Floats:
+        """Upper end of its 95 % interval: Newcombe's, from the intervals of both rates."""
+        margin = np.hypot(self.hit_rate_high - self.hit_rate, self.false_alarm_rate - self.false_alarm_rate_low)
+        return np.asarray(self.informativeness + margin)
+
+    @property
+    def good_informativeness(self) -> float:
+        """That of a good worker of this crowd, one more informative than three quarters of it."""
+        return max(0.0, float(np.quantile(self.informativeness, GOOD_WORKER)))
 
     def table(self, worker_names: pa.Array) -> pa.Table:
         """One row per worker."""
@@ -100,8 +117,8 @@ def likely_spammers(rates: WorkerRates) -> npt.NDArray[np.bool_]:
 
     The measure is a good worker of the same crowd, one more informative than three quarters of it: where questions
     are hard, nobody is very informative, and a crowd without agreement has nothing to accuse anybody with. A likely
-    spammer has less than a fifth of a good worker's informativeness, and even the upper end of its 95 % interval
-    (Newcombe's, from the intervals of both rates) stays below half of it. Few answers make that interval wide, so
+    spammer has less than a fifth of a good worker's informativeness, and even the upper end of its 95 % interval stays
+    below half of it. Few answers make that interval wide, so
     beginners are not accused; nor is anybody judged where one worker is the whole crowd.
 
     >>> two_of_three = np.array([0.9, 0.9, 0.4])
@@ -110,8 +127,117 @@ def likely_spammers(rates: WorkerRates) -> npt.NDArray[np.bool_]:
     >>> likely_spammers(rates).tolist()
     [False, False, True]
     """
-    informativeness = rates.informativeness
-    margin = np.hypot(rates.hit_rate_high - rates.hit_rate, rates.false_alarm_rate - rates.false_alarm_rate_low)
-    good = max(0.0, float(np.quantile(informativeness, GOOD_WORKER)))
-    little = informativeness < NEAR_NOTHING * good
-    return np.asarray(little & (informativeness + margin < SURELY_LITTLE * good))
+    good = rates.good_informativeness
+    little = rates.informativeness < NEAR_NOTHING * good
+    return np.asarray(little & (rates.informativeness_high < SURELY_LITTLE * good))
+
+
+# -- evidence in plain words -----------------------------------------------------------------------------------------
+
+
+def spam_evidence(votes: Votes, judgement: Judgement, rates: WorkerRates) -> dict[int, str]:
+    """For each likely spammer, by code: what in his votes shows it, in one sentence.
+
+    Counts are those of the votes themselves; "present" and "absent" are what the others make of a pair. The first
+    that is true of him: he says yes nearly always; to the same labels always; nearly never; or his yes comes about
+    as often without the label as with it.
+    """
+    accused = np.flatnonzero(likely_spammers(rates))
+    if accused.size == 0:
+        return {}
+    coins, names = votes.coins, votes.label_names.to_pylist()
+    total = np.bincount(coins.slot, minlength=2 * len(coins)).reshape(-1, 2)  # columns: no, yes
+    absent = total - judgement.weight.reshape(-1, 2)
+    asked, yes = total.sum(axis=1), total[:, 1]
+    all_asked, all_yes = (weight_per_code(coins.label, count, votes.n_labels) for count in (asked, yes))
+    says_yes = votes.value > 0
+    ticked = count_answers(votes.item[says_yes], votes.worker[says_yes], votes.n_items, votes.n_workers)[1]
+    silent = rates.answers - ticked
+    n_answers, n_silent = int(rates.answers.sum()), int(silent.sum())
+    first, last = (np.searchsorted(coins.worker, accused, side) for side in ("left", "right"))
+    sentences = {}
+    for worker, own in zip(accused.tolist(), map(slice, first.tolist(), last.tolist()), strict=True):
+        label, answers, nothing = coins.label[own], int(rates.answers[worker]), int(silent[worker])
+        habits = Habits(
+            [str(names[code]) for code in label.tolist()],
+            asked[own],
+            yes[own],
+            _divided(all_yes[label] - yes[own], all_asked[label] - asked[own]),
+            absent[own].sum(axis=1),
+            absent[own, 1],
+            answers,
+            nothing,
+            (n_silent - nothing) / max(n_answers - answers, 1),
+        )
+        sentences[worker] = habits.sentence() or _rates_sentence(rates, worker)
+    return sentences
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How one worker answers, beside how the others do.
+
+    For each label that he was asked about: label, how often asked, his yeses, the others' share of yes, how often
+    the label was absent, and his yeses then. Of his answers: how many, in how many of them he ticked nothing, and
+    the share of such answers among the others'.
+    """
+
+    label: list[str]
+    asked: Ints
+    yes: Ints
+    others: Floats
+    absent: Floats
+    yes_absent: Floats
+    answers: int
+    silent: int
+    others_silent: float
+
+    def sentence(self) -> str:
+        """The habit that shows best that he does not look, or nothing."""
+        n, n_yes = int(self.asked.sum()), int(self.yes.sum())
+        usual = float(self.others @ self.asked) / n
+        if n_yes / n >= max(HABIT, usual + ABOVE_OTHERS):
+            return f"says yes to {n_yes} of {n} questions, present or not (others: {_percent(usual)})"
+        if favourites := self._favourites():
+            return f"says yes to {_joined(favourites)}, present or not"
+        if self.silent / self.answers >= max(HABIT, self.others_silent + ABOVE_OTHERS):
+            return f"ticked nothing in {self.silent} of {self.answers} answers (others: {_percent(self.others_silent)})"
+        if n_yes < 0.25 * usual * n and usual * n >= 5:
+            return f"says yes to {n_yes or 'none'} of {n} questions (others: {_percent(usual)})"
+        return ""
+
+    def _favourites(self) -> list[str]:
+        """Labels that he ticks whether they are there or not, the most often ticked first."""
+        share = self.yes / self.asked
+        surely = wilson_interval(share, self.asked.astype(np.float64))[0]
+        blind = (self.absent >= 1) & (self.yes_absent >= HABIT * self.absent)
+        habit = (share >= HABIT) & (surely >= SURE_HABIT) & blind
+        chosen = np.flatnonzero(habit)[np.argsort(-self.yes[habit], kind="stable")]
+        shown = [
+            f"'{self.label[c]}' in {self.yes[c]} of {self.asked[c]} answers (others: {_percent(self.others[c])})"
+            for c in chosen[:MAX_HABITS].tolist()
+        ]
+        more = len(chosen) - MAX_HABITS
+        return shown + [f"{more} more label{'s' * (more > 1)}"] * (more > 0)
+
+
+def _rates_sentence(rates: WorkerRates, worker: int) -> str:
+    hit, false_alarm = _percent(rates.hit_rate[worker]), _percent(rates.false_alarm_rate[worker])
+    high = float(rates.informativeness_high[worker])
+    if high < 0:
+        return f"yes to {hit} of present, but {false_alarm} of absent labels"
+    points = f"a difference of {100 * high:.0f} points at most; good workers: {100 * rates.good_informativeness:.0f}"
+    return f"yes to {hit} of present and {false_alarm} of absent labels ({points})"
+
+
+def _percent(share: float) -> str:
+    """A share as people write it.
+
+    >>> _percent(0.414), _percent(0.004), _percent(0.0)
+    ('41 %', '0.4 %', '0 %')
+    """
+    return f"{100 * share:.1f} %" if 0 < share < 0.0095 else f"{100 * share:.0f} %"
+
+
+def _joined(parts: list[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -1,46 +1,92 @@
-"""AMCC: the estimator. Checks, fits one of the losses, publishes the same attributes whichever ran."""
+"""AMCC: consensus from groups of workers, their individuality, and label correlation."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.special import logit
 
 from amcc import kernels
-from amcc.consensus.amcc.likelihood import Counts, Crowd, fit_likelihood
-from amcc.consensus.amcc.likelihood import slot_evidence as crowd_evidence
-from amcc.consensus.base import ConsensusModel, Gold, Posterior, match_coins
+from amcc.consensus.amcc import frobenius
+from amcc.consensus.amcc.adaptation import IGNORED, Blend, Evidence, choose_blend, evidence_of, learn_label_sets
+from amcc.consensus.amcc.coins import Counts, mean_rates
+from amcc.consensus.amcc.correlation import LabelSets
+from amcc.consensus.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
+from amcc.consensus.amcc.groups import describe_groups
+from amcc.consensus.amcc.likelihood import (
+    CoinCounts,
+    Crowd,
+    LikelihoodFit,
+    fit_likelihood,
+    refit_with_label_sets,
+    slot_evidence,
+    start_crowd,
+)
+from amcc.consensus.amcc.signature import Signatures, signatures
+from amcc.consensus.base import ConsensusModel, Frame, Gold, Monitor, Posterior, as_frame, match_coins, new_code
 from amcc.errors import ParameterError
-from amcc.kernels import Floats
+from amcc.kernels import Floats, weight_per_code
 from amcc.tables import Codes
-from amcc.votes import Votes
+from amcc.votes import Coins, Votes
+
+Loss = Literal["likelihood", "frobenius"]
+
+JOINT = 0.95
+"""Weight of label correlation from which workers, too, are judged in its light."""
+
+FOLD_ROUNDS, FOLD_TOL = 40, 5e-3
+"""Fits that only serve to choose need not be exact."""
 
 
 class AMCC(ConsensusModel):
-    """Consensus from groups of alike workers: commonality of the group plus individuality of the worker.
+    """Active Multi-Label Crowd Consensus: the default, for any crowd.
+
+    Workers belong to groups. A worker's hit and false-alarm rate on a label is what his group usually does
+    (commonality) and what only he does (individuality), the latter held back where he has few answers. Labels of an
+    item inform each other. How far all this is trusted is chosen by the data, without truth: by how well it
+    foretells answers that were held out.
 
     Parameters
     ----------
-    n_groups : int, default 5
-        Groups of workers (M in the paper). More than the data need do no harm: they stay empty or alike.
+    loss : "likelihood" or "frobenius"
+        A probability model, or the paper's own objective eq5 with the repairs of docs/deviations.md.
+    n_groups : int
+        Groups of workers. More than the data need do no harm: they stay empty or alike.
+    individuality, correlation, adapt : bool
+        Parts of the probability model, to be switched off for comparison. Without `adapt`, correlation is trusted
+        fully, every vote counts fully, and presence is a matter of yes or no.
+    anchor : "consensus" or "self"; printed : bool; hsic_weight, laplacian_weight, weight_exponent
+        Of the paper's objective, see `amcc.consensus.amcc.frobenius.fit_frobenius`.
     max_iter, tol
-        Stop when no probability moves by more than `tol` in a round.
+        Stop when no probability moves by more than `tol` in a round; the paper's objective: when that moves by less.
+        None is 1e-3 for the likelihood and 1e-5 for the paper's objective.
+    random_state : int
+    warm_start : bool
+        Go on from what the last `fit` learned about workers and labels, matched by name.
 
     Attributes
     ----------
     commonality_ : (2, n_groups, n_labels)
-        Usual hit rate and false-alarm rate of each group on each label.
+        Usual hit rate and false-alarm rate of each group on each label. Groups are sorted, the best first.
+    individuality_ : (n_coins, 2)
+        How far the rates of each worker lie from his group's, for the labels he was asked about: `coin_worker_`,
+        `coin_label_`.
+    worker_group_ : (n_workers,) int; worker_membership_ : (n_workers, n_groups)
+        The group that explains each worker best, and the probabilities of all.
     group_weights_ : (n_groups,)
         How informative each group is, in shares; spammers come last.
-    worker_group_ : (n_workers,) int
-        The group that explains each worker best.
-    worker_membership_ : (n_workers, n_groups)
-        Probabilities of all groups.
-
-    Notes
-    -----
-    The model is described in `amcc.consensus.amcc.likelihood`. Its objective rises at every round.
+    label_correlation_ : (n_labels, n_labels)
+    worker_cost_ : (n_workers,)
+        What a worker's answers are worth by eq12.
+    blend_ : dict
+        What the data chose: weight of label correlation, of each scale of evidence, of graded presence.
+    objective_history_ : list of float
+        Rises at every round (the paper's objective falls).
 
     Examples
     --------
@@ -49,55 +95,261 @@ class AMCC(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
-    def __init__(self, *, n_groups: int = 5, max_iter: int = 500, tol: float = 1e-4) -> None:
+    commonality_: Floats
+    group_weights_: Floats
+    worker_group_: npt.NDArray[np.int32]
+
+    def __init__(
+        self,
+        *,
+        loss: Loss = "likelihood",
+        n_groups: int = 5,
+        individuality: bool = True,
+        correlation: bool = True,
+        adapt: bool = True,
+        anchor: Anchor = "consensus",
+        printed: bool = False,
+        hsic_weight: float = 0.1,
+        laplacian_weight: float = 10.0,
+        weight_exponent: float = 2.0,
+        max_iter: int = 200,
+        tol: float | None = None,
+        random_state: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.loss = loss
         self.n_groups = n_groups
+        self.individuality = individuality
+        self.correlation = correlation
+        self.adapt = adapt
+        self.anchor = anchor
+        self.printed = printed
+        self.hsic_weight = hsic_weight
+        self.laplacian_weight = laplacian_weight
+        self.weight_exponent = weight_exponent
         self.max_iter = max_iter
         self.tol = tol
+        self.random_state = random_state
+        self.warm_start = warm_start
 
     def _check_params(self) -> None:
+        if self.loss not in get_args(Loss):
+            raise ParameterError(f"loss must be 'likelihood' or 'frobenius'; got {self.loss!r}.")
         for name in ("n_groups", "max_iter"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be at least 1; got {getattr(self, name)!r}.")
-        if not self.tol > 0:
+        if self.tol is not None and not self.tol > 0:
             raise ParameterError(f"tol must be positive; got {self.tol!r}.")
 
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        fit = fit_likelihood(votes, gold, n_groups=self.n_groups, max_iter=self.max_iter, tol=self.tol)
-        fit.monitor.warn_unless_converged("AMCC")
-        history = fit.monitor.history
-        self.objective_history_, self.n_iter_, self.converged_ = history, len(history), fit.monitor.converged
-        self._publish(fit.crowd)
+        fit = self._fit_likelihood if self.loss == "likelihood" else self._fit_frobenius
+        posterior = fit(votes, gold)
         self.coin_worker_, self.coin_label_ = votes.coins.worker, votes.coins.label
+        return posterior
+
+    # -- likelihood ------------------------------------------------------------------------------------------------
+
+    def _fit_likelihood(self, votes: Votes, gold: Gold) -> Posterior:
+        chance = signatures(votes, self.random_state)
+        blend = self._chosen_blend(votes, chance)
+        fit = self._crowd_fit(votes, gold, self.max_iter, self.tol or 1e-3)
+        history, monitor = fit.monitor.history, fit.monitor
+        sets = learn_label_sets(votes, fit, chance.lot)
+        if blend.correlation >= JOINT:
+            joint, joint_sets = refit_with_label_sets(
+                votes, gold, fit, sets, max_iter=self.max_iter, tol=self.tol or 1e-3
+            )
+            if joint.monitor.history[-1] > history[-1]:
+                kept = [value for value in joint.monitor.history if value > history[-1]]
+                fit, sets, history, monitor = joint, joint_sets, history + kept, joint.monitor
+        self._publish_course(history, monitor)
+        self._publish_crowd(fit, votes)
+        evidence = evidence_of(votes, fit.evidence, fit.presence.mean, sets)
+        self.blend_: dict[str, Any] = {
+            "correlation": blend.correlation,
+            "tempers": list(blend.tempers),
+            "graded": blend.graded,
+        }
+        self.set_share_, self.set_frequency_ = sets.share, sets.frequency
+        self.label_correlation_ = sets.correlation()
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
+        if hasattr(self, "item_kind_"):
+            del self.item_kind_
+        if blend.correlation >= IGNORED and len(votes.pairs) < votes.n_items * votes.n_labels:
+            self.item_kind_ = evidence.kinds(votes.n_items)
+        judge = partial(kernels.others_pass, votes.coins.slot, votes.pairs.start, fit.evidence, fit.prior)
+        return Posterior(evidence.blended(blend), fit.presence.mean, judge)
+
+    def _chosen_blend(self, votes: Votes, chance: Signatures) -> Blend:
+        if not self.adapt:
+            return Blend(correlation=float(self.correlation))
+
+        def fit(part: Votes) -> LikelihoodFit:
+            nothing = np.zeros(len(part.pairs), dtype=bool)
+            return self._crowd_fit(part, Gold(nothing, nothing), FOLD_ROUNDS, FOLD_TOL)
+
+        return choose_blend(votes, chance, fit, correlation=self.correlation)
+
+    def _crowd_fit(self, votes: Votes, gold: Gold, max_iter: int, tol: float) -> LikelihoodFit:
+        crowd = start_crowd(votes.n_workers, votes.n_labels, self.n_groups, individuality=self.individuality)
+        return fit_likelihood(votes, gold, crowd, max_iter=max_iter, tol=tol, start=self._warm(votes))
+
+    def _warm(self, votes: Votes) -> Floats | None:
+        """(n_pairs,) where to start: what the last fit would say about these votes."""
+        if not self.warm_start or not hasattr(self, "coin_evidence_"):
+            return None
+        return self.predict_proba(votes)[votes.pairs.item, votes.pairs.label]
+
+    def _publish_course(self, history: list[float], monitor: Monitor) -> None:
+        self.objective_history_, self.n_iter_, self.converged_ = history, len(history), monitor.converged
+        monitor.warn_unless_converged("AMCC")
+
+    def _publish_crowd(self, fit: LikelihoodFit, votes: Votes) -> None:
+        crowd, coins = fit.crowd, votes.coins
+        asked = weight_per_code(coins.label[coins.slot // 2], np.ones(len(votes)), votes.n_labels) + 1e-9
+        informativeness = (crowd.hit.commonality - crowd.false_alarm.commonality) @ (asked / asked.sum())
+        order = np.argsort(-informativeness, kind="stable")
+        positive = np.maximum(informativeness[order], 1e-6)
+        self.group_weights_ = positive / positive.sum()
+        self.commonality_ = np.stack([crowd.hit.commonality[order], crowd.false_alarm.commonality[order]])
+        self.group_strength_ = np.stack([crowd.hit.strength[order], crowd.false_alarm.strength[order]])
+        self.worker_membership_ = crowd.member[:, order]
+        self.worker_group_ = self.worker_membership_.argmax(axis=1).astype(np.int32)
+        rates = np.stack(
+            [
+                mean_rates(coins, fit.counts.present, crowd.hit.usual, crowd.member),
+                mean_rates(coins, fit.counts.absent, crowd.false_alarm.usual, crowd.member),
+            ]
+        )
+        group = self.worker_group_[coins.worker]
+        self.individuality_ = (rates - self.commonality_[:, group, coins.label]).T
+        self.worker_cost_ = worker_worth(votes, rates[0])
+        self.newcomer_evidence_ = _newcomer_evidence(crowd)
+
+    # -- the paper's objective ---------------------------------------------------------------------------------------
+
+    def _fit_frobenius(self, votes: Votes, gold: Gold) -> Posterior:
+        fit = fit_frobenius(
+            votes,
+            gold,
+            n_groups=self.n_groups,
+            hsic_weight=self.hsic_weight,
+            laplacian_weight=self.laplacian_weight,
+            weight_exponent=self.weight_exponent,
+            anchor=self.anchor,
+            printed=self.printed,
+            max_iter=self.max_iter,
+            tol=self.tol or 1e-5,
+            random_state=self.random_state,
+        )
+        self._publish_course(fit.monitor.history, fit.monitor)
+        self._publish_frobenius(fit, votes)
         judge = partial(kernels.others_pass, votes.coins.slot, votes.pairs.start, fit.evidence, fit.prior)
         return Posterior(fit.pair_proba, fit.label_prior, judge)
 
-    def _publish(self, crowd: Crowd) -> None:
-        informativeness = (crowd.hit.commonality - crowd.false_alarm.commonality).mean(axis=1)
-        order = np.argsort(-informativeness, kind="stable")
-        self.commonality_ = np.stack([crowd.hit.commonality[order], crowd.false_alarm.commonality[order]])
-        positive = np.maximum(informativeness[order], 1e-6)
-        self.group_weights_ = positive / positive.sum()
-        self.worker_membership_ = crowd.member[:, order]
-        self.worker_group_ = self.worker_membership_.argmax(axis=1).astype(np.int32)
-        self.newcomer_evidence_ = _newcomer_evidence(crowd)
+    def _publish_frobenius(self, fit: FrobeniusFit, votes: Votes) -> None:
+        self.commonality_, self.group_weights_ = fit.group_rates, fit.group_weights
+        self.worker_group_ = fit.worker_group.astype(np.int32)
+        self.worker_membership_ = np.eye(len(fit.group_weights))[self.worker_group_]
+        worker, label = votes.coins.worker, votes.coins.label
+        own = fit.rates.worker[:, worker, label]
+        self.individuality_ = (own - self.commonality_[:, self.worker_group_[worker], label]).T
+        self.label_correlation_, self.worker_cost_ = fit.label_correlation, fit.worker_cost
+        self.individuality_matrices_, self.commonality_matrices_ = fit.individuality, fit.commonality
+        self.worker_answer_rates_, self.crowd_rates_ = fit.rates.worker, fit.rates.crowd
+        self.vote_weight_ = fit.vote_weight
+
+    def _infer_frobenius(self, votes: Votes, prior: Floats) -> Floats:
+        worker, label = (
+            new_code(votes.worker_names, self.worker_names_),
+            new_code(votes.label_names, self.label_names_),
+        )
+        if self.printed:
+            average = self.individuality_matrices_.mean(axis=0)
+            own = np.where((worker >= 0)[:, None, None], self.individuality_matrices_[worker], average)
+            individuality, commonality = (
+                frobenius.for_new_votes(part, label) for part in (own, self.commonality_matrices_)
+            )
+            return frobenius.printed_consensus(
+                votes, individuality, commonality, self.group_weights_, self.weight_exponent
+            )
+        evidence = frobenius.new_evidence(
+            votes,
+            worker,
+            label,
+            worker_rates=self.worker_answer_rates_,
+            crowd_rates=self.crowd_rates_,
+            vote_weight=self.vote_weight_,
+        )
+        return frobenius.consensus(votes, evidence, logit(prior)[votes.pairs.label])
+
+    # -- answering ---------------------------------------------------------------------------------------------------
 
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
+        if self.loss == "frobenius":
+            return self._infer_frobenius(votes, prior)
+        blend = Blend(self.blend_["correlation"], tuple(self.blend_["tempers"]), self.blend_["graded"])
+        return self._evidence(votes, prior).blended(blend)
+
+    def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
+        independent = super()._unasked(votes, prior, n_items)
+        if not self._foresees:
+            return independent
+        if votes is None:
+            kinds, frequency, answered = self.item_kind_, self.set_frequency_, self.item_answered_
+        else:
+            evidence = self._evidence(votes, prior)
+            kinds, frequency = evidence.kinds(n_items), evidence.sets.frequency
+            answered = votes.answers_per_item > 0
+        weight = self.blend_["correlation"] * answered[:, None]
+        return (1 - weight) * independent + weight * (kinds @ frequency)
+
+    @property
+    def _foresees(self) -> bool:
+        return hasattr(self, "item_kind_")
+
+    def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
+        """What new votes say, by the coins and the kinds of label sets as learned."""
         coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
         known_label = coins.label[:, None] >= 0
         newcomer = np.where(known_label, self.newcomer_evidence_[coins.label], self.newcomer_evidence_.mean(axis=0))
         evidence = np.where(coins.met[:, None], self.coin_evidence_[coins.place], newcomer).ravel()
-        log_odds = np.log(prior / (1 - prior))[votes.pairs.label]
-        return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba
+        label = new_code(votes.label_names, self.label_names_)
+        frequency = np.where(label >= 0, self.set_frequency_[:, label], prior)
+        return evidence_of(votes, evidence, prior, LabelSets(self.set_share_, frequency))
+
+    # -- explaining --------------------------------------------------------------------------------------------------
+
+    def groups(self, frame: Frame = "pandas") -> Any:
+        """One row per group, the best first: group, workers, weight, hit_rate, false_alarm_rate, summary."""
+        self._check_fitted()
+        return as_frame(describe_groups(self.commonality_, self.group_weights_, self.worker_group_), frame)
 
     def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:
         return self.worker_group_, self.group_weights_[self.worker_group_]
+
+
+def worker_worth(votes: Votes, hit_rate: Floats) -> Floats:
+    """(n_workers,) c_w of eq12: the mean over a worker's answers of the product of his hit rates over its yeses.
+
+    `hit_rate` is that of coins, in the place of D_w(l, l). A worker without answers costs as much as the others do on
+    average; nobody is free, for eq13 divides by this.
+    """
+    log_hit = np.log(np.clip(hit_rate, 1e-10, 1.0))
+    of_vote = np.where(votes.value > 0, log_hit[votes.coins.slot // 2], 0.0)
+    shape = votes.n_items, votes.n_workers
+    answers = coo_array((of_vote, (votes.item, votes.worker)), shape=shape).tocsr()  # sums up the votes of an answer
+    worth = weight_per_code(answers.indices, np.exp(answers.data), votes.n_workers)
+    n_answers = votes.answers_per_worker
+    average = worth.sum() / n_answers.sum() if n_answers.sum() else 1.0
+    return np.maximum(np.where(n_answers > 0, worth / np.maximum(n_answers, 1), average), 1e-3)
 
 
 def _newcomer_evidence(crowd: Crowd) -> Floats:
     """(n_labels, 2) what a no and a yes of a worker without a history are worth."""
     n_labels = len(crowd.hit.label)
     label: Codes = np.arange(n_labels, dtype=np.int32)
+    coins = Coins(np.zeros(n_labels, np.int32), label, np.empty(0, np.int32))
     nothing = Counts(np.zeros(n_labels), np.zeros(n_labels))
-    stranger = Crowd(crowd.hit, crowd.false_alarm, np.exp(crowd.share)[None] / np.exp(crowd.share).sum(), crowd.share)
-    return crowd_evidence(stranger, np.zeros(n_labels, np.int32), label, nothing, nothing).reshape(n_labels, 2)
+    stranger = replace(crowd, member=crowd.share[None] / crowd.share.sum())
+    return slot_evidence(stranger, coins, CoinCounts(nothing, nothing)).reshape(n_labels, 2)

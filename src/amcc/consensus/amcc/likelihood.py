@@ -3,14 +3,13 @@
 A worker says yes to a present label with his hit rate and to an absent one with his false-alarm rate, for each label.
 For each of the two kinds of rate (`Rates`):
 
-    commonality[m, l] = sigmoid(label[l] + shift[m])            what group m does on label l
-    rate of worker w on l ~ Beta(strength[m] · commonality)     individuality: how far its workers scatter around it
-    label[l] ~ Normal(centre, LABEL_SPREAD²),  shift[m] ~ Normal(0, SHIFT_SPREAD²)
+    commonality[m, l] = sigmoid(label[l] + shift[m])             what group m does on label l
+    rate of worker w on l ~ Beta(strength[m] · commonality)      individuality: how far its workers scatter around it
+    label[l] ~ Normal(centre, spread²),  shift[m] ~ Normal(0, SHIFT_SPREAD²),  log strength[m] ~ Normal
 
 The rates themselves are integrated out, so what remains of a worker in a group is a beta-binomial. Groups of workers,
 presence of labels and all parameters are found by coordinate ascent on one lower bound of the log-posterior: no step
-of it can lower the bound. One round is one pass over the votes and work in proportion to (worker, label) combinations
-times groups.
+of it can lower the bound. A round is one pass over the votes and a few over the coins times groups.
 """
 
 from __future__ import annotations
@@ -19,16 +18,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import betaln, digamma, logsumexp
+from scipy.special import betaln, digamma, logit, logsumexp
 
 from amcc import kernels
+from amcc.consensus.amcc.coins import Counts, Effective, Usual, effective_votes, expected_log_rates, group_fit
+from amcc.consensus.amcc.correlation import LabelSets, label_set_step, log_prior, update_label_sets
 from amcc.consensus.base import Gold, Monitor
 from amcc.kernels import Floats, sigmoid, weight_per_code
-from amcc.tables import Codes
-from amcc.votes import Votes
+from amcc.votes import Coins, Votes
 
-LABEL_SPREAD = 0.35
-"""How much labels differ in log-odds, before the data speak. With free labels, small data sets explain noise."""
+HIT_SPREAD, FALSE_ALARM_SPREAD = 0.35, 0.2
+"""How much labels differ in log-odds, before the data speak. With free labels, small data sets explain noise: a
+label that is often present looks like one that is often invented."""
 
 SHIFT_SPREAD = 1.5
 """How much groups differ in log-odds."""
@@ -39,28 +40,25 @@ CENTRE_SPREAD = 0.5
 HIT_CENTRE, FALSE_ALARM_CENTRE = np.log(0.7 / 0.3), np.log(0.05 / 0.95)
 """Workers miss often and invent seldom."""
 
-STRENGTHS: Floats = np.exp2(np.arange(-1.0, 11.0))
-"""Strengths that are tried: from workers of all sorts to workers as alike as twins."""
+HIT_STRENGTH, FALSE_ALARM_STRENGTH = 8.0, 32.0
+"""Pseudo-votes that a group lends to a coin, before the data speak, give or take a factor of exp(STRENGTH_SPREAD)."""
 
+STRENGTH_SPREAD = 2.0
+STRENGTH_RANGE = 0.5, 4096.0
+STRENGTH_ROUNDS = 3
+"""Strengths are looked at in every third round: they move slowly and cost most."""
 
-@dataclass(frozen=True)
-class Counts:
-    """Expected votes of each coin on labels that are present (or absent): (n_coins,) yes and all."""
-
-    yes: Floats
-    total: Floats
-
-    @property
-    def no(self) -> Floats:
-        """Votes that are not yes; never below zero by rounding."""
-        return np.maximum(self.total - self.yes, 0.0)
+NO_INDIVIDUALITY = 1e6
+"""The strength of groups whose workers are all the same."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """One kind of rate: usual(.) = `prior_centre`; log-odds by label (n_labels,) and group (n_groups,)."""
+    """One kind of rate: log-odds of labels (n_labels,) and groups (n_groups,), pseudo-votes (n_groups,)."""
 
     prior_centre: float
+    prior_strength: float
+    label_spread: float
     centre: float
     label: Floats
     shift: Floats
@@ -71,91 +69,75 @@ class Rates:
         """(n_groups, n_labels) usual rate of each group on each label."""
         return np.clip(sigmoid(self.label + self.shift[:, None]), 1e-5, 1 - 1e-5)
 
-    def pseudo_votes(self, coin_label: Codes) -> tuple[Floats, Floats]:
-        """(n_coins, n_groups) yes and no votes that the group lends to each of its workers."""
-        usual = self.commonality.T[coin_label]
-        return self.strength * usual, self.strength * (1 - usual)
-
-    def log_marginal(self, coin_label: Codes, counts: Counts) -> Floats:
-        """(n_coins, n_groups) log-probability of a coin's votes in each group, its own rate integrated out."""
-        yes, no = self.pseudo_votes(coin_label)
-        return np.asarray(betaln(yes + counts.yes[:, None], no + counts.no[:, None]) - betaln(yes, no))
+    @property
+    def usual(self) -> Usual:
+        """The same as pseudo-votes."""
+        strength = self.strength[:, None]
+        return Usual(strength * self.commonality, strength * (1 - self.commonality))
 
     def log_prior(self) -> float:
-        """Log-density of labels, shifts and centre, without constants."""
-        return -0.5 * float(
-            ((self.label - self.centre) ** 2).sum() / LABEL_SPREAD**2
+        """Log-density of all parameters, without constants."""
+        normal = (
+            ((self.label - self.centre) ** 2).sum() / self.label_spread**2
             + (self.shift**2).sum() / SHIFT_SPREAD**2
             + (self.centre - self.prior_centre) ** 2 / CENTRE_SPREAD**2
         )
+        return float(self.strength_prior().sum() - 0.5 * normal)
 
-    def expected_log_rates(self, coin_label: Codes, counts: Counts) -> tuple[Floats, Floats]:
-        """(n_coins, n_groups) expected log of the rate and of one minus it, given the votes."""
-        yes, no = self.pseudo_votes(coin_label)
-        total = digamma(self.strength + counts.total[:, None])
-        return digamma(yes + counts.yes[:, None]) - total, digamma(no + counts.no[:, None]) - total
+    def strength_prior(self) -> Floats:
+        """(n_groups,) log-density of the strengths."""
+        return -0.5 * (np.log(self.strength / self.prior_strength) / STRENGTH_SPREAD) ** 2
 
 
-def start_rates(prior_centre: float, n_labels: int, shift: Floats, strength: float) -> Rates:
+def start_rates(prior_centre: float, prior_strength: float, label_spread: float, n_labels: int, shift: Floats) -> Rates:
     """All labels alike, groups set apart by `shift`."""
-    return Rates(
-        prior_centre, prior_centre, np.full(n_labels, prior_centre), shift.copy(), np.full(len(shift), strength)
+    label, strength = np.full(n_labels, prior_centre), np.full(len(shift), prior_strength)
+    return Rates(prior_centre, prior_strength, label_spread, prior_centre, label, shift, strength)
+
+
+def update_strength(rates: Rates, coins: Coins, counts: Counts, member: Floats) -> Rates:
+    """The more alike workers of a group, the more votes it lends to each: twice as many, half as many, or as now."""
+
+    def value(strength: Floats) -> Floats:
+        tried = replace(rates, strength=strength)
+        return np.asarray((member * group_fit(coins, counts, tried.usual, len(member))).sum(0) + tried.strength_prior())
+
+    if rates.prior_strength == NO_INDIVIDUALITY:
+        return rates
+    tried = [np.clip(rates.strength * factor, *STRENGTH_RANGE) for factor in (1.0, 0.5, 2.0)]
+    best = np.argmax([value(strength) for strength in tried], axis=0)
+    return replace(rates, strength=np.stack(tried)[best, np.arange(len(best))])
+
+
+def update_commonality(rates: Rates, effective: Effective) -> Rates:
+    """Labels, their centre and shifts of groups: a logistic regression on effective votes, one Newton step each."""
+
+    def log_likelihood(label: Floats, shift: Floats) -> Floats:
+        log_odds = label + shift[:, None]
+        return np.asarray(-effective.yes * np.logaddexp(0, -log_odds) - effective.no * np.logaddexp(0, log_odds))
+
+    def slope_and_bend(rates: Rates, axis: int) -> tuple[Floats, Floats]:
+        usual, total = sigmoid(rates.label + rates.shift[:, None]), effective.yes + effective.no
+        return (effective.yes - total * usual).sum(axis), (total * usual * (1 - usual)).sum(axis)
+
+    slope, bend = slope_and_bend(rates, axis=0)
+    label = _uphill(
+        rates.label,
+        (slope - (rates.label - rates.centre) / rates.label_spread**2) / (bend + 1 / rates.label_spread**2),
+        lambda label: (
+            log_likelihood(label, rates.shift).sum(0) - 0.5 * ((label - rates.centre) / rates.label_spread) ** 2
+        ),
     )
-
-
-def update_strength(rates: Rates, coin_label: Codes, counts: Counts, member: Floats) -> Rates:
-    """Each group takes the best of its strength and the neighbours on the grid; `member` is (n_coins, n_groups)."""
-    place = np.searchsorted(STRENGTHS, rates.strength)
-    best, best_value = rates.strength, (member * rates.log_marginal(coin_label, counts)).sum(axis=0)
-    for step in (-1, 1):
-        other = STRENGTHS[np.clip(place + step, 0, len(STRENGTHS) - 1)]
-        value = (member * replace(rates, strength=other).log_marginal(coin_label, counts)).sum(axis=0)
-        best = np.where(value > best_value, other, best)
-        best_value = np.maximum(value, best_value)
-    return replace(rates, strength=best)
-
-
-def update_labels(rates: Rates, coin_label: Codes, counts: Counts, member: Floats) -> Rates:
-    """A step uphill for each label's log-odds, then the centre where it is best."""
-    n_labels = len(rates.label)
-    slope, bend = _slopes(rates, coin_label, counts, member)
-    slope_of_label = (
-        weight_per_code(coin_label, slope.sum(axis=1), n_labels) - (rates.label - rates.centre) / LABEL_SPREAD**2
+    precision = len(label) / rates.label_spread**2 + 1 / CENTRE_SPREAD**2
+    centre = float((label.sum() / rates.label_spread**2 + rates.prior_centre / CENTRE_SPREAD**2) / precision)
+    rates = replace(rates, label=label, centre=centre)
+    slope, bend = slope_and_bend(rates, axis=1)
+    shift = _uphill(
+        rates.shift,
+        (slope - rates.shift / SHIFT_SPREAD**2) / (bend + 1 / SHIFT_SPREAD**2),
+        lambda shift: log_likelihood(label, shift).sum(1) - 0.5 * (shift / SHIFT_SPREAD) ** 2,
     )
-    bend_of_label = weight_per_code(coin_label, bend.sum(axis=1), n_labels) + 1 / LABEL_SPREAD**2
-
-    def value(label: Floats) -> Floats:
-        data = member * replace(rates, label=label).log_marginal(coin_label, counts)
-        prior = -0.5 * (label - rates.centre) ** 2 / LABEL_SPREAD**2
-        return weight_per_code(coin_label, data.sum(axis=1), n_labels) + prior
-
-    label = _uphill(rates.label, slope_of_label / bend_of_label, value)
-    precision = n_labels / LABEL_SPREAD**2 + 1 / CENTRE_SPREAD**2
-    centre = (label.sum() / LABEL_SPREAD**2 + rates.prior_centre / CENTRE_SPREAD**2) / precision
-    return replace(rates, label=label, centre=float(centre))
-
-
-def update_shifts(rates: Rates, coin_label: Codes, counts: Counts, member: Floats) -> Rates:
-    """A step uphill for each group's shift."""
-    slope, bend = _slopes(rates, coin_label, counts, member)
-    step = (slope.sum(axis=0) - rates.shift / SHIFT_SPREAD**2) / (bend.sum(axis=0) + 1 / SHIFT_SPREAD**2)
-
-    def value(shift: Floats) -> Floats:
-        data = (member * replace(rates, shift=shift).log_marginal(coin_label, counts)).sum(axis=0)
-        return np.asarray(data - 0.5 * shift**2 / SHIFT_SPREAD**2)
-
-    return replace(rates, shift=_uphill(rates.shift, step, value))
-
-
-def _slopes(rates: Rates, coin_label: Codes, counts: Counts, member: Floats) -> tuple[Floats, Floats]:
-    """(n_coins, n_groups) derivative of the bound in the log-odds of the commonality, and its usual curvature."""
-    yes, no = rates.pseudo_votes(coin_label)
-    usual = rates.commonality.T[coin_label]
-    spread = usual * (1 - usual)
-    push = digamma(yes + counts.yes[:, None]) - digamma(yes) - digamma(no + counts.no[:, None]) + digamma(no)
-    # n votes of one worker tell as much about the group as n / (1 + n / strength) votes of different workers
-    votes = counts.total[:, None] / (1 + counts.total[:, None] / (1 + rates.strength))
-    return member * rates.strength * push * spread, member * votes * spread
+    return replace(rates, shift=shift)
 
 
 def _uphill(start: Floats, step: Floats, value: Callable[[Floats], Floats]) -> Floats:
@@ -177,7 +159,7 @@ class Crowd:
 
     hit, false_alarm : Rates of the two kinds.
     member : (n_workers, n_groups) probability that a worker belongs to each group.
-    share : (n_groups,) log of the share of workers in each group.
+    share : (n_groups,) share of workers in each group.
     """
 
     hit: Rates
@@ -185,72 +167,67 @@ class Crowd:
     member: Floats
     share: Floats
 
+    def log_prior(self) -> float:
+        """Log-density of all parameters; one pseudo-worker per group."""
+        return float(np.log(self.share).sum()) + self.hit.log_prior() + self.false_alarm.log_prior()
 
-def start_crowd(n_workers: int, n_labels: int, n_groups: int) -> Crowd:
-    """Groups from reliable (many hits, few false alarms) to spammers (both alike); everybody in all of them."""
+
+def start_crowd(n_workers: int, n_labels: int, n_groups: int, *, individuality: bool = True) -> Crowd:
+    """Groups from reliable (many hits, few false alarms) to spammers (both alike); everybody in all of them.
+
+    Without `individuality`, workers of a group do exactly as the group does.
+    """
     grade = np.linspace(0.0, 1.0, n_groups) if n_groups > 1 else np.zeros(1)
     apart = float(n_groups > 1)
+    strengths = (HIT_STRENGTH, FALSE_ALARM_STRENGTH) if individuality else (NO_INDIVIDUALITY,) * 2
     return Crowd(
-        start_rates(HIT_CENTRE, n_labels, apart * (1.2 - 2.6 * grade), 8.0),
-        start_rates(FALSE_ALARM_CENTRE, n_labels, apart * (-1.2 + 2.8 * grade), 32.0),
+        start_rates(HIT_CENTRE, strengths[0], HIT_SPREAD, n_labels, apart * (1.2 - 2.6 * grade)),
+        start_rates(FALSE_ALARM_CENTRE, strengths[1], FALSE_ALARM_SPREAD, n_labels, apart * (-1.2 + 2.8 * grade)),
         np.full((n_workers, n_groups), 1 / n_groups),
-        np.full(n_groups, -np.log(n_groups)),
+        np.full(n_groups, 1 / n_groups),
     )
 
 
-def update_members(crowd: Crowd, coin_worker: Codes, coin_label: Codes, present: Counts, absent: Counts) -> Crowd:
-    """Put every worker into the groups that explain him, in proportion."""
-    fits = crowd.hit.log_marginal(coin_label, present) + crowd.false_alarm.log_marginal(coin_label, absent)
+@dataclass(frozen=True)
+class CoinCounts:
+    """Expected votes of coins on present and on absent labels."""
+
+    present: Counts
+    absent: Counts
+
+
+def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts) -> tuple[Crowd, float]:
+    """Put every worker into the groups that explain him, in proportion; also the crowd's share of the bound."""
     n_workers, n_groups = crowd.member.shape
-    per_worker = np.stack([weight_per_code(coin_worker, fits[:, m], n_workers) for m in range(n_groups)], axis=1)
-    log_member = per_worker + crowd.share
-    member = np.exp(log_member - logsumexp(log_member, axis=1, keepdims=True))
-    # One pseudo-worker per group: no group dies.
-    share = np.log(member.sum(axis=0) + 1) - np.log(n_workers + n_groups)
-    return replace(crowd, member=member, share=share)
+    log_member = (
+        group_fit(coins, counts.present, crowd.hit.usual, n_workers)
+        + group_fit(coins, counts.absent, crowd.false_alarm.usual, n_workers)
+        + np.log(crowd.share)
+    )
+    explained = logsumexp(log_member, axis=1, keepdims=True)
+    bound = float(explained.sum()) + crowd.log_prior()
+    member = np.exp(log_member - explained)
+    return replace(crowd, member=member, share=(member.sum(axis=0) + 1) / (n_workers + n_groups)), bound
 
 
-def update_rates(crowd: Crowd, coin_worker: Codes, coin_label: Codes, present: Counts, absent: Counts) -> Crowd:
-    """Strength, labels and shifts of both kinds of rate, one after the other."""
-    member = crowd.member[coin_worker]
+def update_rates(crowd: Crowd, coins: Coins, counts: CoinCounts, *, strengths: bool) -> Crowd:
+    """Commonality of both kinds of rate, and the strengths if wanted."""
 
     def improved(rates: Rates, counts: Counts) -> Rates:
-        for update in (update_strength, update_labels, update_shifts):
-            rates = update(rates, coin_label, counts, member)
-        return rates
+        if strengths:
+            rates = update_strength(rates, coins, counts, crowd.member)
+        return update_commonality(rates, effective_votes(coins, counts, rates.usual, crowd.member))
 
-    return replace(crowd, hit=improved(crowd.hit, present), false_alarm=improved(crowd.false_alarm, absent))
-
-
-def slot_evidence(crowd: Crowd, coin_worker: Codes, coin_label: Codes, present: Counts, absent: Counts) -> Floats:
-    """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present", expected over what is not known."""
-    member = crowd.member[coin_worker]
-    yes_if_present, no_if_present = crowd.hit.expected_log_rates(coin_label, present)
-    yes_if_absent, no_if_absent = crowd.false_alarm.expected_log_rates(coin_label, absent)
-    no = (member * (no_if_present - no_if_absent)).sum(axis=1)
-    yes = (member * (yes_if_present - yes_if_absent)).sum(axis=1)
-    return np.asarray(np.stack([no, yes], axis=1)).ravel()
-
-
-def crowd_bound(crowd: Crowd, coin_worker: Codes, coin_label: Codes, present: Counts, absent: Counts) -> float:
-    """What the votes and the priors say for this crowd: the workers' share of the bound."""
-    fits = crowd.hit.log_marginal(coin_label, present) + crowd.false_alarm.log_marginal(coin_label, absent)
-    member = crowd.member
-    belonging = member * (crowd.share - np.log(np.maximum(member, 1e-300)))
-    # The shares' own prior: one pseudo-worker per group.
-    return float(
-        (member[coin_worker] * fits).sum()
-        + belonging.sum()
-        + crowd.share.sum()
-        + crowd.hit.log_prior()
-        + crowd.false_alarm.log_prior()
+    return replace(
+        crowd, hit=improved(crowd.hit, counts.present), false_alarm=improved(crowd.false_alarm, counts.absent)
     )
 
 
-def counts_of(slot_weight: Floats) -> Counts:
-    """Counts of coins from the weights of their slots (no, yes, no, yes …)."""
-    no, yes = slot_weight[0::2], slot_weight[1::2]
-    return Counts(yes, no + yes)
+def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
+    """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present", expected over what is not known."""
+    yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.usual, crowd.member)
+    yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.usual, crowd.member)
+    return np.asarray(np.stack([no_if_present - no_if_absent, yes_if_present - yes_if_absent], axis=1)).ravel()
 
 
 def entropy_of(step: kernels.Pass, evidence: Floats, prior: Floats) -> float:
@@ -258,72 +235,140 @@ def entropy_of(step: kernels.Pass, evidence: Floats, prior: Floats) -> float:
     return step.log_odds_sum - float(step.proba @ prior + step.present @ evidence)
 
 
+PRESENCE_STRENGTH = 8.0
+"""Pairs that the crowd of labels lends to each label."""
+
+PRESENCE_START = (1.0, 4.0)
+"""Pseudo-pairs of the labels' common frequency, present and absent: most labels are absent from most items."""
+
+
 @dataclass(frozen=True)
 class Presence:
-    """How often labels are present: expected present and absent pairs of each label, priors included."""
+    """How often labels are present.
+
+    present, absent : (n_labels,) expected pairs of each label
+    usual : common frequency of all labels
+    """
 
     present: Floats
     absent: Floats
+    usual: float
+
+    @property
+    def posterior(self) -> tuple[Floats, Floats]:
+        """Beta posterior of each label's frequency."""
+        return self.present + PRESENCE_STRENGTH * self.usual, self.absent + PRESENCE_STRENGTH * (1 - self.usual)
 
     @property
     def log_odds(self) -> Floats:
         """(n_labels,) expected log-odds of a pair before its votes."""
-        return np.asarray(digamma(self.present) - digamma(self.absent))
+        present, absent = self.posterior
+        return np.asarray(digamma(present) - digamma(absent))
 
     @property
     def mean(self) -> Floats:
         """(n_labels,) probability of a pair that nobody was asked about."""
-        return self.present / (self.present + self.absent)
+        present, absent = self.posterior
+        return present / (present + absent)
+
+    def bound(self) -> float:
+        """The labels' share of the bound: their frequencies integrated out."""
+        prior = PRESENCE_STRENGTH * self.usual, PRESENCE_STRENGTH * (1 - self.usual)
+        start = PRESENCE_START[0] * np.log(self.usual) + PRESENCE_START[1] * np.log1p(-self.usual)
+        return float((betaln(*self.posterior) - betaln(*prior)).sum() + start)
 
 
-PRESENCE_PRIOR = (1.6, 6.4)
-"""Pseudo-pairs of each label, present and absent: most labels are absent from most items."""
-
-
-def presence_of(pair_label: Codes, proba: Floats, asked: Floats) -> Presence:
-    """Presence of labels given the pairs' probabilities; `asked` counts the pairs of each label."""
-    present = weight_per_code(pair_label, proba, len(asked))
-    return Presence(present + PRESENCE_PRIOR[0], np.maximum(asked - present, 0.0) + PRESENCE_PRIOR[1])
-
-
-def presence_bound(presence: Presence) -> float:
-    """The labels' share of the bound: their frequencies integrated out."""
-    return float((betaln(presence.present, presence.absent) - betaln(*PRESENCE_PRIOR)).sum())
+def update_presence(presence: Presence) -> Presence:
+    """The common frequency of labels: Minka's fixed point again."""
+    prior = PRESENCE_STRENGTH * presence.usual, PRESENCE_STRENGTH * (1 - presence.usual)
+    votes = [
+        usual * float((digamma(each) - digamma(usual)).sum()) + start
+        for usual, each, start in zip(prior, presence.posterior, PRESENCE_START, strict=True)
+    ]
+    return replace(presence, usual=votes[0] / sum(votes))
 
 
 @dataclass(frozen=True)
 class LikelihoodFit:
-    """Result of `fit_likelihood`; evidence and prior are log-odds of slots and pairs, see `kernels.posterior_pass`."""
+    """A fitted crowd; evidence and prior are log-odds of slots and pairs, see `kernels.posterior_pass`."""
 
     crowd: Crowd
+    counts: CoinCounts
+    presence: Presence
     pair_proba: Floats
-    label_prior: Floats
     evidence: Floats
     prior: Floats
     monitor: Monitor
 
 
-def fit_likelihood(votes: Votes, gold: Gold, *, n_groups: int, max_iter: int, tol: float) -> LikelihoodFit:
-    """Coordinate ascent: presence of labels, groups of workers, rates, in turn, until no probability moves."""
+def fit_likelihood(
+    votes: Votes, gold: Gold, crowd: Crowd, *, max_iter: int, tol: float, start: Floats | None = None
+) -> LikelihoodFit:
+    """Coordinate ascent: groups of workers, rates, presence of labels, in turn, until no probability moves."""
     coins, pairs = votes.coins, votes.pairs
-    n_slots = 2 * len(coins)
-    slot_votes = weight_per_code(coins.slot, np.ones(len(votes)), n_slots)
+    slot_votes = weight_per_code(coins.slot, np.ones(len(votes)), 2 * len(coins))
     asked = weight_per_code(pairs.label, np.ones(len(pairs)), votes.n_labels)
-    proba = np.where(gold.known, gold.present, votes.n_yes / pairs.n_votes)
-    weight = weight_per_code(coins.slot, np.repeat(proba, pairs.n_votes), n_slots)
+    proba = np.where(gold.known, gold.present, votes.n_yes / pairs.n_votes if start is None else start)
+    weight = sum_over_slots(votes, proba)
     entropy = 0.0
-    crowd = start_crowd(votes.n_workers, votes.n_labels, n_groups)
+    usual = PRESENCE_START[0] / sum(PRESENCE_START)
     monitor = Monitor(tol, max_iter)
     change = np.inf
-    for _ in monitor.rounds():
-        present, absent = counts_of(weight), counts_of(np.maximum(slot_votes - weight, 0.0))
-        where = coins.worker, coins.label, present, absent
-        crowd = update_rates(update_members(crowd, *where), *where)
-        presence = presence_of(pairs.label, proba, asked)
-        monitor.report(crowd_bound(crowd, *where) + presence_bound(presence) + entropy, change)
-        evidence = slot_evidence(crowd, *where)
+    for number in monitor.rounds():
+        counts = CoinCounts(Counts.of_slots(weight), Counts.of_slots(slot_votes - weight))
+        present = weight_per_code(pairs.label, proba, votes.n_labels)
+        presence = Presence(present, np.maximum(asked - present, 0.0), usual)
+        crowd, explained = update_members(crowd, coins, counts)
+        monitor.report(explained + presence.bound() + entropy, change)
+        crowd = update_rates(crowd, coins, counts, strengths=number % STRENGTH_ROUNDS == 0)
+        presence = update_presence(presence)
+        evidence = slot_evidence(crowd, coins, counts)
         prior = gold.log_odds(presence.log_odds[pairs.label])
         step = kernels.posterior_pass(coins.slot, pairs.start, evidence, prior, proba)
         entropy = entropy_of(step, evidence, prior)
-        proba, weight, change = step.proba, step.present, step.change
-    return LikelihoodFit(crowd, proba, presence.mean, evidence, prior, monitor)
+        proba, weight, change, usual = step.proba, step.present, step.change, presence.usual
+    return LikelihoodFit(crowd, counts, presence, proba, evidence, prior, monitor)
+
+
+def refit_with_label_sets(
+    votes: Votes, gold: Gold, fit: LikelihoodFit, sets: LabelSets, *, max_iter: int, tol: float
+) -> tuple[LikelihoodFit, LabelSets]:
+    """The same ascent where labels of an item inform each other: workers are judged by what that makes of the items.
+
+    Goes on from a fit without correlation, and takes its place only if the bound is higher.
+    """
+    coins, pairs, crowd = votes.coins, votes.pairs, fit.crowd
+    slot_votes = weight_per_code(coins.slot, np.ones(len(votes)), 2 * len(coins))
+    frequency, evidence, proba = fit.presence.mean, fit.evidence, fit.pair_proba
+    monitor = Monitor(tol, max_iter)
+    for number in monitor.rounds():
+        votes_say = sum_over_votes(votes, evidence)
+        step = label_set_step(pairs, gold.log_odds(votes_say, MOST_CERTAIN), sets)
+        change = float(np.abs(step.proba - proba).max(initial=0.0))
+        proba, weight = step.proba, sum_over_slots(votes, step.proba)
+        presence_bound = step.log_evidence - float(weight @ evidence) + log_prior(sets, frequency)
+        sets = update_label_sets(step, frequency)
+        counts = CoinCounts(Counts.of_slots(weight), Counts.of_slots(slot_votes - weight))
+        crowd, explained = update_members(crowd, coins, counts)
+        monitor.report(explained + presence_bound, change)
+        crowd = update_rates(crowd, coins, counts, strengths=number % STRENGTH_ROUNDS == 0)
+        evidence = slot_evidence(crowd, coins, counts)
+    prior = gold.log_odds(logit(np.clip(proba, 1e-15, 1 - 1e-15)) - votes_say)
+    return LikelihoodFit(crowd, counts, fit.presence, proba, evidence, prior, monitor), sets
+
+
+MOST_CERTAIN = 500.0
+"""Log-odds beyond which nobody is more certain."""
+
+
+def sum_over_votes(votes: Votes, slot_evidence: Floats) -> Floats:
+    """(n_pairs,) evidence of all votes on each pair."""
+    if not len(votes):
+        return np.empty(0)
+    total = np.add.reduceat(slot_evidence[votes.coins.slot], votes.pairs.start[:-1])
+    return np.clip(total, -MOST_CERTAIN, MOST_CERTAIN)
+
+
+def sum_over_slots(votes: Votes, proba: Floats) -> Floats:
+    """(n_slots,) expected votes that met a present label."""
+    return weight_per_code(votes.coins.slot, np.repeat(proba, votes.pairs.n_votes), 2 * len(votes.coins))

@@ -1,0 +1,209 @@
+"""How votes become probabilities, and how the data choose it: by foretelling answers that were held out.
+
+Three questions have different answers on different data, and no truth is needed to ask them:
+
+- do labels of an item tell about each other (`correlation`)?
+- do votes on a pair repeat each other, so that each counts for less (`tempers`)?
+- is presence a matter of degree rather than of yes or no (`graded`)?
+
+Each possible answer is weighted by the probability it gives to answers of workers that the fit has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logit, logsumexp
+
+from amcc.consensus.amcc import graded
+from amcc.consensus.amcc.coins import Counts, mean_rates
+from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
+from amcc.consensus.amcc.likelihood import LikelihoodFit, Rates, sum_over_votes
+from amcc.consensus.amcc.signature import Signatures
+from amcc.kernels import Floats, sigmoid
+from amcc.votes import Pairs, Votes
+
+TEMPERS = (0.7, 0.85, 1.0)
+"""What a vote's evidence may be scaled by."""
+
+BENEFIT_OF_DOUBT = 8.0
+"""Log-odds for the graded reading before the data speak: it decides as majority does, and nobody should fall below
+majority because the data were too few to tell."""
+
+MOST_GRADED = 0.8
+"""The largest weight of the graded reading; the rest breaks its many ties."""
+
+ENOUGH = 20_000
+"""Held-out votes after which no further fold is needed."""
+
+N_FOLDS = 5
+SAMPLE = 1_000_000
+"""Votes that suffice to choose."""
+
+IGNORED = 1e-3
+"""Answers with less weight than this are not computed."""
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Weights of the answers: how far labels inform each other, (n_tempers,) scales of evidence, graded presence."""
+
+    correlation: float = 0.0
+    tempers: tuple[float, ...] = (0.0,) * (len(TEMPERS) - 1) + (1.0,)
+    graded: float = 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What votes say about pairs, before they are blended.
+
+    log_odds : (n_pairs,) sum of the evidence of the votes
+    prior : (n_labels,) probability of a pair without votes
+    sets : kinds of label sets
+    """
+
+    pairs: Pairs
+    log_odds: Floats
+    n_yes: Floats
+    prior: Floats
+    sets: LabelSets
+
+    def crisp(self, correlation: float, temper: float) -> Floats:
+        """(n_pairs,) probability that the label is present, if presence is a matter of yes or no."""
+        log_odds = temper * self.log_odds
+        independent = sigmoid(logit(self.prior)[self.pairs.label] + log_odds)
+        if correlation < IGNORED:
+            return independent
+        correlated = label_set_step(self.pairs, log_odds, self.sets).proba
+        return (1 - correlation) * independent + correlation * correlated
+
+    def blended(self, blend: Blend) -> Floats:
+        """(n_pairs,) probability that the label is present."""
+        proba = np.zeros(len(self.pairs))
+        for weight, temper in zip(blend.tempers, TEMPERS, strict=True):
+            if weight >= IGNORED:
+                proba += weight * self.crisp(blend.correlation, temper)
+        if blend.graded >= IGNORED:
+            proba += blend.graded * graded.presence(self.n_yes, self.pairs.n_votes.astype(np.float64))
+        return proba / sum(weight for weight in (*blend.tempers, blend.graded) if weight >= IGNORED)
+
+    def unasked(self, correlation: float, n_items: int) -> Floats:
+        """(n_items, n_labels) probability of pairs that nobody was asked about."""
+        independent = np.tile(self.prior, (n_items, 1))
+        if correlation < IGNORED:
+            return independent
+        return (1 - correlation) * independent + correlation * (self.kinds(n_items) @ self.sets.frequency)
+
+    def kinds(self, n_items: int) -> Floats:
+        """(n_items, n_kinds) probability of each kind of label set."""
+        return kinds_of_items(self.pairs, self.log_odds, self.sets, n_items)
+
+
+def evidence_of(votes: Votes, slot_evidence: Floats, prior: Floats, sets: LabelSets) -> Evidence:
+    """Sum up the evidence of all votes on each pair."""
+    log_odds = sum_over_votes(votes, slot_evidence)
+    return Evidence(votes.pairs, log_odds, votes.n_yes.astype(np.float64), prior, sets)
+
+
+def learn_label_sets(votes: Votes, fit: LikelihoodFit, lot: Floats) -> LabelSets:
+    """Kinds of label sets, in the light of a crowd that was fitted without them; `lot` is chance by item."""
+    return fit_label_sets(votes.pairs, sum_over_votes(votes, fit.evidence), fit.presence.mean, lot)
+
+
+def choose_blend(
+    votes: Votes, chance: Signatures, fit: Callable[[Votes], LikelihoodFit], *, correlation: bool = True
+) -> Blend:
+    """Weigh all answers by the log-probability of held-out answers, one per item, averaged over folds."""
+    no_correlation, with_correlation = 0.0, 0.0
+    folds = []
+    for train, test in held_out_answers(votes, chance):
+        fold = _Fold(train, test, fit(train), chance)
+        no_correlation += fold.log_likelihood(fold.crisp(0.0, 1.0))
+        with_correlation += fold.log_likelihood(fold.crisp(1.0, 1.0))
+        folds.append(fold)
+    if not folds:
+        return Blend()
+    gain = (with_correlation - no_correlation) / len(folds)
+    weight = float(np.exp(-np.logaddexp(0.0, -gain))) if correlation else 0.0
+    foretold = [np.mean([fold.log_likelihood(fold.crisp(weight, temper)) for fold in folds]) for temper in TEMPERS]
+    graded_foretold = np.mean([fold.log_likelihood(fold.graded()) for fold in folds]) + BENEFIT_OF_DOUBT
+    is_graded = 1 / (1 + np.exp(np.clip(max(foretold) - graded_foretold, -50, 50)))
+    graded_weight = MOST_GRADED * float(is_graded)
+    tempers = (1 - graded_weight) * np.exp(foretold - logsumexp(foretold))
+    return Blend(weight, tuple(tempers.tolist()), graded_weight)
+
+
+def held_out_answers(votes: Votes, chance: Signatures) -> Iterator[tuple[Votes, Votes]]:
+    """Votes without one answer per item, and these answers; items with a single answer keep it."""
+    if len(votes) > SAMPLE:
+        votes = votes.select((chance.lot < SAMPLE / len(votes))[votes.item])
+    answer = votes.item.astype(np.int64) * votes.n_workers + votes.worker
+    distinct, answer_of_vote = np.unique(answer, return_inverse=True)
+    item, worker = np.divmod(distinct, max(votes.n_workers, 1))
+    place = np.empty(len(distinct), dtype=np.int64)
+    order = np.lexsort((chance.of_answers(item, worker), item))
+    place[order] = np.arange(len(distinct)) - np.searchsorted(item, item[order])
+    several = np.bincount(item, minlength=votes.n_items)[item] > 1
+    seen = 0
+    for fold in range(N_FOLDS):
+        out: npt.NDArray[np.bool_] = (several & (place == fold))[answer_of_vote]
+        seen += int(out.sum())
+        if out.any():
+            yield votes.select(~out), votes.select(out)
+        if seen >= ENOUGH:
+            return
+
+
+class _Fold:
+    """A fit to some answers, asked about others."""
+
+    def __init__(self, train: Votes, test: Votes, fit: LikelihoodFit, chance: Signatures) -> None:
+        self.test = test
+        sets = learn_label_sets(train, fit, chance.lot)
+        self.evidence = evidence_of(train, fit.evidence, fit.presence.mean, sets)
+        self.is_yes = test.value > 0
+        self.hit, self.false_alarm = _rates_of_votes(train, test, fit)
+        n_labels = max(train.n_labels, 1)
+        wanted = test.item.astype(np.int64) * n_labels + test.label
+        known = train.pairs.item.astype(np.int64) * n_labels + train.pairs.label
+        self.place = np.searchsorted(known, wanted).clip(max=len(known) - 1)
+        self.met = known[self.place] == wanted
+        self.train = train
+
+    def crisp(self, correlation: float, temper: float) -> Floats:
+        """(n_test,) probability of yes."""
+        present = self._by_pair(self.evidence.crisp(correlation, temper))
+        if not self.met.all():
+            elsewhere = self.evidence.unasked(correlation, self.train.n_items)[self.test.item, self.test.label]
+            present = np.where(self.met, present, elsewhere)
+        return present * self.hit + (1 - present) * self.false_alarm
+
+    def graded(self) -> Floats:
+        """(n_test,) probability of yes."""
+        n_yes, n_votes = self._by_pair(self.evidence.n_yes), self._by_pair(self.train.pairs.n_votes)
+        return graded.vote_probability(graded.fit_graded(self.train), self.test, n_yes * self.met, n_votes * self.met)
+
+    def log_likelihood(self, yes: Floats) -> float:
+        """Log-probability of the held-out votes."""
+        return float(np.log(np.maximum(np.where(self.is_yes, yes, 1 - yes), 1e-6)).sum())
+
+    def _by_pair(self, values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> Floats:
+        return np.asarray(values[self.place], dtype=np.float64)
+
+
+def _rates_of_votes(train: Votes, test: Votes, fit: LikelihoodFit) -> tuple[Floats, Floats]:
+    """(n_test,) expected hit and false-alarm rate of each vote's coin."""
+    coins = test.coins
+    known = train.coins.worker.astype(np.int64) * train.n_labels + train.coins.label
+    wanted = coins.worker.astype(np.int64) * train.n_labels + coins.label
+    place = np.searchsorted(known, wanted).clip(max=len(known) - 1)
+    met = known[place] == wanted
+
+    def rates(of: Rates, counts: Counts) -> Floats:
+        seen = Counts(counts.yes[place] * met, counts.no[place] * met)
+        return mean_rates(coins, seen, of.usual, fit.crowd.member)[coins.slot // 2]
+
+    return rates(fit.crowd.hit, fit.counts.present), rates(fit.crowd.false_alarm, fit.counts.absent)

@@ -1,0 +1,185 @@
+"""Label correlation as a prior on label sets: items are of a few kinds, and each kind has its own label frequencies.
+
+A mixture of Bernoulli classes. Given what the votes say about each pair (log-odds of present), kinds are learned by
+expectation-maximisation; the prior of a pair is then what the *other* labels of its item say about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logit
+
+from amcc.kernels import Floats, in_threads, sigmoid, weight_per_code
+from amcc.tables import Codes
+from amcc.votes import Pairs
+
+N_KINDS = 12
+LABEL_PAIRS = 4.0
+"""Pairs at the label's overall frequency that each kind starts with."""
+
+SAMPLE = 400_000
+"""Pairs that suffice to learn the kinds."""
+
+BLOCK = 50_000
+"""Pairs handled at a time, about; items stay whole."""
+
+ROUNDS = 40
+FLOOR = 1e-4
+"""No kind excludes a label, nor insists on it."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class LabelSets:
+    """Kinds of items: (n_kinds,) share of items, (n_kinds, n_labels) frequency of each label."""
+
+    share: Floats
+    frequency: Floats
+
+    def correlation(self) -> Floats:
+        """(n_labels, n_labels) correlation of labels over items."""
+        mean = self.share @ self.frequency
+        covariance = (self.frequency.T * self.share) @ self.frequency - np.outer(mean, mean)
+        scale = np.sqrt(mean * (1 - mean))
+        correlation: Floats = covariance / np.outer(scale, scale)
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
+
+
+@dataclass(frozen=True)
+class SetStep:
+    """What one look at all items yields.
+
+    proba : (n_pairs,) probability that the label is present, by its votes and the other labels of the item
+    share : (n_kinds,) expected items of each kind; present, asked : (n_kinds, n_labels) expected pairs in them
+    log_evidence : log-probability of what the votes say
+    """
+
+    proba: Floats
+    share: Floats
+    present: Floats
+    asked: Floats
+    log_evidence: float
+
+
+def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
+    """Expectation: kinds of items and presence of labels, given what the votes say about each pair."""
+    n_labels = sets.frequency.shape[1]
+
+    def step(block: slice) -> SetStep:
+        item, label, say = pairs.item[block], pairs.label[block], sigmoid(log_odds[block])
+        agrees, member, log_evidence = _kinds(item, label, say, sets)
+        weight = member[_item_place(item)]
+        present = weight * (sets.frequency.T[label] * say[:, None] / agrees)
+        present_by_label, asked = _by_label(label, present, n_labels), _by_label(label, weight, n_labels)
+        unscaled = float(np.logaddexp(0.0, log_odds[block]).sum())
+        return SetStep(present.sum(axis=1), member.sum(axis=0), present_by_label, asked, log_evidence + unscaled)
+
+    steps = _blocks(pairs.item, step)
+    if not steps:
+        return SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0)
+    return SetStep(
+        np.clip(np.concatenate([step.proba for step in steps]), 0.0, 1.0),
+        np.sum([step.share for step in steps], axis=0),
+        np.sum([step.present for step in steps], axis=0),
+        np.sum([step.asked for step in steps], axis=0),
+        sum(step.log_evidence for step in steps),
+    )
+
+
+def update_label_sets(step: SetStep, frequency: Floats) -> LabelSets:
+    """Maximisation: shares and frequencies of the kinds, held to the labels' overall frequency."""
+    share = (step.share + 1) / (step.share.sum() + len(step.share))
+    held = (step.present + LABEL_PAIRS * frequency) / (step.asked + LABEL_PAIRS)
+    return LabelSets(share, np.clip(held, FLOOR, 1 - FLOOR))
+
+
+def log_prior(sets: LabelSets, frequency: Floats) -> float:
+    """Log-density of the kinds, against kinds that are all like the whole."""
+    here, rest = np.log(sets.frequency / frequency), np.log((1 - sets.frequency) / (1 - frequency))
+    shares = np.log(sets.share * len(sets.share)).sum()
+    return float(LABEL_PAIRS * (frequency * here + (1 - frequency) * rest).sum() + shares)
+
+
+def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats) -> LabelSets:
+    """Learn kinds of items.
+
+    pairs : the asked pairs, sorted by item
+    log_odds : (n_pairs,) what the votes say about each pair, without any prior
+    frequency : (n_labels,) how often each label is present
+    lot : (n_items,) random numbers from 0 to 1; the items with the lowest start the kinds
+    """
+    if len(pairs) > SAMPLE:
+        keep = lot[pairs.item] < SAMPLE / len(pairs)
+        pairs, log_odds = Pairs(pairs.item[keep], pairs.label[keep], pairs.start), log_odds[keep]
+    sets = _start(pairs, log_odds, frequency, lot)
+    for _ in range(ROUNDS):
+        sets = update_label_sets(label_set_step(pairs, log_odds, sets), frequency)
+    return sets
+
+
+def kinds_of_items(pairs: Pairs, log_odds: Floats, sets: LabelSets, n_items: int) -> Floats:
+    """(n_items, n_kinds) probability of each kind; the shares for items without votes."""
+    member = np.tile(sets.share / sets.share.sum(), (n_items, 1))
+
+    def fill(block: slice) -> None:
+        item = pairs.item[block]
+        member[np.unique(item)] = _kinds(item, pairs.label[block], sigmoid(log_odds[block]), sets)[1]
+
+    _blocks(pairs.item, fill)
+    return member
+
+
+def _kinds(item: Codes, label: Codes, say: Floats, sets: LabelSets) -> tuple[Floats, Floats, float]:
+    """(n_pairs, n_kinds) agreement of kinds with votes, (n_items, n_kinds) kinds of items, log-probability of both."""
+    frequency = sets.frequency.T[label]
+    agrees = frequency * say[:, None] + (1 - frequency) * (1 - say)[:, None]
+    starts = np.flatnonzero(np.diff(item, prepend=-1))
+    fit = np.add.reduceat(np.log(agrees), starts) + np.log(sets.share)
+    best = fit.max(axis=1, keepdims=True)
+    member = np.exp(fit - best)
+    total = member.sum(axis=1, keepdims=True)
+    return agrees, member / total, float((best + np.log(total)).sum())
+
+
+def _start(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats) -> LabelSets:
+    """Kinds half like everything, half like one item each; the first is like everything."""
+    items = np.unique(pairs.item)
+    chosen = items[np.argsort(lot[items], kind="stable")[: N_KINDS - 1]]
+    profile = np.tile(frequency, (N_KINDS, 1))
+    proba = sigmoid(logit(frequency)[pairs.label] + log_odds)
+    for kind, item in enumerate(chosen, start=1):
+        mine = slice(*np.searchsorted(pairs.item, [item, item + 1]))
+        profile[kind, pairs.label[mine]] = 0.5 * (frequency[pairs.label[mine]] + proba[mine])
+    return LabelSets(np.full(N_KINDS, 1 / N_KINDS), np.clip(profile, 0.01, 0.99))
+
+
+def _item_place(item: Codes) -> npt.NDArray[np.int64]:
+    """Number of each pair's item among those of the block."""
+    return np.cumsum(np.diff(item, prepend=item[:1]) != 0)
+
+
+def _by_label(label: Codes, weight: Floats, n_labels: int) -> Floats:
+    return np.stack([weight_per_code(label, column, n_labels) for column in weight.T])
+
+
+def _blocks(item: Codes, task: Callable[[slice], Result]) -> list[Result]:
+    """The task's results for all blocks in order."""
+    bounds = list(_bounds(item))
+    return in_threads(lambda number: task(slice(*bounds[number])), len(bounds))
+
+
+def _bounds(item: Codes) -> Iterator[tuple[int, int]]:
+    """First and last pair of blocks that do not cut an item."""
+    first = 0
+    while first < len(item):
+        end = min(first + BLOCK, len(item))
+        last = int(np.searchsorted(item, item[end - 1], side="right"))
+        yield first, last
+        first = last
