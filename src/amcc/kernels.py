@@ -25,7 +25,7 @@ N_BLOCKS = 2
 """Pieces a pass is cut into. Fixed, so that results do not depend on how many cores a machine has."""
 
 
-def _compiled(loop: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
+def compiled(loop: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
     """Compile `loop` with numba when it is first asked for."""
 
     @functools.cache
@@ -133,7 +133,7 @@ def _posterior_loop(slot, start, evidence, prior, first, last, before, proba, pr
     return total, change
 
 
-_compiled_posterior_loop = _compiled(_posterior_loop)
+_compiled_posterior_loop = compiled(_posterior_loop)
 
 
 class Judgement(NamedTuple):
@@ -181,7 +181,7 @@ def _others_loop(slot, start, evidence, prior, first, last, weight, square):  # 
             square[slot[vote]] += q * q
 
 
-_compiled_others_loop = _compiled(_others_loop)
+_compiled_others_loop = compiled(_others_loop)
 
 
 def _block_bounds(start: Ints) -> Ints:
@@ -232,7 +232,7 @@ def _answers_loop(item, worker, per_item, per_worker, latest_item):  # type: ign
             per_worker[worker[vote]] += 1
 
 
-_compiled_answers_loop = _compiled(_answers_loop)
+_compiled_answers_loop = compiled(_answers_loop)
 
 
 # -- packed votes -----------------------------------------------------------------------------------------------
@@ -275,4 +275,4 @@ def _unpack_loop(keys, label_bits, worker_bits, first, last, item, worker, label
         item[vote] = key >> (worker_bits + 1 + label_bits)
 
 
-_compiled_unpack_loop = _compiled(_unpack_loop)
+_compiled_unpack_loop = compiled(_unpack_loop)

@@ -21,9 +21,10 @@ from scipy.special import logit, logsumexp
 from amcc.consensus.amcc import graded
 from amcc.consensus.amcc.coins import Counts, mean_rates
 from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
-from amcc.consensus.amcc.likelihood import LikelihoodFit, Rates, sum_over_votes
+from amcc.consensus.amcc.likelihood import Crowd, LikelihoodFit, Rates, sum_over_votes
 from amcc.consensus.amcc.signature import Signatures
 from amcc.kernels import Floats, sigmoid
+from amcc.tables import Codes
 from amcc.votes import Pairs, Votes
 
 TEMPERS = (0.7, 0.85, 1.0)
@@ -90,12 +91,13 @@ class Evidence:
             proba += blend.graded * graded.presence(self.n_yes, self.pairs.n_votes.astype(np.float64))
         return proba / sum(weight for weight in (*blend.tempers, blend.graded) if weight >= IGNORED)
 
-    def unasked(self, correlation: float, n_items: int) -> Floats:
-        """(n_items, n_labels) probability of pairs that nobody was asked about."""
-        independent = np.tile(self.prior, (n_items, 1))
+    def unasked(self, item: Codes, label: Codes, correlation: float, n_items: int) -> Floats:
+        """Probability of some pairs that nobody was asked about."""
+        independent = self.prior[label]
         if correlation < IGNORED:
             return independent
-        return (1 - correlation) * independent + correlation * (self.kinds(n_items) @ self.sets.frequency)
+        correlated = (self.kinds(n_items)[item] * self.sets.frequency.T[label]).sum(axis=1)
+        return (1 - correlation) * independent + correlation * np.asarray(correlated)
 
     def kinds(self, n_items: int) -> Floats:
         """(n_items, n_kinds) probability of each kind of label set."""
@@ -115,8 +117,11 @@ def learn_label_sets(votes: Votes, fit: LikelihoodFit, lot: Floats) -> LabelSets
 
 def choose_blend(
     votes: Votes, chance: Signatures, fit: Callable[[Votes], LikelihoodFit], *, correlation: bool = True
-) -> Blend:
-    """Weigh all answers by the log-probability of held-out answers, one per item, averaged over folds."""
+) -> tuple[Blend, Crowd | None]:
+    """Weigh all answers by the log-probability of held-out answers, one per item, averaged over folds.
+
+    Also the crowd of the last fold, from where a fit to many votes may start.
+    """
     no_correlation, with_correlation = 0.0, 0.0
     folds = []
     for train, test in held_out_answers(votes, chance):
@@ -125,7 +130,7 @@ def choose_blend(
         with_correlation += fold.log_likelihood(fold.crisp(1.0, 1.0))
         folds.append(fold)
     if not folds:
-        return Blend()
+        return Blend(), None
     gain = (with_correlation - no_correlation) / len(folds)
     weight = float(np.exp(-np.logaddexp(0.0, -gain))) if correlation else 0.0
     foretold = [np.mean([fold.log_likelihood(fold.crisp(weight, temper)) for fold in folds]) for temper in TEMPERS]
@@ -133,7 +138,7 @@ def choose_blend(
     is_graded = 1 / (1 + np.exp(np.clip(max(foretold) - graded_foretold, -50, 50)))
     graded_weight = MOST_GRADED * float(is_graded)
     tempers = (1 - graded_weight) * np.exp(foretold - logsumexp(foretold))
-    return Blend(weight, tuple(tempers.tolist()), graded_weight)
+    return Blend(weight, tuple(tempers.tolist()), graded_weight), folds[-1].crowd
 
 
 def held_out_answers(votes: Votes, chance: Signatures) -> Iterator[tuple[Votes, Votes]]:
@@ -162,6 +167,7 @@ class _Fold:
 
     def __init__(self, train: Votes, test: Votes, fit: LikelihoodFit, chance: Signatures) -> None:
         self.test = test
+        self.crowd = fit.crowd
         sets = learn_label_sets(train, fit, chance.lot)
         self.evidence = evidence_of(train, fit.evidence, fit.presence.mean, sets)
         self.is_yes = test.value > 0
@@ -176,9 +182,10 @@ class _Fold:
     def crisp(self, correlation: float, temper: float) -> Floats:
         """(n_test,) probability of yes."""
         present = self._by_pair(self.evidence.crisp(correlation, temper))
-        if not self.met.all():
-            elsewhere = self.evidence.unasked(correlation, self.train.n_items)[self.test.item, self.test.label]
-            present = np.where(self.met, present, elsewhere)
+        new = ~self.met
+        if new.any():
+            item, label = self.test.item[new], self.test.label[new]
+            present[new] = self.evidence.unasked(item, label, correlation, self.train.n_items)
         return present * self.hit + (1 - present) * self.false_alarm
 
     def graded(self) -> Floats:

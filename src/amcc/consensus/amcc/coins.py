@@ -1,7 +1,8 @@
 """Sums over coins (worker, label) and groups of workers: what a round costs beside the pass over the votes.
 
 A coin of group m on label l is a Beta variable with the pseudo-votes `Usual`, integrated out: every sum is one of
-log-gamma or digamma functions. Coins are taken in blocks, so that memory stays flat and blocks share the cores.
+log-gamma or digamma functions. Coins are taken in blocks, which keeps tables of coins × groups small and shares the
+cores.
 """
 
 from __future__ import annotations
@@ -69,27 +70,25 @@ class Effective:
     """Votes as they count for a group: the more votes of one coin, the less each adds.
 
     yes, no : (n_groups, n_labels)
-    spread : (n_groups,) sum of Ψ(pseudo-votes + votes) − Ψ(pseudo-votes); effective votes per spread give the strength.
     """
 
     yes: Floats
     no: Floats
-    spread: Floats
 
 
 def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Effective:
     """Minka's fixed point for beta-binomials: any step that climbs with these votes climbs the true bound."""
     n_labels = usual.yes.shape[1]
-    at_rest = digamma(usual.yes).T, digamma(usual.no).T, digamma(usual.total).T
+    at_rest = digamma(usual.yes).T, digamma(usual.no).T
 
     def effective(block: slice) -> Floats:
         label, weight = coins.label[block], member[coins.worker[block]]
         yes, no = usual.yes.T[label] + counts.yes[block, None], usual.no.T[label] + counts.no[block, None]
-        gains = (digamma(each) - rest[label] for each, rest in zip((yes, no, yes + no), at_rest, strict=True))
+        gains = (digamma(each) - rest[label] for each, rest in zip((yes, no), at_rest, strict=True))
         return np.stack([_by(label, weight * gain, n_labels).T for gain in gains])
 
-    yes, no, spread = np.asarray(sum(_blocks(effective, len(coins))))
-    return Effective(usual.yes * yes, usual.no * no, spread.sum(axis=1))
+    yes, no = np.asarray(sum(_blocks(effective, len(coins))))
+    return Effective(usual.yes * yes, usual.no * no)
 
 
 def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> tuple[Floats, Floats]:

@@ -6,7 +6,7 @@ expectation-maximisation; the prior of a pair is then what the *other* labels of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
-from amcc.kernels import Floats, in_threads, sigmoid, weight_per_code
+from amcc.kernels import SMALL, Floats, compiled, in_threads, sigmoid, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Pairs
 
@@ -22,7 +22,7 @@ N_KINDS = 12
 LABEL_PAIRS = 4.0
 """Pairs at the label's overall frequency that each kind starts with."""
 
-SAMPLE = 400_000
+SAMPLE = 200_000
 """Pairs that suffice to learn the kinds."""
 
 BLOCK = 50_000
@@ -70,27 +70,70 @@ class SetStep:
 
 def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
     """Expectation: kinds of items and presence of labels, given what the votes say about each pair."""
-    n_labels = sets.frequency.shape[1]
-
-    def step(block: slice) -> SetStep:
-        item, label, say = pairs.item[block], pairs.label[block], sigmoid(log_odds[block])
-        agrees, member, log_evidence = _kinds(item, label, say, sets)
-        weight = member[_item_place(item)]
-        present = weight * (sets.frequency.T[label] * say[:, None] / agrees)
-        present_by_label, asked = _by_label(label, present, n_labels), _by_label(label, weight, n_labels)
-        unscaled = float(np.logaddexp(0.0, log_odds[block]).sum())
-        return SetStep(present.sum(axis=1), member.sum(axis=0), present_by_label, asked, log_evidence + unscaled)
-
-    steps = _blocks(pairs.item, step)
-    if not steps:
-        return SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0)
+    votes_say = sigmoid(log_odds)
+    step = _step_numpy if len(pairs) <= SMALL else _step_compiled
+    parts = _blocks(pairs.item, lambda block: step(pairs.item[block], pairs.label[block], votes_say[block], sets))
+    nothing = SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0)
+    steps = [nothing, *parts]
     return SetStep(
         np.clip(np.concatenate([step.proba for step in steps]), 0.0, 1.0),
         np.sum([step.share for step in steps], axis=0),
         np.sum([step.present for step in steps], axis=0),
         np.sum([step.asked for step in steps], axis=0),
-        sum(step.log_evidence for step in steps),
+        sum(step.log_evidence for step in steps) + float(np.logaddexp(0.0, log_odds).sum()),
     )
+
+
+def _step_numpy(item: Codes, label: Codes, say: Floats, sets: LabelSets) -> SetStep:
+    """The step for a block of whole items; the evidence leaves out how sure the votes are."""
+    n_labels = sets.frequency.shape[1]
+    agrees, member, log_evidence = _kinds(item, label, say, sets)
+    weight = member[_item_place(item)]
+    present = weight * (sets.frequency.T[label] * say[:, None] / agrees)
+    by_label = _by_label(label, present, n_labels), _by_label(label, weight, n_labels)
+    return SetStep(present.sum(axis=1), member.sum(axis=0), by_label[0], by_label[1], log_evidence)
+
+
+def _step_compiled(item: Codes, label: Codes, say: Floats, sets: LabelSets) -> SetStep:
+    """The same for large input."""
+    proba = np.empty(len(item))
+    share, present, asked = np.zeros_like(sets.share), *np.zeros((2, *sets.frequency.T.shape))
+    frequency = np.ascontiguousarray(sets.frequency.T)
+    log_evidence = _compiled_step_loop()(item, label, say, sets.share, frequency, proba, share, present, asked)
+    return SetStep(proba, share, present.T, asked.T, log_evidence)
+
+
+def _step_loop(item, label, say, shares, frequency, proba, share, present, asked):  # type: ignore[no-untyped-def]
+    n_kinds = len(shares)
+    member = np.empty(n_kinds)
+    log_evidence = 0.0
+    first = 0
+    while first < len(item):
+        last = first
+        member[:] = shares
+        while last < len(item) and item[last] == item[first]:
+            total = 0.0
+            for kind in range(n_kinds):
+                f = frequency[label[last], kind]
+                member[kind] *= f * say[last] + (1 - f) * (1 - say[last])
+                total += member[kind]
+            log_evidence += np.log(total)
+            member /= total  # after every label, so that nothing underflows
+            last += 1
+        for pair in range(first, last):
+            proba[pair] = 0.0
+            for kind in range(n_kinds):
+                f = frequency[label[pair], kind]
+                part = member[kind] * f * say[pair] / (f * say[pair] + (1 - f) * (1 - say[pair]))
+                proba[pair] += part
+                present[label[pair], kind] += part
+                asked[label[pair], kind] += member[kind]
+        share += member
+        first = last
+    return log_evidence
+
+
+_compiled_step_loop = compiled(_step_loop)
 
 
 def update_label_sets(step: SetStep, frequency: Floats) -> LabelSets:
@@ -171,15 +214,14 @@ def _by_label(label: Codes, weight: Floats, n_labels: int) -> Floats:
 
 def _blocks(item: Codes, task: Callable[[slice], Result]) -> list[Result]:
     """The task's results for all blocks in order."""
-    bounds = list(_bounds(item))
+    bounds = _bounds(item)
     return in_threads(lambda number: task(slice(*bounds[number])), len(bounds))
 
 
-def _bounds(item: Codes) -> Iterator[tuple[int, int]]:
+def _bounds(item: Codes) -> list[tuple[int, int]]:
     """First and last pair of blocks that do not cut an item."""
-    first = 0
-    while first < len(item):
+    bounds: list[tuple[int, int]] = []
+    while (first := bounds[-1][1] if bounds else 0) < len(item):
         end = min(first + BLOCK, len(item))
-        last = int(np.searchsorted(item, item[end - 1], side="right"))
-        yield first, last
-        first = last
+        bounds.append((first, int(np.searchsorted(item, item[end - 1], side="right"))))
+    return bounds

@@ -13,7 +13,7 @@ from scipy.special import logit
 
 from amcc import kernels
 from amcc.consensus.amcc import frobenius
-from amcc.consensus.amcc.adaptation import IGNORED, Blend, Evidence, choose_blend, evidence_of, learn_label_sets
+from amcc.consensus.amcc.adaptation import IGNORED, SAMPLE, Blend, Evidence, choose_blend, evidence_of, learn_label_sets
 from amcc.consensus.amcc.coins import Counts, mean_rates
 from amcc.consensus.amcc.correlation import LabelSets
 from amcc.consensus.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
@@ -22,6 +22,7 @@ from amcc.consensus.amcc.likelihood import (
     CoinCounts,
     Crowd,
     LikelihoodFit,
+    believed,
     fit_likelihood,
     refit_with_label_sets,
     slot_evidence,
@@ -98,6 +99,7 @@ class AMCC(ConsensusModel):
     commonality_: Floats
     group_weights_: Floats
     worker_group_: npt.NDArray[np.int32]
+    item_kind_: Floats
 
     def __init__(
         self,
@@ -151,8 +153,9 @@ class AMCC(ConsensusModel):
 
     def _fit_likelihood(self, votes: Votes, gold: Gold) -> Posterior:
         chance = signatures(votes, self.random_state)
-        blend = self._chosen_blend(votes, chance)
-        fit = self._crowd_fit(votes, gold, self.max_iter, self.tol or 1e-3)
+        blend, sampled = self._chosen_blend(votes, chance)
+        crowd, start = self._starting_point(votes, sampled)
+        fit = fit_likelihood(votes, gold, crowd, max_iter=self.max_iter, tol=self.tol or 1e-3, start=start)
         history, monitor = fit.monitor.history, fit.monitor
         sets = learn_label_sets(votes, fit, chance.lot)
         if blend.correlation >= JOINT:
@@ -165,6 +168,7 @@ class AMCC(ConsensusModel):
         self._publish_course(history, monitor)
         self._publish_crowd(fit, votes)
         evidence = evidence_of(votes, fit.evidence, fit.presence.mean, sets)
+        evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
         self.blend_: dict[str, Any] = {
             "correlation": blend.correlation,
             "tempers": list(blend.tempers),
@@ -180,25 +184,27 @@ class AMCC(ConsensusModel):
         judge = partial(kernels.others_pass, votes.coins.slot, votes.pairs.start, fit.evidence, fit.prior)
         return Posterior(evidence.blended(blend), fit.presence.mean, judge)
 
-    def _chosen_blend(self, votes: Votes, chance: Signatures) -> Blend:
+    def _chosen_blend(self, votes: Votes, chance: Signatures) -> tuple[Blend, Crowd | None]:
         if not self.adapt:
-            return Blend(correlation=float(self.correlation))
+            return Blend(correlation=float(self.correlation)), None
 
         def fit(part: Votes) -> LikelihoodFit:
             nothing = np.zeros(len(part.pairs), dtype=bool)
-            return self._crowd_fit(part, Gold(nothing, nothing), FOLD_ROUNDS, FOLD_TOL)
+            crowd = self._first_crowd(part)
+            return fit_likelihood(part, Gold(nothing, nothing), crowd, max_iter=FOLD_ROUNDS, tol=FOLD_TOL)
 
         return choose_blend(votes, chance, fit, correlation=self.correlation)
 
-    def _crowd_fit(self, votes: Votes, gold: Gold, max_iter: int, tol: float) -> LikelihoodFit:
-        crowd = start_crowd(votes.n_workers, votes.n_labels, self.n_groups, individuality=self.individuality)
-        return fit_likelihood(votes, gold, crowd, max_iter=max_iter, tol=tol, start=self._warm(votes))
+    def _first_crowd(self, votes: Votes) -> Crowd:
+        return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, individuality=self.individuality)
 
-    def _warm(self, votes: Votes) -> Floats | None:
-        """(n_pairs,) where to start: what the last fit would say about these votes."""
-        if not self.warm_start or not hasattr(self, "coin_evidence_"):
-            return None
-        return self.predict_proba(votes)[votes.pairs.item, votes.pairs.label]
+    def _starting_point(self, votes: Votes, sampled: Crowd | None) -> tuple[Crowd, Floats | None]:
+        """Where the fit starts: a crowd, and (n_pairs,) probabilities where shares of yes are not the best there is."""
+        if self.warm_start and hasattr(self, "coin_evidence_"):
+            return self._first_crowd(votes), self.predict_proba(votes)[votes.pairs.item, votes.pairs.label]
+        if sampled is None or len(votes) <= SAMPLE:
+            return self._first_crowd(votes), None
+        return sampled, believed(votes, sampled)
 
     def _publish_course(self, history: list[float], monitor: Monitor) -> None:
         self.objective_history_, self.n_iter_, self.converged_ = history, len(history), monitor.converged
@@ -293,16 +299,18 @@ class AMCC(ConsensusModel):
 
     def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
         independent = super()._unasked(votes, prior, n_items)
-        if not self._foresees:
+        if self.loss == "frobenius" or self.blend_["correlation"] < IGNORED:
             return independent
-        if votes is None:
-            kinds, frequency, answered = self.item_kind_, self.set_frequency_, self.item_answered_
-        else:
+        if votes is not None:
             evidence = self._evidence(votes, prior)
             kinds, frequency = evidence.kinds(n_items), evidence.sets.frequency
             answered = votes.answers_per_item > 0
+        elif self._foresees:
+            kinds, frequency, answered = self.item_kind_, self.set_frequency_, self.item_answered_
+        else:
+            return independent
         weight = self.blend_["correlation"] * answered[:, None]
-        return (1 - weight) * independent + weight * (kinds @ frequency)
+        return np.asarray((1 - weight) * independent + weight * (kinds @ frequency))
 
     @property
     def _foresees(self) -> bool:

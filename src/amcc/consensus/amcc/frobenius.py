@@ -12,8 +12,7 @@ the groups are weighted by how well that works:
 
 Falling. No round ends above the one before. The updates of commonality, weights and groups are exact; the ADMM step of
 the individuality goes only as far as it does not raise the function, and so does the anchor when it follows the
-consensus. What is recorded starts after the anchor's first step, from the shares of yes to a consensus: these two are
-different things, and eq5 cannot compare them.
+consensus.
 
 Scale. Per answer, who ticks the same label everywhere would be the best worker of all: nobody is easier to predict.
 So with the consensus as anchor the scale is the variation of the answers about the worker's own habits, which makes
@@ -443,7 +442,7 @@ def group_losses(state: FrobeniusState, problem: FrobeniusProblem) -> Floats:
     member = _membership(state, problem)
     penalties = problem.laplacian_weight * laplacian_penalties(state.commonality, problem.label_laplacian)
     losses = np.sum(residuals * member, axis=1) + penalties + problem.prior_scale
-    return np.maximum(losses / _group_scales(member, problem), RESIDUAL_FLOOR)
+    return np.asarray(np.maximum(losses / _group_scales(member, problem), RESIDUAL_FLOOR))
 
 
 def group_terms(state: FrobeniusState, problem: FrobeniusProblem) -> Floats:
@@ -956,7 +955,8 @@ def fit_frobenius(
     # From the identity, self-representation is perfect before it starts; so it starts from "gives any label".
     first = np.full((votes.n_labels, votes.n_labels), 1.0) if by_itself else np.eye(votes.n_labels)
     first = project_rows(first, rows)
-    place = Place(start_state(problem, worker_group, first), problem, proba)
+    state = start_state(problem, worker_group, first)
+    place = Place(state, problem, proba, objective(state, problem))
     del problem  # the sums of an old anchor are as large as all the rest
     monitor = Monitor(tol, max_iter)
     for _ in monitor.rounds():
@@ -990,7 +990,7 @@ class Place(NamedTuple):
     state: FrobeniusState
     problem: FrobeniusProblem
     proba: Floats
-    value: float = np.inf
+    value: float
 
 
 def update_all(state: FrobeniusState, problem: FrobeniusProblem) -> FrobeniusState:

@@ -330,6 +330,14 @@ def fit_likelihood(
     return LikelihoodFit(crowd, counts, presence, proba, evidence, prior, monitor)
 
 
+def believed(votes: Votes, crowd: Crowd) -> Floats:
+    """(n_pairs,) probability of presence if workers did as their groups do, and labels were as frequent as usual."""
+    coins, nothing = votes.coins, Counts(np.zeros(len(votes.coins)), np.zeros(len(votes.coins)))
+    evidence = slot_evidence(crowd, coins, CoinCounts(nothing, nothing))
+    usual = PRESENCE_START[0] / sum(PRESENCE_START)
+    return sigmoid(logit(usual) + sum_over_votes(votes, evidence))
+
+
 def refit_with_label_sets(
     votes: Votes, gold: Gold, fit: LikelihoodFit, sets: LabelSets, *, max_iter: int, tol: float
 ) -> tuple[LikelihoodFit, LabelSets]:
@@ -342,11 +350,11 @@ def refit_with_label_sets(
     frequency, evidence, proba = fit.presence.mean, fit.evidence, fit.pair_proba
     monitor = Monitor(tol, max_iter)
     for number in monitor.rounds():
-        votes_say = sum_over_votes(votes, evidence)
-        step = label_set_step(pairs, gold.log_odds(votes_say, MOST_CERTAIN), sets)
+        votes_say = gold.log_odds(sum_over_votes(votes, evidence), MOST_CERTAIN)
+        step = label_set_step(pairs, votes_say, sets)
         change = float(np.abs(step.proba - proba).max(initial=0.0))
         proba, weight = step.proba, sum_over_slots(votes, step.proba)
-        presence_bound = step.log_evidence - float(weight @ evidence) + log_prior(sets, frequency)
+        presence_bound = step.log_evidence - float(proba @ votes_say) + log_prior(sets, frequency)
         sets = update_label_sets(step, frequency)
         counts = CoinCounts(Counts.of_slots(weight), Counts.of_slots(slot_votes - weight))
         crowd, explained = update_members(crowd, coins, counts)
