@@ -21,7 +21,7 @@ check: $(VENV)/.dev  ## lint and types only
 bench: $(VENV)/.bench  ## speed, memory and quality against crowd-kit
 	@$(BIN)/python benchmarks/consensus.py --write
 
-board: $(VENV)/.user  ## every method on every crowd with known truth; DATA=folder adds real ones
+board: $(VENV)/.bench  ## every method, and crowd-kit's, on every crowd with known truth; DATA=folder adds real ones
 	@$(BIN)/amcc board $(if $(DATA),--data $(DATA))
 
 docs: $(VENV)/.dev  ## write the generated pages

@@ -65,10 +65,11 @@ def project_simplex(rows: Floats) -> Floats:
     >>> project_simplex(np.array([[0.5, 0.5], [2.0, 0.0], [0.2, 0.4]])).round(3).tolist()
     [[0.5, 0.5], [1.0, 0.0], [0.4, 0.6]]
     """
-    falling = -np.sort(-rows, axis=-1)
-    excess = (np.cumsum(falling, axis=-1) - 1.0) / np.arange(1, rows.shape[-1] + 1)
-    last = np.sum(falling > excess, axis=-1, keepdims=True) - 1
-    return np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0)
+    excess = np.cumsum(-np.sort(-rows, axis=-1), axis=-1)
+    excess -= 1.0
+    excess /= np.arange(1, rows.shape[-1] + 1)
+    # What the k largest entries would have to give up each is largest at the right k.
+    return np.asarray(np.maximum(rows - excess.max(axis=-1, keepdims=True), 0.0))
 
 
 def project_unit(rows: Floats) -> Floats:

@@ -8,20 +8,21 @@ through `_element`, which escapes whatever is not HTML already.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, cached_property
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.consensus.base import ConsensusModel
+from amcc.consensus import AMCC
+from amcc.consensus.base import SETTLED_ERROR, ConsensusModel
 from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.errors import MissingExtraError, ParameterError
 from amcc.files import whole_file
@@ -41,6 +42,12 @@ MIN_COMPARED = 10  # items with two votes on a label: with fewer, its α says li
 
 MAX_FREQUENCIES = 40
 MAX_COOCCURRING = 25
+MAX_CORRELATED = 30
+MAX_LINKS = 60
+CIRCLE, MAX_NAME_WIDTH = 660, 165  # of the chart with the links, in pixels
+MIN_LINK = 0.1  # correlations nearer to zero are not drawn as lines
+MAX_GROUP_LABELS = 30
+MAX_NAMES_IN_GROUP = 12
 MAX_CELLS_WITH_NUMBERS = 15**2
 MAX_MAPPED_WORKERS = 2000
 MAX_NAMED_SPAMMERS = 12
@@ -65,7 +72,8 @@ def write_report(model: ConsensusModel, votes: Votes, path: str | Path, *, title
     _check_extra()
     _check_fitted_to(model, votes)
     findings = Findings(model, votes, votes.describe())
-    page = _page(title, _head(findings), [panel(findings) for panel in PANELS])
+    panels = [panel for make in PANELS if (panel := make(findings)) is not None]
+    page = _page(title, _head(findings), panels)
     with whole_file(Path(path)) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
@@ -132,6 +140,11 @@ class Findings:
     def doubt(self) -> Floats:
         """(n_pairs,) probability that the more likely of present and absent is wrong."""
         return np.minimum(self.model.pair_proba_, 1 - self.model.pair_proba_)
+
+    @property
+    def n_settled(self) -> int:
+        """Asked pairs that hardly need more answers, as in the column settled of the consensus."""
+        return int((self.doubt <= SETTLED_ERROR).sum())
 
     @property
     def n_undecided(self) -> int:
@@ -243,6 +256,11 @@ def _head(findings: Findings) -> Html:
         _element("h2", "What to look at first"),
         _list(_first_looks(findings) or ["Nothing stands out."]),
     ]
+    if isinstance(findings.model, AMCC) and hasattr(findings.model, "blend_"):
+        parts += [
+            _element("h2", "What the data chose"),
+            _list(_choices(findings.model.blend_, findings.votes.n_labels)),
+        ]
     notes = findings.votes.reading.notes()
     if notes:
         parts += [_element("h2", "How the votes were read"), _list(notes)]
@@ -264,6 +282,8 @@ def _summary(findings: Findings) -> dict[str, str]:
         "labels per answer": f"{about.labels_per_answer:.2f}",
         "share of labels not asked": f"{about.share_unasked:.1%}",
         "agreement α": _estimate(about.agreement),
+        "settled pairs": f"{findings.n_settled:,} of {len(model.pair_proba_):,}",
+        "open pairs": f"{len(model.pair_proba_) - findings.n_settled:,}",
         "converged": f"{'yes' if model.converged_ else 'no' + WARNING}, {_counted(model.n_iter_, 'round')}",
     }
 
@@ -298,6 +318,19 @@ def _first_looks(findings: Findings) -> list[str]:
     return looks
 
 
+def _choices(blend: Mapping[str, Any], n_labels: int) -> list[str]:
+    """What held-out answers said about how to read the votes."""
+    correlation, graded, tempers = blend["correlation"], blend["graded"], blend["tempers"]
+    does = "tell much" if correlation > 0.5 else "tell something" if correlation > 0.05 else "tell next to nothing"
+    nature = "mostly a matter of degree" if graded > 0.5 else "partly a matter of degree" if graded > 0.05 else "crisp"
+    sentences = [f"Presence is {nature}: the reading by the share of yes votes has a weight of {graded:.0%}."]
+    if n_labels > 1:
+        sentences.insert(0, f"Labels of an item {does} about each other: label correlation is used {correlation:.0%}.")
+    if tempers and sum(tempers) > 0 and tempers[-1] / sum(tempers) < 0.95:
+        sentences.append("Votes on the same question partly repeat each other, so each counts for a little less.")
+    return sentences
+
+
 def _look_at_labels(findings: Findings) -> list[str]:
     """A sentence on the labels that workers do not agree on, if there are any."""
     pairs = findings.votes.pairs
@@ -326,7 +359,7 @@ class Panel:
 
     title: str
     explanation: str
-    chart: alt.LayerChart | alt.FacetChart | None = None
+    chart: alt.Chart | alt.LayerChart | alt.FacetChart | None = None
     body: Html = NO_HTML
     notes: list[str] = field(default_factory=list)
 
@@ -618,13 +651,13 @@ def _workers_panel(findings: Findings) -> Panel:
 
 
 def _worker_rows(findings: Findings, workers: Ints) -> Iterable[tuple[str, ...]]:
-    rates = findings.model.worker_rates_
+    rates, evidence = findings.model.worker_rates_, findings.model.worker_evidence_
     return zip(
         _names(findings.votes.worker_names, workers),
         [f"{n:,}" for n in rates.answers[workers].tolist()],
         *_interval_columns(rates, workers),
         [f"{value:z.2f}" for value in rates.informativeness[workers].tolist()],
-        np.where(findings.spammers[workers], "likely spammer", "").tolist(),
+        [f"likely spammer: {evidence[worker]}" if worker in evidence else "" for worker in workers.tolist()],
         strict=True,
     )
 
@@ -641,13 +674,374 @@ def _interval_columns(rates: WorkerRates, workers: Ints) -> tuple[list[str], lis
     return hit, false_alarm
 
 
-PANELS = (
+# -- panels of models with groups and label correlation ---------------------------------------------------------------
+
+
+def _groups_panel(findings: Findings) -> Panel | None:
+    """The usual rates of each group on each label, and who belongs to it."""
+    import altair as alt
+
+    model, votes = findings.model, findings.votes
+    if not isinstance(model, AMCC):
+        return None
+    groups = [group for group in model.groups(frame="arrow").to_pylist() if group["workers"]]
+    codes = np.array([group["group"] for group in groups])
+    shown = _largest(findings.items_per_label, MAX_GROUP_LABELS)
+    names, who = _names(votes.label_names, shown), [f"group {code}" for code in codes.tolist()]
+    rates = ("hit rate: yes when present", "false-alarm rate: yes when absent")
+    data = _rows(
+        rate=np.repeat(rates, len(codes) * len(shown)),
+        group=np.tile(np.repeat(who, len(shown)), 2),
+        label=np.tile(names, 2 * len(codes)),
+        share=model.commonality_[:, codes][:, :, shown].ravel(),
+    )
+    n_columns = len(shown)
+    has_numbers = n_columns <= 12
+    base = alt.Chart().encode(
+        x=alt.X("label:N", sort=names, title=None, axis=alt.Axis(labelAngle=-45, orient="bottom")),
+        y=alt.Y("group:N", sort=who, title=None),
+    )
+    cells = base.mark_rect(color=BLUE).encode(
+        opacity=_strength("share:Q", title=None, format="%"),
+        tooltip=["rate:N", "group:N", "label:N", alt.Tooltip("share:Q", format=".1%")],
+    )
+    numbers = base.mark_text().encode(text=alt.Text("share:Q", format=".0%"))
+    step = 52 if has_numbers else max(16, min(52, 640 // n_columns))
+    heat_maps = (
+        alt.layer(cells, *[numbers] * has_numbers, data=data)
+        .properties(width=alt.Step(step), height=alt.Step(26))
+        .facet(
+            row=alt.Row(
+                "rate:N",
+                sort=list(rates),
+                title=None,
+                header=alt.Header(labelOrient="top", labelAnchor="start", labelAngle=0, labelFontSize=12),
+            )
+        )
+    )
+    rows = [(f"group {g['group']}", f"{g['weight']:.2f}", _said(g["summary"]), _members(findings, g)) for g in groups]
+    return Panel(
+        "Groups of workers",
+        "Workers who answer alike form a group. The darker a cell, the more often the group says yes to this label: "
+        "good groups are dark above and pale below, and where both maps look the same, answers have nothing to do "
+        "with the truth. The weight says how informative the group is beside the others.",
+        heat_maps,
+        _table("Groups, the most informative first", ("group", "weight", "what they do", "workers"), rows),
+        _left_out(votes.n_labels, len(shown), "label", "the most frequent"),
+    )
+
+
+def _said(summary: str) -> str:
+    """The summary of a group without its number and weight, which have columns of their own."""
+    return summary.partition(": ")[2].rpartition("; ")[0]
+
+
+def _members(findings: Findings, group: Mapping[str, Any]) -> str:
+    """Names of the busiest workers of a group."""
+    answers = np.where(findings.model._groups()[0] == group["group"], findings.model.worker_rates_.answers + 1, 0)
+    shown = _largest(answers.astype(np.float64), min(MAX_NAMES_IN_GROUP, group["workers"]))
+    more = group["workers"] - len(shown)
+    return ", ".join(_names(findings.votes.worker_names, shown)) + (f" and {more:,} more" if more else "")
+
+
+def _strength(field: str, most: float = 1.0, **legend: Any) -> alt.Opacity:
+    """Opacity for shares: pale is 0, dark is the most there can be."""
+    import altair as alt
+
+    scale = alt.Scale(domain=[0, most], range=[0.03, 0.9])
+    return alt.Opacity(field, scale=scale, legend=alt.Legend(symbolType="square", **legend))
+
+
+def _individuality_panel(findings: Findings) -> Panel | None:
+    """How far each worker is from what his group usually does."""
+    import altair as alt
+
+    model, votes = findings.model, findings.votes
+    if not isinstance(model, AMCC):
+        return None
+    active = np.flatnonzero(model.worker_rates_.answers > 0)
+    n_shown = min(len(active), MAX_MAPPED_WORKERS)
+    rng = np.random.default_rng(0)
+    shown = np.sort(rng.choice(active, n_shown, replace=False))
+    group = model.worker_group_[shown]
+    weights = model.group_weights_
+    rows = [f"group {code}, weight {weights[code]:.2f}" for code in range(len(weights))]
+    data = _rows(
+        worker=_names(votes.worker_names, shown),
+        group=[rows[code] for code in group.tolist()],
+        distance=worker_individuality(model, votes)[shown],
+        answers=model.worker_rates_.answers[shown],
+        height=rng.uniform(-1, 1, n_shown),
+        verdict=np.where(findings.spammers[shown], "likely spammer", "other"),
+    )
+    points = (
+        alt.Chart(data)
+        .mark_point(filled=True, opacity=0.7)
+        .encode(
+            x=alt.X(
+                "distance:Q",
+                title="individuality: how far the rates are from those of the group",
+                axis=alt.Axis(format="%"),
+                scale=alt.Scale(zero=True),
+            ),
+            y=alt.Y(
+                "group:N", sort=rows, title=None, scale=alt.Scale(domain=[rows[code] for code in np.unique(group)])
+            ),
+            yOffset=alt.YOffset("height:Q", scale=alt.Scale(domain=[-1.6, 1.6])),
+            size=alt.Size(
+                "answers:Q",
+                scale=alt.Scale(range=[20, 250]),
+                legend=alt.Legend(tickMinStep=1, format=",d", symbolFillColor="#888"),
+            ),
+            color=alt.Color(
+                "verdict:N",
+                scale=alt.Scale(domain=["likely spammer", "other"], range=[VERMILION, BLUE]),
+                legend=alt.Legend(title=None),
+            ),
+            shape=alt.Shape(
+                "verdict:N",
+                scale=alt.Scale(domain=["likely spammer", "other"], range=["triangle-up", "circle"]),
+                legend=None,
+            ),
+            tooltip=[
+                alt.Tooltip("worker:N"),
+                alt.Tooltip("group:N"),
+                alt.Tooltip("distance:Q", title="individuality", format=".1%"),
+                alt.Tooltip("answers:Q", format=","),
+                alt.Tooltip("verdict:N"),
+            ],
+        )
+    )
+    return Panel(
+        "Individuality",
+        "Each mark is a worker, in the row of the group: on the left those who do just what their group usually does, "
+        "on the right those with ways of their own. Whoever gave few answers is taken to be like the group.",
+        points.properties(width=560, height=alt.Step(64)),
+        notes=_left_out(len(active), n_shown, "worker", "a random sample"),
+    )
+
+
+def worker_individuality(model: AMCC, votes: Votes) -> Floats:
+    """(n_workers,) how far a worker's rates are from his group's, root of the mean square over his votes."""
+    n_votes = np.bincount(votes.coins.slot // 2, minlength=len(votes.coins))
+    square = weight_per_code(model.coin_worker_, n_votes * (model.individuality_**2).mean(axis=1), votes.n_workers)
+    total = weight_per_code(model.coin_worker_, n_votes, votes.n_workers)
+    return np.sqrt(square / np.maximum(total, 1))
+
+
+def _correlation(findings: Findings) -> Floats | None:
+    """[label, label] correlation with an empty diagonal, if the model has learned it and there is anything to see."""
+    if not isinstance(findings.model, AMCC) or findings.votes.n_labels < 2:
+        return None
+    correlation = np.nan_to_num(findings.model.label_correlation_)
+    np.fill_diagonal(correlation, 0.0)
+    return correlation
+
+
+def _strongest(correlation: Floats) -> float:
+    """Where the scale of strength ends: correlations of crowds are often far from 1."""
+    return max(0.3, float(np.ceil(10 * np.abs(correlation).max()) / 10))
+
+
+def _involved(correlation: Floats) -> Ints:
+    """The labels most involved in correlations, ordered so that similar ones are neighbours."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    strength = np.where(np.abs(correlation) > MIN_LINK, np.abs(correlation), 1e-3 * np.abs(correlation)).sum(axis=1)
+    shown = np.sort(_largest(strength, MAX_CORRELATED))
+    distance = np.clip(1 - correlation[np.ix_(shown, shown)], 0, 2)
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(0.5 * (distance + distance.T)), "average", optimal_ordering=True)
+    return np.asarray(shown[leaves_list(tree)])
+
+
+SIGNS = ["more often together", "less often together"]
+
+
+def _are_cosines(model: ConsensusModel) -> bool:
+    """Whether label correlations are the cosines of eq4: never negative, and above zero for unrelated labels."""
+    return isinstance(model, AMCC) and model.loss == "frobenius"
+
+
+def _correlation_panel(findings: Findings) -> Panel | None:
+    import altair as alt
+
+    correlation = _correlation(findings)
+    if correlation is None:
+        return None
+    votes, shown, cosines = findings.votes, _involved(correlation), _are_cosines(findings.model)
+    meaning = (
+        "How alike two labels are ticked (the cosine of eq4, above 0 also for labels that have nothing to do with each "
+        "other)"
+        if cosines
+        else "Whether two labels come together more often (blue) or less often (orange) than if they had nothing to do "
+        "with each other"
+    )
+    names, n_shown = _names(votes.label_names, shown), len(shown)
+    value = correlation[np.ix_(shown, shown)]
+    value[np.eye(n_shown, dtype=bool)] = np.nan
+    data = _rows(
+        first=np.repeat(names, n_shown),
+        second=np.tile(names, n_shown),
+        value=value.ravel(),
+        strength=np.abs(value).ravel(),
+        sign=np.where(value.ravel() < 0, SIGNS[1], SIGNS[0]),
+    )
+    base = alt.Chart(data).encode(
+        x=alt.X("second:N", sort=names, title=None, axis=alt.Axis(orient="top", labelAngle=-45)),
+        y=alt.Y("first:N", sort=names, title=None),
+    )
+    cells = base.mark_rect().encode(
+        color=alt.Color(
+            "sign:N",
+            scale=alt.Scale(domain=SIGNS, range=[BLUE, VERMILION]),
+            legend=None if cosines else alt.Legend(title=None, symbolType="square", symbolOpacity=1),
+        ),
+        opacity=_strength("strength:Q", _strongest(correlation), title="strength", symbolFillColor="#888"),
+        tooltip=[
+            alt.Tooltip("first:N", title="label"),
+            alt.Tooltip("second:N", title="and"),
+            alt.Tooltip("value:Q", title="correlation", format=".2f"),
+        ],
+    )
+    has_numbers = value.size <= MAX_CELLS_WITH_NUMBERS
+    numbers = base.mark_text().encode(text=alt.Text("value:Q", format=".2f"))
+    heat_map = alt.layer(cells, *[numbers] * has_numbers).transform_filter("isValid(datum.value)")
+    step = alt.Step(44 if has_numbers else 20)
+    return Panel(
+        "Label correlation",
+        f"{meaning}; the darker, the stronger. Labels that go together are neighbours.",
+        heat_map.properties(width=step, height=step),
+        notes=_left_out(votes.n_labels, n_shown, "label", "those with the strongest correlations"),
+    )
+
+
+def _links_panel(findings: Findings) -> Panel | None:
+    """The strongest correlations as lines between labels on a circle."""
+    import altair as alt
+
+    correlation = _correlation(findings)
+    if correlation is None or findings.votes.n_labels < 3 or _are_cosines(findings.model):
+        return None
+    shown = _involved(correlation)
+    value = np.triu(correlation[np.ix_(shown, shown)])
+    first, second = np.nonzero(np.abs(value) > MIN_LINK)
+    strongest = _largest(np.abs(value[first, second]), MAX_LINKS)
+    first, second = first[strongest], second[strongest]
+    title = "Strongest label correlations"
+    if first.size == 0:
+        return Panel(title, f"No two labels have a correlation beyond ±{MIN_LINK}.")
+    turn = 2 * np.pi * np.arange(len(shown)) / len(shown)
+    x, y = np.sin(turn), np.cos(turn)
+    names, r = _names(findings.votes.label_names, shown), value[first, second]
+    links = _rows(
+        x=x[first],
+        y=y[first],
+        x2=x[second],
+        y2=y[second],
+        pair=[f"{names[a]} – {names[b]}" for a, b in zip(first.tolist(), second.tolist(), strict=True)],
+        value=r,
+        strength=np.abs(r),
+        sign=np.where(r < 0, SIGNS[1], SIGNS[0]),
+    )
+    room = min(7 * max(map(len, names)), MAX_NAME_WIDTH)
+    reach = 1.06 * CIRCLE / (CIRCLE - 2 * room)
+    square = alt.Scale(domain=[-reach, reach])
+    places = {"x": alt.X("x:Q", scale=square, axis=None), "y": alt.Y("y:Q", scale=square, axis=None)}
+    lines = (
+        alt.Chart(links)
+        .mark_rule(opacity=0.75)
+        .encode(
+            **places,
+            x2="x2:Q",
+            y2="y2:Q",
+            strokeWidth=alt.StrokeWidth(
+                "strength:Q",
+                scale=alt.Scale(domain=[MIN_LINK, _strongest(correlation)], range=[0.75, 7], clamp=True),
+                legend=alt.Legend(title="strength", tickCount=4),
+            ),
+            strokeDash=alt.StrokeDash("sign:N", scale=alt.Scale(domain=SIGNS, range=[[1, 0], [10, 6]]), legend=None),
+            color=alt.Color(
+                "sign:N", scale=alt.Scale(domain=SIGNS, range=[BLUE, VERMILION]), legend=alt.Legend(title=None)
+            ),
+            tooltip=[alt.Tooltip("pair:N"), alt.Tooltip("value:Q", title="correlation", format=".2f")],
+        )
+    )
+    degrees = np.degrees(turn) - 90
+    right = x >= -1e-9
+    nodes = (
+        alt.Chart(_rows(x=x, y=y)).mark_point(filled=True, color="currentColor", size=45, opacity=1).encode(**places)
+    )
+    sides: tuple[tuple[Flags, Literal["left", "right"]], ...] = ((right, "left"), (~right, "right"))
+    texts = [
+        alt.Chart(
+            _rows(
+                x=1.06 * x[side],
+                y=1.06 * y[side],
+                label=[names[node] for node in np.flatnonzero(side).tolist()],
+                angle=degrees[side] + (0 if align == "left" else 180),
+            )
+        )
+        .mark_text(align=align, baseline="middle", limit=room)
+        .encode(**places, text="label:N", angle=alt.Angle("angle:Q", scale=None))
+        for side, align in sides
+        if side.any()
+    ]
+    n_links = int((np.abs(np.triu(correlation)) > MIN_LINK).sum())
+    return Panel(
+        title,
+        f"A line joins two labels whose correlation is beyond ±{MIN_LINK}: thick lines are strong, solid blue ones "
+        "join labels that come together, dashed orange ones labels that avoid each other.",
+        alt.layer(lines, nodes, *texts).properties(width=CIRCLE, height=CIRCLE),
+        notes=_left_out(n_links, len(first), "correlation", "the strongest"),
+    )
+
+
+def _convergence_panel(findings: Findings) -> Panel | None:
+    import altair as alt
+
+    model = findings.model
+    history = model.objective_history_
+    if len(history) < 3:
+        return None
+    rises = history[-1] >= history[0]
+    data = _rows(round=range(1, len(history) + 1), objective=[float(value) for value in history])
+    course = (
+        alt.Chart(data)
+        .mark_line(color=BLUE, point=alt.OverlayMarkDef(color=BLUE, size=14) if len(history) <= 60 else False)
+        .encode(
+            x=alt.X("round:Q", title="round", axis=alt.Axis(tickMinStep=1, format=",d")),
+            y=alt.Y(
+                "objective:Q",
+                title="log-likelihood bound" if rises else "objective",
+                scale=alt.Scale(zero=False),
+                axis=alt.Axis(format=",.0f" if max(history) - min(history) > 10 else ",.3~f"),
+            ),
+            tooltip=["round:Q", alt.Tooltip("objective:Q", format=",.4f")],
+        )
+    )
+    end = "and had settled" if model.converged_ else "and had not yet settled"
+    return Panel(
+        "Convergence",
+        f"The fit {'raises' if rises else 'lowers'} its objective round by round; it took "
+        f"{_counted(len(history), 'round')} {end} when it stopped. A curve that is flat at its end is a good sign.",
+        course.properties(width=620, height=200),
+    )
+
+
+PANELS: tuple[Callable[[Findings], Panel | None], ...] = (
     _frequency_panel,
     _confidence_panel,
     _worker_map_panel,
+    _groups_panel,
+    _individuality_panel,
     _cooccurrence_panel,
+    _correlation_panel,
+    _links_panel,
     _disputed_panel,
     _workers_panel,
+    _convergence_panel,
 )
 
 
@@ -668,6 +1062,7 @@ table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .875r
 caption { text-align: left; padding-bottom: .25rem; }
 th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
 th[scope=row] { min-width: 9rem; }
+th[scope=col] { overflow-wrap: normal; }
 td:has(ul) { width: 65%; }
 li { break-inside: avoid; }
 td ul { margin: 0; padding: 0; list-style: none; columns: 2; }

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,7 +61,7 @@ def truth_file(tmp_path: Path) -> Path:
 def test_consensus_to_stdout(votes_file):
     run = amcc("consensus", votes_file, "-m", "majority")
     table = rows(run.stdout)
-    assert list(table[0]) == ["item", "label", "probability", "present"]
+    assert list(table[0]) == ["item", "label", "probability", "present", "settled"]
     assert {(row["item"], row["label"]): row["present"] for row in table} == {
         ("1", "cat"): "1",
         ("1", "dog"): "0",
@@ -89,6 +90,23 @@ def test_consensus_sets(votes_file):
         {"item": "1", "labels": "cat"},
         {"item": "2", "labels": "dog"},
     ]
+
+
+def test_consensus_by_another_rule(votes_file, truth_file, tmp_path):
+    """Item 3, where both labels are as likely as not: none by threshold, both for the best Jaccard score."""
+    votes_file.write_text(VOTES + "ann,3,cat,yes\nbob,3,cat,no\nann,3,dog,yes\nbob,3,dog,no\n")
+    arguments = ("consensus", votes_file, "-m", "majority")
+    for rule, labels in ((["threshold"], ""), (["expected_jaccard"], "cat|dog"), (["top_k", "--top-k", 1], "cat")):
+        table = rows(amcc(*arguments, "--sets", "--decode", *rule).stdout)
+        assert [row["labels"] for row in table] == ["cat", "dog", labels]
+    output = tmp_path / "c.csv"
+    summary = json.loads(amcc(*arguments, "--decode", "expected_jaccard", "-o", output, "--json").stdout)
+    assert summary["present"] == 4
+    assert [row["present"] for row in rows(output.read_text())] == ["1", "0", "0", "1", "1", "1"]
+    assert [row["settled"] for row in rows(output.read_text())] == ["0", "0", "1", "1", "0", "0"]
+    truth_file.write_text("item,label\n1,cat\n2,dog\n3,dog\n")
+    scores = json.loads(amcc("evaluate", output, truth_file, "--json").stdout)
+    assert scores["jaccard"] == pytest.approx((1 + 1 + 1 / 2) / 3)
 
 
 def test_consensus_lists_asked_pairs_unless_told_otherwise(tmp_path):
@@ -120,7 +138,7 @@ def test_items_without_answers_are_flagged(votes_file, tmp_path):
 def test_workers(votes_file):
     table = rows(amcc("workers", votes_file).stdout)
     assert list(table[0]) == [
-        "worker", "answers", "hit_rate", "false_alarm_rate", "informativeness", "group", "weight",
+        "worker", "answers", "hit_rate", "false_alarm_rate", "informativeness", "group", "weight", "evidence",
     ]  # fmt: skip
     assert {row["worker"] for row in table} == {"ann", "bob", "cid"}
     informativeness = [float(row["informativeness"]) for row in table]
@@ -128,6 +146,35 @@ def test_workers(votes_file):
     wide = rows(amcc("workers", votes_file, "--intervals").stdout)
     assert "hit_rate_low" in wide[0]
     assert len(json.loads(amcc("workers", votes_file, "--json").stdout)["workers"]) == 3
+
+
+def test_workers_come_with_groups_and_with_evidence_against_spammers(tmp_path):
+    path = tmp_path / "votes.csv"
+    honest = [("cat", "dog")[item % 2] for item in range(40)]
+    answers = {"ann": honest, "bob": honest, "cid": honest, "joe": ["cat"] * 40}
+    rows_ = [f"{worker},{item},{label}" for worker, ticks in answers.items() for item, label in enumerate(ticks)]
+    path.write_text("\n".join(["worker,item,labels", *rows_]))
+    run = amcc("workers", path, "--unmentioned", "absent")
+    evidence = {row["worker"]: row["evidence"] for row in rows(run.stdout)}
+    assert evidence.pop("joe") == "says yes to 'cat' in 40 of 40 answers (others: 50 %), present or not"
+    assert set(evidence.values()) == {""}
+    assert "group 0: 3 workers, find" in run.stderr
+    assert "1 worker looks like a spammer" in run.stderr
+    parts = json.loads(amcc("workers", path, "--unmentioned", "absent", "--json").stdout)
+    assert sum(group["workers"] for group in parts["groups"]) == 4
+    assert parts["workers"][-1]["evidence"].startswith("says yes to 'cat'")
+    without = amcc("workers", path, "--unmentioned", "absent", "-m", "majority", "--json")
+    assert json.loads(without.stdout)["groups"] == []
+    assert "group" not in without.stderr
+
+
+def test_worked_example_of_the_readme_prints_what_the_readme_says(tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    (shown,) = re.findall(r"<!-- spammers -->\n```text\n(.*?)```", readme, flags=re.DOTALL)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    printed = [line.rstrip() for line in run.stdout.splitlines()]
+    assert printed[-len(shown.splitlines()) :] == shown.splitlines()
 
 
 def test_check(votes_file):
@@ -213,10 +260,14 @@ def test_damaged_containers(tmp_path, votes_file):
     ("arguments", "message"),
     [
         (["consensus", "missing.csv"], "does not exist"),
-        (["consensus", "votes.csv", "-m", "oracle"], "one of majority, dawid-skene"),
+        (["consensus", "votes.csv", "-m", "oracle"], "one of amcc, "),
         (["consensus", "votes.csv", "-o", "out.xlsx"], "the suffix must say the format"),
         (["consensus", "votes.csv", "-o", "no/such/folder/out.csv"], "cannot be written"),
         (["consensus", "votes.csv", "--unmentioned", "guess"], "guess"),
+        (["consensus", "votes.csv", "--decode", "guess"], "expected_jaccard"),
+        (["consensus", "votes.csv", "--decode", "top_k"], "--top-k N"),
+        (["consensus", "votes.csv", "--decode", "top_k", "--top-k", "0"], "at least 1; got 0"),
+        (["consensus", "votes.csv", "--top-k", "2"], "--decode top_k --top-k 2"),
         (["consensus"], "Missing argument"),
         (["nonsense"], "nonsense"),
         (["simulate-crowd", "-o", "crowd", "--votes", "-5"], "votes"),
@@ -262,7 +313,7 @@ def test_reader_of_the_output_may_leave(votes_file, tmp_path):
     run = subprocess.run(
         f"{sys.executable} -m amcc consensus {big} -m majority | head -1", shell=True, capture_output=True, text=True
     )
-    assert run.stdout == "item,label,probability,present\n"
+    assert run.stdout == "item,label,probability,present,settled\n"
     assert run.stderr == ""
 
 
@@ -311,8 +362,9 @@ def test_real_data(shared_data, tmp_path):
 
 def test_board_of_simulated_crowds(tmp_path):
     arguments = ("board", "-o", tmp_path / "board", "--seeds", 1, "--largest", 10_000, "--processes", 1)
+    arguments += ("--methods", "majority,dawid-skene")
     run = amcc(*arguments)
-    assert "worst_loss_jaccard" in run.stdout
+    assert "worst loss" in run.stdout
     assert "simulated 1e4, 60 % spammers" in (tmp_path / "board" / "board.md").read_text()
     again = json.loads(amcc(*arguments, "--json").stdout)
     assert again["methods"]["dawid-skene"]["first_jaccard"] > 0.5

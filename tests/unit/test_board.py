@@ -1,17 +1,46 @@
-"""The board: draws, cache and ranks."""
+"""The board: draws, entrants and cache."""
 
 from __future__ import annotations
+
+import dataclasses
+import json
+import os
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import ParameterError, Votes
-from amcc.errors import EmptyInputError
+from amcc import METHODS, ParameterError, Votes
+from amcc.errors import EmptyInputError, MissingExtraError
 from amcc.experiments import board as module
-from amcc.experiments.board import SCORES, Cell, Result, cells_of, run_board, summarise, thinned
+from amcc.experiments import peers
+from amcc.experiments.board import SCORES, entrants_of, evaluate_method, installed, parse_variant, run_board
+from amcc.experiments.cells import Cell, cells_of, thinned
+from amcc.experiments.peers import ORACLE, PEERS, Peer
 
 TINY = Cell("tiny", "simulated", 2, spec=(1000, (("spammers", 0.2),)))
+TWO = ["majority", "dawid-skene"]
+
+
+def nothing_runs(*task):
+    raise AssertionError(f"{task} is not in the cache")
+
+
+@pytest.fixture
+def real_set(tmp_path):
+    """A folder of data with one set, of which one item is known."""
+    from amcc import write_votes
+
+    folder = tmp_path / "data" / "set_one"
+    folder.mkdir(parents=True)
+    votes = Votes.from_dense(np.ones((5, 2, 2)), item_names=["a", "b"], label_names=["x", "y"])
+    write_votes(votes, folder / "annotations.csv.gz")
+    (folder / "truth.csv").write_text("item,label\na,x\n")
+    (folder / "truth_items.csv").write_text("item\na\n")
+    return folder.parent
+
+
+# -- cells ----------------------------------------------------------------------------------------------------------
 
 
 def test_thinning_keeps_whole_answers(crowd):
@@ -28,80 +57,184 @@ def test_thinning_draws_every_answer_equally_often():
     assert_allclose(kept / kept.sum(), 0.25, rtol=0, atol=0.04)
 
 
+def test_cells_of_a_folder(real_set):
+    with pytest.raises(EmptyInputError, match=r"annotations\.csv\.gz"):
+        cells_of(real_set / "set_one")
+    named = [cell for cell in cells_of(real_set, n_seeds=4, sizes=[1000]) if cell.kind == "independent"]
+    assert [(cell.name, cell.n_seeds) for cell in named] == [("set_one", 1), ("set_one @3", 4)]
+    draw = named[1].draw(0)
+    assert draw.votes.answers_per_item.tolist() == [3, 3]
+    assert draw.truth.tolist() == [[True, False], [False, False]]
+    assert draw.known.tolist() == [[True, True], [False, False]]
+    assert draw.rates is None
+
+
+def test_fingerprints_tell_draws_apart():
+    draw = TINY.draw(0)
+    assert draw.fingerprint() == TINY.draw(0).fingerprint()
+    others = [
+        TINY.draw(1),
+        dataclasses.replace(draw, truth=~draw.truth),
+        dataclasses.replace(draw, known=~draw.known),
+        dataclasses.replace(draw, rates=None),
+        dataclasses.replace(draw, votes=draw.votes.select(np.arange(len(draw.votes)) > 0)),
+    ]
+    assert len({draw.fingerprint(), *(other.fingerprint() for other in others)}) == 6
+
+
+# -- cache ----------------------------------------------------------------------------------------------------------
+
+
 def test_results_come_from_the_cache(tmp_path, monkeypatch):
-    first = run_board([TINY], ["majority", "dawid-skene"], tmp_path)
+    first = run_board([TINY], TWO, tmp_path)
     assert len(first) == 4
-    monkeypatch.setattr(module, "evaluate_method", None)  # nothing is computed again
-    assert run_board([TINY], ["majority", "dawid-skene"], tmp_path) == first
+    monkeypatch.setattr(module, "evaluate_method", nothing_runs)
+    assert run_board([TINY], TWO, tmp_path) == first
+    fewer = dataclasses.replace(TINY, n_seeds=1)  # a board with fewer seeds is a part of it
+    assert run_board([fewer], TWO, tmp_path) == [result for result in first if result.seed == 0]
 
 
 def test_interrupted_board_goes_on(tmp_path, monkeypatch):
     real, seen = module.evaluate_method, []
 
-    def interrupted(cell, seed, method):
+    def interrupted(cell, seed, entrant):
         if len(seen) == 2:
             raise KeyboardInterrupt
-        seen.append((seed, method))
-        return real(cell, seed, method)
+        seen.append((seed, entrant.name))
+        return real(cell, seed, entrant)
 
     monkeypatch.setattr(module, "evaluate_method", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_board([TINY], ["majority", "dawid-skene"], tmp_path)
-    monkeypatch.setattr(module, "evaluate_method", lambda *task: seen.append(task[1:]) or real(*task))
-    assert len(run_board([TINY], ["majority", "dawid-skene"], tmp_path)) == 4
+        run_board([TINY], TWO, tmp_path)
+    monkeypatch.setattr(module, "evaluate_method", lambda *task: seen.append((task[1], task[2].name)) or real(*task))
+    assert len(run_board([TINY], TWO, tmp_path)) == 4
     assert len(seen) == len(set(seen)) == 4
 
 
-def test_changed_code_is_measured_again(tmp_path, monkeypatch):
-    run_board([TINY], ["majority"], tmp_path)
+def test_changed_models_are_measured_again_but_not_the_oracle(tmp_path, monkeypatch):
+    run_board([TINY], ["majority", ORACLE], tmp_path)
     monkeypatch.setattr(module, "_code_version", lambda: "another")
     calls = []
-    run_board([TINY], ["majority"], tmp_path, progress=lambda done, total: calls.append(done))
-    assert calls[0] == 0
+    run_board([TINY], ["majority", ORACLE], tmp_path, progress=lambda *numbers: calls.append(numbers))
+    assert calls[0] == (2, 4)
 
 
-def test_processes_give_the_same(tmp_path):
-    one = run_board([TINY], ["majority"], tmp_path / "one")
-    two = run_board([TINY], ["majority"], tmp_path / "two", n_processes=2)
+def test_peers_are_measured_again_when_their_tool_changes(tmp_path, monkeypatch):
+    share = Peer(lambda votes: np.full((votes.n_items, votes.n_labels), 0.5), 10**6)
+    monkeypatch.setattr(peers, "load_crowdkit", lambda: None)
+    monkeypatch.setitem(PEERS, "crowdkit-ds", share)
+    monkeypatch.setattr(peers, "crowdkit_version", lambda: "1")
+    first = run_board([TINY], ["crowdkit-ds"], tmp_path)
+    monkeypatch.setattr(module, "_code_version", lambda: "another")
+    monkeypatch.setattr(module, "evaluate_method", nothing_runs)
+    assert run_board([TINY], ["crowdkit-ds"], tmp_path) == first
+    monkeypatch.setattr(peers, "crowdkit_version", lambda: "2")
+    with pytest.raises(AssertionError, match="not in the cache"):
+        run_board([TINY], ["crowdkit-ds"], tmp_path)
+
+
+def test_parameters_are_part_of_the_key_and_names_are_not(tmp_path, monkeypatch):
+    once = run_board([TINY], [], tmp_path, variants={"hard": ("majority", {"scores": "hard"})})
+    monkeypatch.setattr(module, "evaluate_method", nothing_runs)
+    again = run_board([TINY], [], tmp_path, variants={"0 or 1": ("majority", {"scores": "hard"})})
+    assert [result.scores for result in again] == [result.scores for result in once]
+    assert {result.method for result in again} == {"0 or 1"}
+    with pytest.raises(AssertionError, match="not in the cache"):
+        run_board([TINY], [], tmp_path, variants={"hard": ("majority", {"scores": "fraction"})})
+
+
+def test_processes_give_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    variants = {"hard": ("majority", {"scores": "hard"})}
+    one = run_board([TINY], ["majority", ORACLE], tmp_path / "one", variants=variants)
+    two = run_board([TINY], ["majority", ORACLE], tmp_path / "two", variants=variants, n_processes=2)
+    assert len(one) == 6
     for left, right in zip(one, two, strict=True):
+        assert (left.cell, left.seed, left.method) == (right.cell, right.seed, right.method)
         assert {**left.scores, "seconds": 0} == {**right.scores, "seconds": 0}
+    assert os.environ["OMP_NUM_THREADS"] == "7"
 
 
-def test_ranks_by_hand():
-    scores = {("a", "majority"): 0.5, ("a", "x"): 0.504, ("b", "majority"): 0.7, ("b", "x"): 0.6}
-    results = [
-        Result(cell, seed, method, {**dict.fromkeys(SCORES, 0.0), "jaccard": value + shift})
-        for (cell, method), value in scores.items()
-        for seed, shift in enumerate((-0.1, 0.1))
-    ]
-    board = summarise(results)
-    assert_allclose(board.of("jaccard"), [[0.5, 0.504], [0.7, 0.6]], rtol=1e-12)
-    assert_allclose(board.share_first("jaccard"), [1.0, 0.5])
-    assert_allclose(board.worst_loss("jaccard"), [0, 0.1], atol=1e-12)
-    assert "| b | **0.700** | 0.600 |" in board.markdown("jaccard")
+# -- entries --------------------------------------------------------------------------------------------------------
 
 
-def test_cells_of_a_folder(tmp_path):
-    folder = tmp_path / "set_one"
-    folder.mkdir()
-    with pytest.raises(EmptyInputError, match=r"annotations\.csv\.gz"):
-        cells_of(tmp_path)
-    from amcc import write_votes
+def test_oracle_has_no_entry_on_real_sets(tmp_path, real_set):
+    cells = [cell for cell in cells_of(real_set, n_seeds=1, sizes=[1000]) if cell.answers is None][:2]
+    by_kind = {result.kind: result.scores for result in run_board(cells, [ORACLE], tmp_path / "cache")}
+    assert by_kind["independent"] is None
+    assert set(by_kind["simulated"]) == set(SCORES)
+    assert {"scores": None} in [json.loads(path.read_text()) for path in (tmp_path / "cache").iterdir()]
 
-    write_votes(
-        Votes.from_dense(np.ones((5, 2, 2)), item_names=["a", "b"], label_names=["x", "y"]),
-        folder / "annotations.csv.gz",
-    )
-    (folder / "truth.csv").write_text("item,label\na,x\n")
-    (folder / "truth_items.csv").write_text("item\na\n")
-    named = [cell for cell in cells_of(tmp_path, n_seeds=4, sizes=[1000]) if cell.kind == "independent"]
-    assert [(cell.name, cell.n_seeds) for cell in named] == [("set_one", 1), ("set_one @3", 4)]
-    votes, truth, known = named[1].draw(0)
-    assert votes.answers_per_item.tolist() == [3, 3]
-    assert truth.tolist() == [[True, False], [False, False]]
-    assert known.tolist() == [[True, True], [False, False]]
+
+def test_peers_have_no_entry_above_their_limit(monkeypatch):
+    monkeypatch.setitem(PEERS, "crowdkit-glad", Peer(nothing_runs, 999))
+    assert evaluate_method(TINY, 0, module.Entrant("crowdkit-glad", "crowdkit-glad")).scores is None
+
+
+def test_entrants_do_not_profit_from_those_before(monkeypatch):
+    draw = TINY.draw(0)
+    monkeypatch.setattr(Cell, "draw", lambda self, seed: draw)
+    evaluate_method(TINY, 0, module.Entrant("dawid-skene", "dawid-skene"))
+    assert "pairs" not in vars(draw.votes)
+
+
+# -- entrants -------------------------------------------------------------------------------------------------------
 
 
 def test_unknown_method(tmp_path):
-    with pytest.raises(ParameterError, match="got 'oracle'"):
+    with pytest.raises(ParameterError, match=r"dawid-skene.*crowdkit-ds.*true-rates; got 'oracle'"):
         run_board([TINY], ["oracle"], tmp_path)
+
+
+def test_without_crowdkit(monkeypatch):
+    monkeypatch.setattr(peers, "crowdkit_version", lambda: None)
+    assert installed(["majority", *PEERS, ORACLE]) == ["majority", ORACLE]
+    with pytest.raises(MissingExtraError, match=r"crowdkit-ds\. Install it: pip install 'amcc\[bench\]'"):
+        entrants_of(["majority", "crowdkit-ds"], {})
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("one=dawid-skene", ("one", ("dawid-skene", {}))),
+        ("a, b = majority : scores=hard ", ("a, b", ("majority", {"scores": "hard"}))),
+        ("x=m:a=1,b=[1, 2],c=true,d=null,e=0.5", ("x", ("m", {"a": 1, "b": [1, 2], "c": True, "d": None, "e": 0.5}))),
+        ('x=m:a="1",b=y=z', ("x", ("m", {"a": "1", "b": "y=z"}))),
+    ],
+)
+def test_variants_are_read(text, expected):
+    assert parse_variant(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "one", "=majority", "x=", "x=m:", "x=m:a", "x=m:a=", "x=m:=1", "x=m:a=1,a=2"])
+def test_variants_that_cannot_be_read(text):
+    with pytest.raises(ParameterError, match=r"must look like NAME=METHOD:param=value,param=value; got"):
+        parse_variant(text)
+
+
+@pytest.mark.parametrize("value", ["True", "False", "None"])
+def test_values_of_python_are_not_taken_for_text(value):
+    with pytest.raises(ParameterError, match="true, false or null"):
+        parse_variant(f"x=m:a={value}")
+
+
+@pytest.mark.parametrize(
+    "name, variant, message",
+    [
+        ("x", ("amccc", {}), f"variant 'x' must be of one of {', '.join(METHODS)}; got 'amccc'"),
+        ("x", ("crowdkit-ds", {}), "must be of one of"),
+        ("majority", ("dawid-skene", {}), "name of its own; got 'majority'"),
+        ("x", ("dawid-skene", {"n_cats": 1}), "variant 'x': DawidSkene has no parameter 'n_cats'"),
+        ("x", ("dawid-skene", {"max_iter": 0}), "variant 'x': max_iter must be at least 1"),
+        ("x", ("dawid-skene", {"max_iter": "many"}), "variant 'x' has a parameter of the wrong type"),
+    ],
+)
+def test_variants_are_checked_before_anything_runs(tmp_path, monkeypatch, name, variant, message):
+    monkeypatch.setattr(module, "evaluate_method", nothing_runs)
+    with pytest.raises(ParameterError, match=message):
+        run_board([TINY], ["majority"], tmp_path, variants={name: variant})
+
+
+def test_nothing_to_compare(tmp_path):
+    with pytest.raises(ParameterError, match="a method or a variant"):
+        run_board([TINY], [], tmp_path)

@@ -6,119 +6,360 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from scipy.integrate import quad
-from scipy.special import expit
-from scipy.stats import beta
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import betaln, digamma, expit, logsumexp
+from scipy.stats import beta, betabinom
 
-from amcc import DawidSkene, MajorityVote, metrics
-from amcc.consensus.amcc import likelihood as module
-from amcc.consensus.amcc.likelihood import Counts, Rates, fit_likelihood, start_crowd
+from amcc import AMCC, Votes
+from amcc.consensus.amcc import coins as coin_sums
+from amcc.consensus.amcc.adaptation import learn_label_sets
+from amcc.consensus.amcc.coins import Counts, Usual, effective_votes, expected_log_rates, group_fit, mean_rates
+from amcc.consensus.amcc.likelihood import (
+    FALSE_ALARM_STRENGTH,
+    HIT_STRENGTH,
+    NO_INDIVIDUALITY,
+    PRESENCE_START,
+    PRESENCE_STRENGTH,
+    CoinCounts,
+    Presence,
+    believed,
+    entropy_of,
+    fit_likelihood,
+    refit_with_label_sets,
+    start_crowd,
+    start_rates,
+    sum_over_slots,
+    sum_over_votes,
+    update_commonality,
+    update_members,
+    update_presence,
+    update_strength,
+)
+from amcc.consensus.amcc.signature import signatures
 from amcc.consensus.base import Gold
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.kernels import posterior_pass
+from amcc.votes import Coins
+
+W, L, M = 12, 4, 3
 
 
-def fit(votes, **changes):
+def no_gold(votes):
     nothing = np.zeros(len(votes.pairs), dtype=bool)
-    return fit_likelihood(votes, Gold(nothing, nothing), **{"n_groups": 5, "max_iter": 400, "tol": 1e-4, **changes})
+    return Gold(nothing, nothing)
 
 
-def some_rates(rng, n_labels=4, n_groups=3):
-    shift, strength = rng.normal(size=n_groups), rng.choice([0.5, 2.0, 8.0, 64.0], size=n_groups)
-    return Rates(0.5, 0.4, rng.normal(size=n_labels), shift, strength)
+def some_coins(rng, share=0.8):
+    worker, label = np.nonzero(rng.random((W, L)) < share)
+    return Coins(worker.astype(np.int32), label.astype(np.int32), np.empty(0, np.int32))
 
 
-def some_counts(rng, n_coins=40):
-    total = rng.gamma(2.0, 3.0, size=n_coins)
-    return Counts(total * rng.random(n_coins), total), rng.integers(4, size=n_coins).astype(np.int32)
+def some_counts(rng, n_coins, *, whole=False):
+    yes, no = rng.gamma(1.0, 3.0, (2, n_coins))
+    return Counts(np.round(yes), np.round(no)) if whole else Counts(yes, no)
 
 
-def test_marginal_is_the_integral_over_the_rate():
-    rates = Rates(0.0, 0.0, np.array([0.3]), np.array([-0.5]), np.array([6.0]))
-    usual = expit(-0.2)
-    prior = beta(6 * usual, 6 * (1 - usual))
-    integral, _ = quad(lambda p: p**2.5 * (1 - p) ** 1.5 * prior.pdf(p), 0, 1)
-    value = rates.log_marginal(np.zeros(1, np.int32), Counts(np.array([2.5]), np.array([4.0])))
+def some_rates(rng):
+    rates = start_rates(0.5, 8.0, 0.4, L, rng.normal(size=M))
+    return replace(rates, label=rng.normal(size=L), strength=rng.choice([0.5, 4.0, 8.0, 64.0, 500.0], size=M))
+
+
+def problem(seed, **settings):
+    """Random coins, counts, rates and members."""
+    rng = np.random.default_rng(seed)
+    coins = some_coins(rng)
+    counts = some_counts(rng, len(coins), **settings)
+    return coins, counts, some_rates(rng), rng.dirichlet(np.ones(M), size=W)
+
+
+# -- sums over coins ----------------------------------------------------------------------------------------------
+
+
+def test_group_fit_is_the_integral_over_the_rate():
+    coins = Coins(*np.zeros((2, 1), np.int32), np.empty(0, np.int32))
+    usual = Usual(np.array([[2.5]]), np.array([[3.5]]))
+    value = group_fit(coins, Counts(np.array([2.5]), np.array([1.5])), usual, 1)
+    integral = beta(2.5, 3.5).expect(lambda rate: rate**2.5 * (1 - rate) ** 1.5)
     assert value[0, 0] == pytest.approx(np.log(integral), rel=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_group_fit_is_a_beta_binomial(seed):
+    """Up to the number of orders in which the votes can come."""
+    coins, counts, rates, _ = problem(seed, whole=True)
+    usual, total = rates.usual, counts.yes + counts.no
+    expected = np.zeros((W, M))
+    for coin, (w, label) in enumerate(zip(coins.worker, coins.label, strict=True)):
+        orders = -np.log(total[coin] + 1) - betaln(counts.yes[coin] + 1, counts.no[coin] + 1)
+        for m in range(M):
+            law = betabinom(total[coin], usual.yes[m, label], usual.no[m, label])
+            expected[w, m] += law.logpmf(counts.yes[coin]) - orders
+    assert_allclose(group_fit(coins, counts, usual, W), expected, rtol=1e-8, atol=1e-8)
+
+
+def test_effective_votes_by_their_definition():
+    coins, counts, rates, member = problem(0)
+    usual, result = rates.usual, effective_votes(*problem(0)[:2], rates.usual, member)
+    yes, no = np.zeros((M, L)), np.zeros((M, L))
+    for coin, (w, label) in enumerate(zip(coins.worker, coins.label, strict=True)):
+        for m in range(M):
+            a, b = usual.yes[m, label], usual.no[m, label]
+            n_yes, n_no = counts.yes[coin], counts.no[coin]
+            yes[m, label] += member[w, m] * a * (digamma(a + n_yes) - digamma(a))
+            no[m, label] += member[w, m] * b * (digamma(b + n_no) - digamma(b))
+    assert_allclose(result.yes, yes)
+    assert_allclose(result.no, no)
+
+
+def test_one_vote_counts_for_one():
+    """Ψ(a + 1) − Ψ(a) = 1 / a; more votes of the same coin add less."""
+    coins = Coins(*np.zeros((2, 1), np.int32), np.empty(0, np.int32))
+    usual = Usual(np.array([[2.0]]), np.array([[3.0]]))
+    one, ten = (
+        effective_votes(coins, Counts(np.array([n]), np.array([0.0])), usual, np.ones((1, 1))).yes[0, 0]
+        for n in (1.0, 10.0)
+    )
+    assert one == pytest.approx(1)
+    assert 1 < ten < 10
+
+
 def test_expected_log_rates_are_those_of_the_posterior():
-    rates = Rates(0.0, 0.0, np.array([0.3]), np.array([-0.5]), np.array([6.0]))
-    posterior = beta(6 * expit(-0.2) + 3, 6 * (1 - expit(-0.2)) + 1)
-    hit, miss = rates.expected_log_rates(np.zeros(1, np.int32), Counts(np.array([3.0]), np.array([4.0])))
-    assert hit[0, 0] == pytest.approx(posterior.expect(np.log), rel=1e-6)
-    assert miss[0, 0] == pytest.approx(posterior.expect(lambda p: np.log1p(-p)), rel=1e-6)
+    coins = Coins(*np.zeros((2, 1), np.int32), np.empty(0, np.int32))
+    counts, usual = Counts(np.array([3.0]), np.array([1.0])), Usual(np.array([[2.5], [6.0]]), np.array([[3.5], [1.0]]))
+    member = np.array([[0.3, 0.7]])
+    posteriors = beta(2.5 + 3, 3.5 + 1), beta(6 + 3, 1 + 1)
+    log_rate, log_rest = expected_log_rates(coins, counts, usual, member)
+    assert log_rate[0] == pytest.approx(member[0] @ [p.expect(np.log) for p in posteriors], rel=1e-6)
+    assert log_rest[0] == pytest.approx(member[0] @ [p.expect(lambda x: np.log1p(-x)) for p in posteriors], rel=1e-6)
 
 
-def test_slopes_are_derivatives():
-    rng = np.random.default_rng(0)
-    rates, (counts, label) = some_rates(rng), some_counts(rng)
-    member = rng.dirichlet(np.ones(3), size=40)
-    slope, _ = module._slopes(rates, label, counts, member)
-    step = 1e-5
-    for group in range(3):
-        nudge = np.eye(3)[group] * step
-        ahead, behind = (
-            (member * replace(rates, shift=rates.shift + sign * nudge).log_marginal(label, counts)).sum()
-            for sign in (1, -1)
+def test_mean_rates_are_those_of_the_posterior():
+    coins, counts, rates, member = problem(1)
+    usual = rates.usual
+    for coin, rate in enumerate(mean_rates(coins, counts, usual, member)):
+        label = coins.label[coin]
+        means = [
+            beta(usual.yes[m, label] + counts.yes[coin], usual.no[m, label] + counts.no[coin]).mean() for m in range(M)
+        ]
+        assert rate == pytest.approx(member[coins.worker[coin]] @ means)
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    coins, counts, rates, member = problem(2)
+
+    def sums():
+        effective = effective_votes(coins, counts, rates.usual, member)
+        return (
+            group_fit(coins, counts, rates.usual, W),
+            effective.yes,
+            effective.no,
+            *expected_log_rates(coins, counts, rates.usual, member),
+            mean_rates(coins, counts, rates.usual, member),
         )
-        assert slope[:, group].sum() == pytest.approx((ahead - behind) / (2 * step), rel=1e-5, abs=1e-7)
+
+    at_once = sums()
+    monkeypatch.setattr(coin_sums, "BLOCK", 7)
+    for whole, cut in zip(at_once, sums(), strict=True):
+        assert_allclose(cut, whole, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("update", [module.update_strength, module.update_labels, module.update_shifts])
-@pytest.mark.parametrize("seed", range(5))
-def test_no_update_lowers_the_bound(update, seed):
-    rng = np.random.default_rng(seed)
-    rates, (counts, label) = some_rates(rng), some_counts(rng)
-    member = rng.dirichlet(np.ones(3), size=40)
+def test_blocks_do_not_matter_for_a_fit(crowd, monkeypatch):
+    def proba():
+        start = start_crowd(crowd.votes.n_workers, crowd.votes.n_labels, 5)
+        return fit_likelihood(crowd.votes, no_gold(crowd.votes), start, max_iter=10, tol=1e-9).pair_proba
 
-    def bound(some):
-        return (member * some.log_marginal(label, counts)).sum() + some.log_prior()
+    at_once = proba()
+    monkeypatch.setattr(coin_sums, "BLOCK", 16)
+    assert_allclose(proba(), at_once, rtol=0, atol=1e-9)
 
-    risen = [bound(rates)]
-    for _ in range(30):
-        rates = update(rates, label, counts, member)
-        risen.append(bound(rates))
-    assert np.all(np.diff(risen) >= -1e-9 * abs(risen[0]))
-    assert risen[-1] > risen[0]
-    assert risen[-1] - risen[-2] < 1e-6  # and it arrives
+
+# -- updates ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("asked_share", [1.0, 0.6])
-def test_bound_never_falls(seed, asked_share):
-    spec = CrowdSpec(n_items=150, n_workers=20, n_labels=5, asked_share=asked_share, spammers=0.4, seed=seed)
-    history = np.array(fit(simulate_crowd(spec).votes, tol=1e-6, max_iter=1000).monitor.history)
-    assert len(history) > 5
-    assert np.all(np.diff(history[1:]) >= -1e-9 * abs(history[1]))  # the first round has no entropy yet
+def test_members_against_brute_force(seed):
+    """Bayes' rule over groups, worker by worker."""
+    coins, present, hit, member = problem(seed)
+    rng = np.random.default_rng(seed + 100)
+    absent, false_alarm = some_counts(rng, len(coins)), some_rates(rng)
+    share = rng.dirichlet(np.ones(M))
+    crowd = replace(start_crowd(W, L, M), hit=hit, false_alarm=false_alarm, member=member, share=share)
+    log_joint = np.tile(np.log(share), (W, 1))
+    for rates, counts in ((hit, present), (false_alarm, absent)):
+        for coin, (w, label) in enumerate(zip(coins.worker, coins.label, strict=True)):
+            a, b = rates.strength * rates.commonality[:, label], rates.strength * (1 - rates.commonality[:, label])
+            log_joint[w] += betaln(a + counts.yes[coin], b + counts.no[coin]) - betaln(a, b)
+    updated, bound = update_members(crowd, coins, CoinCounts(present, absent))
+    assert_allclose(updated.member, np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True)), rtol=1e-7)
+    assert_allclose(updated.share, (updated.member.sum(axis=0) + 1) / (W + M))
+    assert bound == pytest.approx(logsumexp(log_joint, axis=1).sum() + crowd.log_prior())
 
 
-def test_groups_tell_spammers_apart():
-    crowd = simulate_crowd(CrowdSpec(n_items=800, n_workers=50, n_labels=8, spammers=0.4, seed=2))
-    result = fit(crowd.votes).crowd
-    usual = (result.hit.commonality - result.false_alarm.commonality).mean(axis=1)
-    informativeness = result.member @ usual
-    spammer = np.char.endswith(crowd.worker_kind, "spammer")
-    assert informativeness[spammer].max() < np.median(informativeness[~spammer])
+def value(rates, coins, counts, member):
+    return (member * group_fit(coins, counts, rates.usual, W)).sum() + rates.log_prior()
 
 
-def test_beats_dawid_skene_where_workers_are_few_and_spam():
-    gains = []
-    for seed in range(3):
-        crowd = simulate_crowd(CrowdSpec(n_items=300, n_workers=40, n_labels=8, spammers=0.5, seed=seed))
-        proba = np.tile((result := fit(crowd.votes)).label_prior, (300, 1))
-        proba[crowd.votes.pairs.item, crowd.votes.pairs.label] = result.pair_proba
-        ours = metrics.jaccard(crowd.truth, proba > 0.5)
-        rivals = [metrics.jaccard(crowd.truth, m().fit(crowd.votes).predict()) for m in (DawidSkene, MajorityVote)]
-        gains.append(ours - max(rivals))
-    assert np.mean(gains) > 0
+@pytest.mark.parametrize("seed", range(8))
+def test_commonality_never_lowers_the_bound(seed):
+    coins, counts, rates, member = problem(seed)
+    values = [value(rates, coins, counts, member)]
+    for _ in range(20):
+        rates = update_commonality(rates, effective_votes(coins, counts, rates.usual, member))
+        values.append(value(rates, coins, counts, member))
+    assert np.diff(values).min() >= -1e-9 * abs(values[0])
+    assert values[-1] > values[0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_strength_never_lowers_the_bound(seed):
+    coins, counts, rates, member = problem(seed)
+    values = [value(rates, coins, counts, member)]
+    for _ in range(10):
+        rates = update_strength(rates, coins, counts, member)
+        values.append(value(rates, coins, counts, member))
+    assert np.diff(values).min() >= -1e-9 * abs(values[0])
+    assert values[-1] > values[0]
+
+
+def test_strength_stays_without_individuality():
+    coins, counts, _, member = problem(0)
+    rates = start_crowd(W, L, M, individuality=False).hit
+    assert update_strength(rates, coins, counts, member) is rates
+    assert_array_equal(rates.strength, NO_INDIVIDUALITY)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_presence_never_lowers_its_bound(seed):
+    rng = np.random.default_rng(seed)
+    presence = Presence(rng.gamma(1.0, 5.0, 6), rng.gamma(1.0, 50.0, 6), 0.5)
+    values = [presence.bound()]
+    for _ in range(20):
+        presence = update_presence(presence)
+        values.append(presence.bound())
+    assert np.diff(values).min() >= -1e-9
+    assert values[-1] > values[0]
+
+
+def test_presence_bound_is_the_integral_over_frequencies():
+    usual, n_present, n_absent = 0.3, np.array([2.0, 5.5]), np.array([7.0, 1.0])
+    law = beta(PRESENCE_STRENGTH * usual, PRESENCE_STRENGTH * (1 - usual))
+    integrals = [law.expect(lambda f, a=a, b=b: f**a * (1 - f) ** b) for a, b in zip(n_present, n_absent, strict=True)]
+    start = PRESENCE_START[0] * np.log(usual) + PRESENCE_START[1] * np.log(1 - usual)
+    assert Presence(n_present, n_absent, usual).bound() == pytest.approx(np.log(integrals).sum() + start, rel=1e-6)
+
+
+def test_presence_mean_and_log_odds_are_those_of_the_posterior():
+    presence = Presence(np.array([2.0]), np.array([7.0]), 0.3)
+    posterior = beta(2.0 + PRESENCE_STRENGTH * 0.3, 7.0 + PRESENCE_STRENGTH * 0.7)
+    assert presence.mean[0] == pytest.approx(posterior.mean())
+    assert presence.log_odds[0] == pytest.approx(posterior.expect(lambda f: np.log(f / (1 - f))), rel=1e-6)
+
+
+def test_entropy_is_that_of_independent_pairs(toy_votes):
+    rng = np.random.default_rng(0)
+    evidence = rng.normal(size=2 * len(toy_votes.coins))
+    prior = rng.normal(size=len(toy_votes.pairs))
+    step = posterior_pass(toy_votes.coins.slot, toy_votes.pairs.start, evidence, prior)
+    p = step.proba
+    assert entropy_of(step, evidence, prior) == pytest.approx(-(p * np.log(p) + (1 - p) * np.log(1 - p)).sum())
+
+
+# -- fits ---------------------------------------------------------------------------------------------------------
+
+CROWDS = {
+    "all asked": {},
+    "60 % asked": {"asked_share": 0.6},
+    "many spammers": {"spammers": 0.6},
+    "few answers": {"answers_per_item": 2, "n_workers": 60},
+}
+
+
+@pytest.mark.parametrize("gold_share", [0.0, 0.3], ids=["no gold", "gold"])
+@pytest.mark.parametrize("changes", CROWDS.values(), ids=CROWDS)
+def test_bound_never_falls(changes, gold_share):
+    crowd = simulate_crowd(CrowdSpec(**{"n_items": 150, "n_workers": 20, "n_labels": 5, "seed": 1, **changes}))
+    votes, pairs = crowd.votes, crowd.votes.pairs
+    gold = Gold(crowd.truth[pairs.item, pairs.label], pairs.item < gold_share * votes.n_items)
+    start = start_crowd(votes.n_workers, votes.n_labels, 5)
+    fit = fit_likelihood(votes, gold, start, max_iter=60, tol=1e-4)
+    sets = learn_label_sets(votes, fit, signatures(votes, 0).lot)
+    joint, _ = refit_with_label_sets(votes, gold, fit, sets, max_iter=40, tol=1e-4)
+    for history in (fit.monitor.history, joint.monitor.history):
+        assert len(history) > 5
+        assert np.diff(history).min() >= -1e-6 * abs(history[0])
+    for result in (fit, joint):
+        assert_allclose(result.pair_proba[gold.known], gold.present[gold.known], rtol=0, atol=1e-9)
+
+
+def test_fit_needs_no_votes(toy_votes):
+    nothing = toy_votes.select(toy_votes.value == 0)
+    fit = fit_likelihood(nothing, no_gold(nothing), start_crowd(3, 2, 5), max_iter=50, tol=1e-3)
+    assert fit.pair_proba.shape == (0,)
+    assert fit.monitor.converged
+    assert np.isfinite(fit.monitor.history).all()
+
+
+def test_sums_over_votes_and_slots(toy_votes):
+    rng = np.random.default_rng(0)
+    evidence, proba = rng.normal(size=2 * len(toy_votes.coins)), rng.random(len(toy_votes.pairs))
+    by_pair, by_slot = np.zeros(len(proba)), np.zeros(len(evidence))
+    pair_of_vote = np.repeat(np.arange(len(proba)), toy_votes.pairs.n_votes)
+    for slot, pair in zip(toy_votes.coins.slot, pair_of_vote, strict=True):
+        by_pair[pair] += evidence[slot]
+        by_slot[slot] += proba[pair]
+    assert_allclose(sum_over_votes(toy_votes, evidence), by_pair)
+    assert_allclose(sum_over_slots(toy_votes, proba), by_slot)
+
+
+def test_belief_in_a_crowd_of_reliable_workers_is_what_they_say():
+    votes = Votes.from_dense([[[1, -1]], [[1, -1]], [[1, -1]]])
+    proba = believed(votes, start_crowd(3, 2, 1))
+    assert proba[0] > 0.9
+    assert proba[1] < 0.1
 
 
 def test_start_has_reliable_workers_first_and_spammers_last():
     crowd = start_crowd(3, 2, 5)
     informativeness = (crowd.hit.commonality - crowd.false_alarm.commonality).mean(axis=1)
-    assert np.all(np.diff(informativeness) < 0)
+    assert np.diff(informativeness).max() < 0
     assert_allclose(crowd.member.sum(axis=1), 1)
+    assert_array_equal(crowd.hit.strength, HIT_STRENGTH)
+    assert_array_equal(crowd.false_alarm.strength, FALSE_ALARM_STRENGTH)
+
+
+def test_single_group_starts_at_the_usual_rates():
     alone = start_crowd(3, 2, 1)
     assert_allclose(alone.hit.commonality, 0.7)
     assert_allclose(alone.false_alarm.commonality, 0.05)
+
+
+def test_commonality_is_label_plus_shift():
+    rates = replace(start_rates(0.0, 8.0, 0.4, 2, np.array([-1.0, 1.0])), label=np.array([0.3, -0.4]))
+    assert_allclose(rates.commonality, expit([[-0.7, -1.4], [1.3, 0.6]]))
+    assert_allclose(rates.usual.total, 8.0)
+
+
+# -- spammers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[0.2, 0.6])
+def spammed(request):
+    """Share of spammers, (n_workers,) kind of worker, (n_workers,) weight of his group."""
+    crowd = simulate_crowd(CrowdSpec.for_votes(10_000, spammers=request.param, seed=1))
+    model = AMCC().fit(crowd.votes)
+    return request.param, crowd.worker_kind, model.group_weights_[model.worker_group_]
+
+
+def test_spammers_weigh_less_than_the_reliable(spammed):
+    _, kind, weight = spammed
+    spammer = np.char.endswith(kind, "spammer")
+    assert np.mean(weight[spammer][:, None] < weight[kind == "reliable"]) >= 0.9
+    assert weight[spammer].max() <= weight[kind == "reliable"].max()
+
+
+def test_spammers_of_each_kind_are_in_the_groups_of_lowest_weight(spammed):
+    """Uniform and random spammers do not do the same, so they need not share a group."""
+    _, kind, weight = spammed
+    spammer = np.char.endswith(kind, "spammer")
+    assert np.mean(weight[spammer] <= np.unique(weight)[1]) >= 0.8
+    assert np.mean(weight[kind == "uniform_spammer"] == weight.min()) >= 0.8

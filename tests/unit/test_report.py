@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amcc import DawidSkene, MajorityVote, Votes
+from amcc import AMCC, DawidSkene, MajorityVote, Votes
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import InputError, MissingExtraError, NotFittedError, ParameterError
-from amcc.report import Findings, _cooccurrence, _first_looks, write_report
+from amcc.report import Findings, _choices, _cooccurrence, _first_looks, _involved, worker_individuality, write_report
 
 pytest.importorskip("altair")
 vl_convert = pytest.importorskip("vl_convert")
@@ -24,6 +24,19 @@ TITLES = [
     "Labels that occur together",
     "Most disputed items",
     "Workers",
+]
+FITTED_TITLES = [*TITLES, "Convergence"]
+AMCC_TITLES = [
+    TITLES[0],
+    "What the data chose",
+    *TITLES[1:4],
+    "Groups of workers",
+    "Individuality",
+    TITLES[4],
+    "Label correlation",
+    "Strongest label correlations",
+    *TITLES[5:],
+    "Convergence",
 ]
 EVIL = "<script>alert(1)</script>"
 
@@ -90,7 +103,7 @@ def page(crowd, tmp_path_factory):
 
 
 def test_all_panels_come_in_order_each_with_its_explanation(page):
-    assert page.headings == TITLES
+    assert page.headings == FITTED_TITLES
     assert ("title", {}) in page.elements
     for how_to_read in ("The bar is", "bars at the two ends", "Each dot is a worker", "Read along a row", "expected"):
         assert how_to_read in page.text
@@ -114,7 +127,7 @@ def test_page_is_small(page, crowd, tmp_path):
 
 def test_every_chart_has_a_place_and_can_be_drawn(page):
     places = {attributes["id"] for tag, attributes in page.elements if attributes.get("class") == "chart"}
-    assert len(page.charts) == 4
+    assert len(page.charts) == 5
     assert set(page.charts) == places
     for chart in page.charts.values():
         assert vl_convert.vegalite_to_svg(chart).count("<path") > 10
@@ -149,7 +162,7 @@ def test_names_are_escaped_wherever_they_appear(tmp_path):
 
 def test_one_worker_one_item_one_label(tmp_path):
     page = report(Votes.from_dense([[[1]]]), tmp_path, DawidSkene())
-    assert page.headings == TITLES
+    assert [title for title in page.headings if title != "Convergence"] == TITLES
     assert "Agreement cannot be measured" in page.text
     assert "No two labels can be compared" in page.text
     assert "like a spammer" not in page.text
@@ -262,3 +275,108 @@ def test_most_disputed_item_comes_first(tmp_path):
     page = report(votes, tmp_path)
     assert re.search(r"expected wrong labels labels storm 1\.00 p: 0\.50 \(2 yes, 2 no\) q: 0\.50", page.text)
     assert "calm" not in page.text
+
+
+# -- groups and label correlation ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def amcc_model(crowd):
+    return AMCC().fit(crowd.votes)
+
+
+@pytest.fixture(scope="module")
+def amcc_page(crowd, amcc_model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(amcc_model, crowd.votes, path)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_groups_correlation_and_course_are_shown_by_models_that_have_them(amcc_page, page, crowd, tmp_path):
+    assert amcc_page.headings == AMCC_TITLES
+    assert "Groups of workers" not in page.headings
+    assert report(crowd.votes, tmp_path).headings == TITLES
+
+
+def test_every_amcc_chart_can_be_drawn(amcc_page):
+    assert len(amcc_page.charts) == 9
+    for chart in amcc_page.charts.values():
+        assert vl_convert.vegalite_to_svg(chart).count("<path") > 10
+
+
+def test_groups_are_listed_with_weight_summary_and_all_their_workers(amcc_page, amcc_model):
+    for group in amcc_model.groups().query("workers > 0").itertuples():
+        what = group.summary.split(": ", 1)[1].rsplit("; ", 1)[0]
+        assert f"group {group.group} {group.weight:.2f} {what}" in amcc_page.text
+    names = amcc_model.workers().query("answers > 0").worker
+    table = amcc_page.text.split("Groups, the most informative first")[1].split("Each mark is a worker")[0]
+    if "more" not in table:
+        assert all(name in table for name in names)
+
+
+def test_likely_spammers_come_with_their_evidence(amcc_page, amcc_model):
+    assert amcc_model.worker_evidence_
+    for sentence in amcc_model.worker_evidence_.values():
+        assert f"likely spammer: {sentence}" in amcc_page.text
+
+
+def test_settled_pairs_are_counted_as_in_the_consensus(amcc_page, amcc_model):
+    settled = np.asarray(amcc_model.pairs()["settled"])
+    assert f"settled pairs {settled.sum():,} of {len(settled):,}" in amcc_page.text
+    assert f"open pairs {(1 - settled).sum():,}" in amcc_page.text
+
+
+def test_individuality_of_a_worker_is_the_root_mean_square_over_his_votes(amcc_model, crowd):
+    votes = crowd.votes
+    own = amcc_model.coin_worker_ == 3
+    n_votes = np.bincount(votes.label[votes.worker == 3], minlength=votes.n_labels)[amcc_model.coin_label_[own]]
+    expected = np.sqrt(np.average((amcc_model.individuality_[own] ** 2).mean(axis=1), weights=n_votes))
+    np.testing.assert_allclose(worker_individuality(amcc_model, votes)[3], expected, rtol=1e-12)
+
+
+def test_correlated_labels_become_neighbours_and_the_idle_are_left_out():
+    correlation = np.zeros((40, 40))
+    for a, b in ((0, 39), (1, 20), (2, 30)):
+        correlation[a, b] = correlation[b, a] = 0.8
+    order = _involved(correlation).tolist()
+    assert len(order) == 30
+    for a, b in ((0, 39), (1, 20), (2, 30)):
+        assert abs(order.index(a) - order.index(b)) == 1
+
+
+def test_choices_in_words():
+    blend = {"correlation": 0.9, "tempers": [0.0, 0.0, 1.0], "graded": 0.0}
+    assert _choices(blend, 3) == [
+        "Labels of an item tell much about each other: label correlation is used 90%.",
+        "Presence is crisp: the reading by the share of yes votes has a weight of 0%.",
+    ]
+    graded = {"correlation": 0.0, "tempers": [0.1, 0.1, 0.0], "graded": 0.8}
+    degree, repeats = _choices(graded, 1)  # one label has no other to tell about
+    assert "mostly a matter of degree" in degree
+    assert "counts for a little less" in repeats
+
+
+@pytest.mark.parametrize("loss", ["likelihood", "frobenius"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (4, 6, 1), (1, 6, 3)])
+def test_small_crowds_have_a_page_with_groups(shape, loss, tmp_path):
+    votes = Votes.from_dense(np.random.default_rng(0).choice([-1, 1], shape))
+    page = report(votes, tmp_path, AMCC(loss=loss))
+    assert "Groups of workers" in page.headings
+    for chart in page.charts.values():
+        assert "<svg" in vl_convert.vegalite_to_svg(chart)
+
+
+@pytest.mark.filterwarnings("ignore::amcc.errors.ConvergenceWarning")
+def test_three_hundred_labels_are_cut_to_the_most_involved(tmp_path):
+    crowd = simulate_crowd(CrowdSpec(n_items=60, n_workers=10, n_labels=300, labels_per_item=8))
+    page = report(crowd.votes, tmp_path, AMCC(max_iter=5, adapt=False))
+    assert "Shown are 30 of 300 labels: those with the strongest correlations." in page.text
+    assert "Shown are 30 of 300 labels: the most frequent." in page.text
+    assert (tmp_path / "report.html").stat().st_size < 2_000_000
+
+
+def test_cosines_of_the_papers_objective_are_not_called_more_than_chance(crowd, tmp_path):
+    page = report(crowd.votes, tmp_path, AMCC(loss="frobenius"))
+    assert "the cosine of eq4" in page.text
+    assert "Strongest label correlations" not in page.headings
+    assert "What the data chose" not in page.headings

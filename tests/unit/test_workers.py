@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc import DawidSkene, Votes
+from amcc import AMCC, DawidSkene, MajorityVote, Votes, load_model
 from amcc.consensus.workers import WorkerRates, likely_spammers, wilson_interval, worker_rates
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.kernels import Judgement
@@ -112,3 +114,114 @@ def test_worker_without_company_is_not_called_a_spammer():
     his_items = np.isin(votes.item, votes.item[votes.worker == loner])
     rates = DawidSkene().fit(votes.select((votes.worker == loner) | ~his_items)).worker_rates_
     assert not likely_spammers(rates)[loner]
+
+
+# -- evidence in plain words -----------------------------------------------------------------------------------------
+
+
+HABITS = {
+    "always": lambda rng, shape: np.tile([False, True, False, False], (shape[0], 1)),
+    "pair": lambda rng, shape: np.tile([True, False, True, False], (shape[0], 1)),
+    "all": lambda rng, shape: rng.random(shape) < 0.97,
+    "none": lambda rng, shape: rng.random(shape) < 0.01,
+    "random": lambda rng, shape: rng.random(shape) < 0.4,
+    "contrary": None,
+}
+
+
+def crowd_with(habit, seed=0, n_items=60, n_honest=5):
+    """Five honest workers and one with a habit, on four labels; he is the last one, 'x'."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random((n_items, 4)) < [0.8, 0.3, 0.3, 0.2]
+    honest = np.where(rng.random((n_honest, n_items, 4)) < 0.08, ~truth, truth)
+    own = np.where(rng.random(truth.shape) < 0.2, truth, ~truth) if habit is None else habit(rng, truth.shape)
+    return Votes.from_dense(
+        np.where([*honest, own], 1, -1),
+        label_names=["music", "dog", "cat", "rain"],
+        worker_names=[*"abcdefgh"[:n_honest], "x"],
+    )
+
+
+@pytest.mark.parametrize("model", [AMCC, DawidSkene, MajorityVote])
+@pytest.mark.parametrize(
+    ("habit", "sentence"),
+    [
+        ("always", r"says yes to 'dog' in 60 of 60 answers \(others: \d+ %\), present or not"),
+        ("pair", r"says yes to 'music' in 60 of 60 .* and 'cat' in 60 of 60 .*, present or not"),
+        ("all", r"says yes to 23\d of 240 questions, present or not \(others: \d+ %\)"),
+        ("none", r"ticked nothing in 5\d of 60 answers \(others: \d+ %\)"),
+        (
+            "random",
+            r"yes to [34]\d % of present and [34]\d % of absent labels \(at most \d+ points .* workers: [78]\d\)",
+        ),
+        ("contrary", r"yes to [12]\d % of present, but [78]\d % of absent labels"),
+    ],
+)
+def test_each_way_of_spamming_is_named_by_every_model(model, habit, sentence):
+    table = model().fit(crowd_with(HABITS[habit])).workers().set_index("worker").evidence
+    assert re.fullmatch(sentence, table.pop("x"))
+    assert (table == "").all()
+
+
+def test_habits_that_the_whole_crowd_has_are_no_evidence():
+    """One question per answer, to which the true answer is mostly no: nobody is blamed for ticking nothing."""
+    rng = np.random.default_rng(0)
+    truth = np.zeros((400, 4), dtype=bool)
+    truth[np.arange(400), rng.integers(4, size=400)] = True
+    dense = np.where(np.where(rng.random((6, 400, 4)) < 0.02, ~truth, truth), 1, -1)
+    dense[5] = np.where(rng.random((400, 4)) < 0.1, 1, -1)
+    asked = np.arange(4) == np.arange(400)[:, None] % 4
+    votes = Votes.from_dense(np.where(asked, dense, 0), worker_names=list("abcdex"))
+    evidence = DawidSkene().fit(votes).worker_evidence_
+    assert list(evidence) == [5]
+    assert evidence[5].startswith("yes to 1")
+
+
+def test_never_a_yes_to_single_questions():
+    """One question per answer: nine of ten answers of the others are empty, so those are not what is counted."""
+    rng = np.random.default_rng(1)
+    truth = rng.random((600, 1)) < 0.1
+    honest = np.where(rng.random((5, 600, 1)) < 0.01, ~truth, truth)
+    votes = Votes.from_dense(np.where([*honest, np.zeros_like(truth)], 1, -1))
+    (sentence,) = DawidSkene().fit(votes).worker_evidence_.values()
+    assert re.fullmatch(r"says yes to none of 600 questions \(others: \d+ %\)", sentence)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_careful_and_sparse_workers_are_not_accused(seed):
+    votes = crowd_with(HABITS["always"], seed, n_items=8)
+    some = votes.select((votes.worker < 5) | (votes.item < 2))  # two answers are not enough for a verdict
+    assert DawidSkene().fit(some).worker_evidence_ == {}
+    careful = crowd_with(lambda rng, shape: np.zeros(shape, dtype=bool), seed, n_honest=0)
+    assert DawidSkene().fit(careful).worker_evidence_ == {}  # one worker is the whole crowd
+
+
+def test_evidence_outlives_the_votes(tmp_path):
+    model = AMCC().fit(crowd_with(HABITS["always"]))
+    table = model.workers()
+    model.save(tmp_path / "model.amcc")
+    again = load_model(tmp_path / "model.amcc")
+    assert again.worker_evidence_ == model.worker_evidence_ != {}
+    assert again.workers().equals(table)
+
+
+def test_everybody_whom_likely_spammers_names_gets_a_sentence_and_nobody_else():
+    crowd = simulate_crowd(CrowdSpec.for_votes(10**5, seed=1))
+    model = DawidSkene().fit(crowd.votes)
+    accused = np.flatnonzero(likely_spammers(model.worker_rates_))
+    assert list(model.worker_evidence_) == accused.tolist()
+    assert all(model.worker_evidence_.values())
+    for worker in accused[crowd.worker_kind[accused] == "uniform_spammer"]:
+        assert model.worker_evidence_[worker].endswith(", present or not")
+    of_random = [model.worker_evidence_[worker] for worker in accused[crowd.worker_kind[accused] == "random_spammer"]]
+    assert np.mean([text.startswith("yes to") for text in of_random]) > 0.9
+
+
+def test_many_favourite_labels_are_summed_up():
+    rng = np.random.default_rng(0)
+    truth = rng.random((60, 12)) < 0.2
+    spam = np.tile(np.arange(12) < 5, (60, 1))
+    votes = Votes.from_dense(np.where([truth, truth, truth, spam], 1, -1))
+    (sentence,) = DawidSkene().fit(votes).worker_evidence_.values()
+    assert sentence.count(" of 60 answers") == 3
+    assert sentence.endswith(" and 2 more labels, present or not")

@@ -3,73 +3,145 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
+from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from amcc.cli.common import Json, notes, print_json, screen
-from amcc.consensus import METHODS
-from amcc.experiments.board import BASELINE, SCORES, SIZES, Board, cells_of, run_board, summarise
+from amcc.errors import ParameterError
+from amcc.experiments.board import SCORES, Result, Variant, installed, known_methods, parse_variant, run_board
+from amcc.experiments.cells import SIZES, cells_of
+from amcc.experiments.peers import missing_crowdkit
+from amcc.experiments.summary import (
+    EMPTY,
+    JUDGED,
+    VERDICT_HEAD,
+    Board,
+    Rows,
+    footer,
+    page,
+    score_rows,
+    summarise,
+    verdict_rows,
+)
+from amcc.files import whole_file
 from amcc.io import write_table
 
-SHOWN = ("jaccard", "one_minus_rl", "one_minus_oe")
+WIDE = 1000
+"""Columns of text that no table needs."""
 
 
 def board(
     data: Annotated[Path | None, typer.Option(help="Folder of crowd data; without it, simulated crowds only.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables and the cache.")] = Path("board"),
-    methods: Annotated[str, typer.Option(help="Methods to compare, separated by commas.")] = ",".join(METHODS),
+    methods: Annotated[
+        str | None,
+        typer.Option(help=f"What to compare, separated by commas. Default: all of {','.join(known_methods())}"),
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A method with other parameters: NAME=METHOD:param=value,param=value; values as in JSON. Repeatable."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(help="Draws of each thinned set.")] = 10,
     largest: Annotated[int, typer.Option(help="Leave out simulated crowds with more votes.")] = SIZES[-1],
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Compare methods on every crowd whose truth is known; interrupted, it goes on where it stopped."""
+    variants = _variants(variant or [])
+    wanted = known_methods() if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
+    chosen = installed(wanted)
+    if left_out := [method for method in wanted if method not in chosen]:
+        notes.print(escape(missing_crowdkit(left_out)), soft_wrap=True)
     cells = cells_of(data, n_seeds=seeds, sizes=[size for size in SIZES if size <= largest])
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         bar = progress.add_task("Comparing", total=None)
         results = run_board(
             cells,
-            methods.split(","),
+            chosen,
             output / "cache",
+            variants=variants,
             n_processes=processes or os.cpu_count() or 1,
             progress=lambda done, total: progress.update(bar, completed=done, total=total),
         )
     summary = summarise(results)
-    rows = [{"cell": r.cell, "seed": r.seed, "method": r.method, **r.scores} for r in results]
-    write_table(pa.Table.from_pylist(rows), output / "results.csv")
-    with_head = [f"## {score}\n\n{summary.markdown(score)}\n" for score in SCORES]
-    (output / "board.md").write_text(
-        "# Board\n\nMeans over seeds, best of each row in bold.\n\n" + "\n".join(with_head)
-    )
+    write_table(_result_table(results), output / "results.csv")
+    with whole_file(output / "board.md") as temporary:
+        temporary.write_text(page(summary, shlex.join(["amcc", *sys.argv[1:]])))
     if as_json:
-        print_json({"cells": len(summary.cells), "methods": _verdicts(summary), "output": str(output)})
+        print_json(_as_json(summary, output))
         return
-    screen.print(_table(summary))
+    cell_rows = score_rows(summary, "jaccard", mark="[bold]{}[/]".format)
+    _print_table("Jaccard", summary.methods, cell_rows)
+    if any(EMPTY in row for row in cell_rows):
+        screen.print(footer(summary), soft_wrap=True)
+    for score, name in JUDGED.items():
+        _print_table(name, VERDICT_HEAD[1:], verdict_rows(summary, score))
     screen.print(f"all scores: {output / 'board.md'}, {output / 'results.csv'}", soft_wrap=True)
 
 
-def _verdicts(summary: Board) -> dict[str, dict[str, float]]:
-    """Share of cells where each method is first, and its worst loss against majority."""
-    verdicts: dict[str, dict[str, float]] = {method: {} for method in summary.methods}
-    for score in SHOWN:
-        for number, method in enumerate(summary.methods):
-            verdicts[method][f"first_{score}"] = float(summary.share_first(score)[number])
-            if BASELINE in summary.methods:
-                verdicts[method][f"worst_loss_{score}"] = float(summary.worst_loss(score)[number])
-    return verdicts
+def _variants(texts: Sequence[str]) -> dict[str, Variant]:
+    variants: dict[str, Variant] = {}
+    for text in texts:
+        name, chosen = parse_variant(text)
+        if name in variants:
+            raise ParameterError(f"a variant must have a name of its own; got {name!r} twice.")
+        variants[name] = chosen
+    return variants
 
 
-def _table(summary: Board) -> Table:
-    table = Table("Jaccard", *summary.methods, box=None)
-    for cell, row in zip(summary.cells, summary.of("jaccard"), strict=True):
-        table.add_row(cell, *(f"{value:.3f}" for value in row))
-    table.add_section()
-    for name in next(iter(_verdicts(summary).values())):
-        table.add_row(name, *(f"{verdict[name]:.3f}" for verdict in _verdicts(summary).values()))
-    return table
+def _result_table(results: Sequence[Result]) -> pa.Table:
+    """One row per result; without entry, the scores are blank."""
+    columns: dict[str, Any] = {role: [getattr(r, role) for r in results] for role in ("cell", "kind", "seed", "method")}
+    for score in SCORES:
+        columns[score] = pa.array([r.scores and r.scores[score] for r in results], pa.float64())
+    return pa.table(columns)
+
+
+def _as_json(summary: Board, output: Path) -> dict[str, Any]:
+    """Verdicts of each method, and the Jaccard index of each cell."""
+    return {
+        "cells": len(summary.cells),
+        "methods": {method: _verdicts(summary, method) for method in summary.methods},
+        "jaccard": {
+            cell: dict(zip(summary.methods, row, strict=True))
+            for cell, row in zip(summary.cells, summary.of("jaccard").tolist(), strict=True)
+        },
+        "output": str(output),
+    }
+
+
+def _verdicts(summary: Board, method: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for score in JUDGED:
+        verdict = summary.verdict(score, method)
+        for kind, share in verdict.first.items():
+            suffix = "" if kind == "all" else f"_{kind}"
+            found[f"cells_{score}{suffix}"] = share.of
+            found[f"first_{score}{suffix}"] = share.value
+            found[f"mean_rank_{score}{suffix}"] = verdict.mean_rank[kind]
+        found[f"worst_loss_{score}"], found[f"worst_cell_{score}"] = verdict.worst_loss, verdict.worst_cell
+        found[f"above_oracle_{score}"] = verdict.above_oracle.count if verdict.above_oracle.of else None
+    return found
+
+
+def _print_table(name: str, head: Sequence[str], rows: Rows) -> None:
+    """Print a table, as wide as it is unless a terminal sets a limit."""
+    table = Table(*(escape(title) for title in (name, *head)), box=None)
+    for first, *entries in rows:
+        table.add_row(escape(first), *entries)
+    console = screen if screen.is_terminal else Console(highlight=False, width=WIDE)
+    console.print()
+    console.print(table)

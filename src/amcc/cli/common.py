@@ -30,7 +30,7 @@ Output = Annotated[
 ]
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
 
-DEFAULT_METHOD = "dawid-skene"
+DEFAULT_METHOD = "amcc"
 
 _READING: dict[str, tuple[Any, Any]] = {
     "columns": (

@@ -58,9 +58,13 @@ def _spammers_found(crowd: SimulatedCrowd, model: ConsensusModel) -> str:
     spammers = _is_spammer(crowd)
     names = [str(name) for name in np.array(model.worker_names_.to_pylist())[flagged][:6]]
     named = f" ({', '.join(names)}{', …' if flagged.sum() > 6 else ''})" if names else ""
-    return (
-        f"{flagged.sum()} workers look like spammers{named}; "
-        f"{(flagged & spammers).sum()} of them are, and {(spammers & ~flagged).sum()} spammers were not noticed."
+    why = [f" {names[0]}, for example: {next(iter(model.worker_evidence_.values()))}."] if names else []
+    return "".join(
+        [
+            f"{flagged.sum()} workers look like spammers{named}; ",
+            f"{(flagged & spammers).sum()} of them are, and {(spammers & ~flagged).sum()} spammers were not noticed.",
+            *why,
+        ]
     )
 
 

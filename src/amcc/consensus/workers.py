@@ -226,8 +226,10 @@ def _rates_sentence(rates: WorkerRates, worker: int) -> str:
     high = float(rates.informativeness_high[worker])
     if high < 0:
         return f"yes to {hit} of present, but {false_alarm} of absent labels"
-    points = f"a difference of {100 * high:.0f} points at most; good workers: {100 * rates.good_informativeness:.0f}"
-    return f"yes to {hit} of present and {false_alarm} of absent labels ({points})"
+    return (
+        f"yes to {hit} of present and {false_alarm} of absent labels (at most {100 * high:.0f} points in favour of "
+        f"present ones; good workers: {100 * rates.good_informativeness:.0f})"
+    )
 
 
 def _percent(share: float) -> str:

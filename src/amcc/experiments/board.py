@@ -1,262 +1,276 @@
-"""The board: every method on every crowd whose truth is known, with ranks and the worst loss against majority.
+"""The board: every method on every cell, kept in a cache.
 
-A *cell* is a crowd with its truth, drawn with a seed where it is thinned or simulated. A *result* is one method on one
-draw of one cell. Results are kept in a cache, so that a board that was interrupted goes on where it stopped, and a
-board after a change of one method runs that method only.
+An *entrant* is what stands in a column: a method of amcc, one with other parameters (a *variant*), a peer or the
+oracle. A *result* is one entrant on one draw of one cell. Results are kept, so that a board that was interrupted goes
+on where it stopped, and a board after a change runs only what the change may have changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
+import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
-from functools import cache
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 import amcc
-from amcc import METHODS, Votes, metrics
-from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.errors import ConvergenceWarning, EmptyInputError, ParameterError
+from amcc import METHODS, metrics
+from amcc.consensus import ConsensusModel, make_model
+from amcc.errors import ConvergenceWarning, EmptyInputError, MissingExtraError, ParameterError
+from amcc.experiments import peers
+from amcc.experiments.cells import Cell, Draw, Kind, Mask
+from amcc.experiments.peers import ORACLE, PEERS
 from amcc.files import make_folder, whole_file
-
-Mask = npt.NDArray[np.bool_]
-Kind = Literal["independent", "own", "simulated"]
+from amcc.kernels import Floats
 
 SCORES = ("jaccard", "f1", "hamming", "one_minus_rl", "one_minus_oe", "ece", "seconds")
 HIGHER_IS_BETTER = SCORES[:5]
-BASELINE = "majority"
-TIE = 0.005
-"""Methods this close to the first share its rank."""
 
-# Truth made from the very votes: only a part of the answers may be used, or majority is right by definition.
-OWN_TRUTH: dict[str, tuple[int, ...]] = {
-    "apple_ekman": (3, 5),
-    "apple_nakamura": (3, 5),
-    "love_ekman": (3, 5),
-    "love_nakamura": (3, 5),
-    "so_emotions": (2,),  # three raters an item
-}
-TROUBLES: dict[str, dict[str, float]] = {
-    "20 % spammers": {"spammers": 0.2},
-    "60 % spammers": {"spammers": 0.6},
-    "half unasked": {"asked_share": 0.5},
-}
-SIZES = (10_000, 100_000, 1_000_000)
+Variant = tuple[str, Mapping[str, Any]]
+"""A method of amcc and arguments of its constructor."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A crowd to compare on: a named set, possibly thinned to `answers` per item, or a simulated crowd."""
+class Entrant:
+    """What competes under a name."""
 
     name: str
-    kind: Kind
-    n_seeds: int
-    folder: str | None = None
-    answers: int | None = None
-    spec: tuple[int, tuple[tuple[str, float], ...]] | None = None
+    method: str
+    params: Mapping[str, Any] = field(default_factory=dict)
 
-    def draw(self, seed: int) -> tuple[Votes, Mask, Mask]:
-        """Votes, truth and where it is known, both (n_items, n_labels)."""
-        if self.spec is not None:
-            n_votes, changes = self.spec
-            crowd = simulate_crowd(CrowdSpec.for_votes(n_votes, seed=seed, **dict(changes)))
-            return crowd.votes, crowd.truth, np.ones_like(crowd.truth)
-        votes, truth, known = _read_set(str(self.folder))
-        return votes if self.answers is None else thinned(votes, self.answers, seed), truth, known
+    def model(self) -> ConsensusModel:
+        """The model, if it is a method of amcc."""
+        return make_model(self.method).set_params(**self.params)
 
 
 @dataclass(frozen=True)
 class Result:
-    """The scores of one method on one draw of one cell."""
+    """The scores of one entrant on one draw of one cell; None where it has no entry."""
 
     cell: str
+    kind: Kind
     seed: int
     method: str
-    scores: Mapping[str, float]
+    scores: Mapping[str, float] | None
 
 
-def cells_of(data: Path | None, *, n_seeds: int = 10, sizes: Sequence[int] = SIZES) -> list[Cell]:
-    """All sets with truth below `data`, and the simulated crowds."""
-    if n_seeds < 1:
-        raise ParameterError(f"seeds must be at least 1; got {n_seeds}.")
-    cells = []
-    folders = [] if data is None else sorted(path.parent for path in data.glob("*/annotations.csv.gz"))
-    for folder in folders:
-        if not (folder / "truth.csv").exists():
-            continue
-        own = OWN_TRUTH.get(folder.name)
-        if own is None:
-            cells.append(Cell(folder.name, "independent", 1, str(folder)))
-        kind: Kind = "independent" if own is None else "own"
-        cells += [Cell(f"{folder.name} @{k}", kind, n_seeds, str(folder), k) for k in own or (3,)]
-    if data is not None and not cells:
-        raise EmptyInputError(f"{data} must hold folders with annotations.csv.gz and truth.csv; there is none.")
-    # Thinning to three changes nothing where nobody has more answers.
-    cells = [cell for cell in cells if cell.kind == "own" or cell.answers is None or _can_be_thinned(cell)]
-    for trouble, changes in TROUBLES.items():
-        spec = tuple(changes.items())
-        cells += [
-            Cell(
-                f"simulated {size:.0e}, {trouble}".replace("e+0", "e"), "simulated", min(n_seeds, 3), spec=(size, spec)
-            )
-            for size in sizes
-        ]
-    return cells
+# -- who takes part -------------------------------------------------------------------------------------------------
 
 
-def _can_be_thinned(cell: Cell) -> bool:
-    return bool(_read_set(str(cell.folder))[0].answers_per_item.max() > (cell.answers or 0))
+def known_methods() -> list[str]:
+    """Everything that can be named as a method."""
+    return [*METHODS, *PEERS, ORACLE]
 
 
-@cache
-def _read_set(folder: str) -> tuple[Votes, Mask, Mask]:
-    path = Path(folder)
-    votes = amcc.read_votes(path / "annotations.csv.gz")
-    known_pairs, known_items = path / "truth_known.csv", path / "truth_items.csv"
-    truth = amcc.read_truth(
-        path / "truth.csv",
-        known_pairs=known_pairs if known_pairs.exists() else None,
-        known_items=known_items if known_items.exists() and not known_pairs.exists() else None,
-    )
-    return votes, *truth.matrices(votes.item_names, votes.label_names)
+def installed(methods: Iterable[str]) -> list[str]:
+    """Those that can run here: peers need their tool."""
+    return [method for method in methods if method not in PEERS or peers.crowdkit_version() is not None]
 
 
-def thinned(votes: Votes, n_answers: int, seed: int) -> Votes:
-    """At most `n_answers` random answers per item."""
-    answer = votes.item.astype(np.int64) * votes.n_workers + votes.worker
-    distinct, answer_of_vote = np.unique(answer, return_inverse=True)
-    item = distinct // votes.n_workers
-    order = np.lexsort((np.random.default_rng(seed).random(len(distinct)), item))
-    place = np.empty(len(distinct), dtype=np.int64)
-    place[order] = np.arange(len(distinct)) - np.searchsorted(item, item[order])
-    return votes.select((place < n_answers)[answer_of_vote])
+def parse_variant(text: str) -> tuple[str, Variant]:
+    """Read NAME=METHOD:param=value,param=value; values are JSON, or else text.
+
+    >>> parse_variant("strict=dawid-skene:hit_prior=[8, 2],max_iter=50")
+    ('strict', ('dawid-skene', {'hit_prior': [8, 2], 'max_iter': 50}))
+    """
+    name, _, chosen = text.partition("=")
+    method, colon, listed = chosen.partition(":")
+    # A comma separates parameters only where another one follows: lists have commas too.
+    pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", listed)] if colon else []
+    params = {key.strip(): value.strip() for key, _, value in pairs}
+    complete = all([name.strip(), method.strip(), *params, *params.values()])
+    if not complete or len(params) < len(pairs):
+        raise ParameterError(f"a variant must look like NAME=METHOD:param=value,param=value; got {text!r}.")
+    return name.strip(), (method.strip(), {key: _parse_value(key, value) for key, value in params.items()})
+
+
+def _parse_value(name: str, text: str) -> Any:
+    if text in ("True", "False", "None"):  # as text, all three would count as true
+        raise ParameterError(f"{name} must be written as in JSON: true, false or null; got {text}.")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def entrants_of(methods: Iterable[str], variants: Mapping[str, Variant]) -> list[Entrant]:
+    """Methods, then variants, all checked before anything runs."""
+    entrants = [Entrant(method, method) for method in dict.fromkeys(methods)]
+    for entrant in entrants:
+        if entrant.method not in known_methods():
+            raise ParameterError(f"methods must be among {', '.join(known_methods())}; got {entrant.method!r}.")
+    if missing := [entrant.method for entrant in entrants if not installed([entrant.method])]:
+        raise MissingExtraError(peers.missing_crowdkit(missing))
+    for name, (method, params) in variants.items():
+        if name in known_methods():
+            raise ParameterError(f"a variant must have a name of its own; got {name!r}, which is a method.")
+        if method not in METHODS:
+            raise ParameterError(f"variant {name!r} must be of one of {', '.join(METHODS)}; got {method!r}.")
+        entrants.append(Entrant(name, method, params))
+        _check_variant(entrants[-1])
+    if not entrants:
+        raise ParameterError("there must be a method or a variant to compare; got none.")
+    return entrants
+
+
+def _check_variant(variant: Entrant) -> None:
+    try:
+        variant.model()._check_params()
+    except ParameterError as error:
+        raise ParameterError(f"variant {variant.name!r}: {error}") from None
+    except TypeError as error:  # such as text where a number is compared
+        raise ParameterError(f"variant {variant.name!r} has a parameter of the wrong type: {error}.") from None
+
+
+# -- running --------------------------------------------------------------------------------------------------------
+
+Task = tuple[Cell, int, Entrant]
 
 
 def run_board(
     cells: Sequence[Cell],
-    methods: Sequence[str],
+    methods: Iterable[str],
     folder: Path,
     *,
+    variants: Mapping[str, Variant] | None = None,
     n_processes: int = 1,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> list[Result]:
-    """Results of every method on every draw, those in the cache of `folder` first."""
-    for method in methods:
-        if method not in METHODS:
-            raise ParameterError(f"methods must be among {', '.join(METHODS)}; got {method!r}.")
+    """Results of every entrant on every draw, those in the cache of `folder` first.
+
+    `variants` are further entrants: name → (method, arguments of its constructor).
+    """
+    entrants = entrants_of(methods, variants or {})
     if not cells:
         raise EmptyInputError("there must be a crowd to compare on; neither data nor a simulated size was chosen.")
     make_folder(folder)
-    tasks = [(cell, seed, method) for cell in cells for seed in range(cell.n_seeds) for method in methods]
-    kept = {_place(folder, *task): _kept(_place(folder, *task)) for task in tasks}
-    missing = [task for task in tasks if kept[_place(folder, *task)] is None]
+    tasks: list[tuple[Task, Path]] = []
+    for cell in cells:
+        for seed in range(cell.n_seeds):
+            drawn = cell.draw(seed).fingerprint()
+            tasks += [((cell, seed, entrant), _place(folder, drawn, entrant)) for entrant in entrants]
+    missing = [(number, task) for number, (task, path) in enumerate(tasks) if not path.exists()]
     done = len(tasks) - len(missing)
     progress(done, len(tasks))
-    for task, new in _computed(missing, n_processes):
-        path = _place(folder, *task)
-        with whole_file(path) as temporary:
-            temporary.write_text(json.dumps(asdict(new)))
-        kept[path] = new
+    for number, new in _computed(missing, n_processes):
+        with whole_file(tasks[number][1]) as temporary:
+            temporary.write_text(json.dumps({"scores": new.scores}))
         done += 1
         progress(done, len(tasks))
-    return [result for task in tasks if (result := kept[_place(folder, *task)]) is not None]
+    return [_result(task, json.loads(path.read_text())["scores"]) for task, path in tasks]
 
 
-Task = tuple[Cell, int, str]
+def _result(task: Task, scores: Mapping[str, float] | None) -> Result:
+    cell, seed, entrant = task
+    return Result(cell.name, cell.kind, seed, entrant.name, scores)
 
 
-def _computed(tasks: Iterable[Task], n_processes: int) -> Iterator[tuple[Task, Result]]:
+def _computed(tasks: Iterable[tuple[int, Task]], n_processes: int) -> Iterator[tuple[int, Result]]:
     if n_processes == 1:
-        yield from ((task, evaluate_method(*task)) for task in tasks)
+        yield from ((number, evaluate_method(*task)) for number, task in tasks)
         return
-    with ProcessPoolExecutor(n_processes) as pool:
-        running = {pool.submit(evaluate_method, *task): task for task in tasks}
-        yield from ((running[future], future.result()) for future in as_completed(running))
+    # Fresh processes, not copies of this one: a copy would keep the number of threads that numpy has already chosen.
+    context = multiprocessing.get_context("spawn")
+    with _one_thread_each(), ProcessPoolExecutor(n_processes, mp_context=context) as pool:
+        running = {pool.submit(evaluate_method, *task): number for number, task in tasks}
+        try:
+            yield from ((running[future], future.result()) for future in as_completed(running))
+        finally:
+            pool.shutdown(cancel_futures=True)  # after an error, what waits need not run
 
 
-def evaluate_method(cell: Cell, seed: int, method: str) -> Result:
-    """Fit one method to one draw and score it."""
-    votes, truth, known = cell.draw(seed)
-    model = METHODS[method]()
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes started inside compute linear algebra with one thread each, so that they do not share cores."""
+    settings = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
+
+
+def evaluate_method(cell: Cell, seed: int, entrant: Entrant) -> Result:
+    """Run one entrant on one draw and score it."""
+    draw = cell.draw(seed)
+    # A copy without what an earlier entrant has worked out and left in the votes: all pay for it.
+    find_consensus = _way_to_consensus(entrant, replace(draw, votes=replace(draw.votes)))
+    if find_consensus is None:
+        return _result((cell, seed, entrant), None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         start = time.perf_counter()
-        model.fit(votes)
+        predicted, proba = find_consensus()
         seconds = time.perf_counter() - start
-    scores = metrics.evaluate(truth, model.predict(), model.predict_proba(), known)
-    return Result(cell.name, seed, method, {name: ({**scores, "seconds": seconds})[name] for name in SCORES})
+    scores = {**metrics.evaluate(draw.truth, predicted, proba, draw.known), "seconds": seconds}
+    return _result((cell, seed, entrant), {name: scores[name] for name in SCORES})
 
 
-def _place(folder: Path, cell: Cell, seed: int, method: str) -> Path:
-    """Where a result is kept: under what it depends on, the code of all models included."""
-    wanted = json.dumps([asdict(cell), seed, method, _code_version()], sort_keys=True)
+Consensus = tuple[Mask, Floats]
+"""Label sets and probabilities, both (n_items, n_labels)."""
+
+
+def _way_to_consensus(entrant: Entrant, draw: Draw) -> Callable[[], Consensus] | None:
+    """What is timed; None where the entrant has no entry."""
+    if entrant.method == ORACLE:
+        if draw.rates is None:
+            return None
+        return partial(_decided, peers.true_rates, draw.votes, draw.rates, draw.truth.mean(axis=0))
+    if entrant.method in PEERS:
+        peer = PEERS[entrant.method]
+        if len(draw.votes) > peer.max_votes:
+            return None
+        peers.load_crowdkit()
+        return partial(_decided, peer.proba, draw.votes)
+    return partial(_fitted, entrant.model(), draw)
+
+
+def _decided(find_proba: Callable[..., Floats], *arguments: Any) -> Consensus:
+    proba = find_proba(*arguments)
+    return proba > 0.5, proba
+
+
+def _fitted(model: ConsensusModel, draw: Draw) -> Consensus:
+    model.fit(draw.votes)
+    return model.predict(), model.predict_proba()
+
+
+# -- the cache ------------------------------------------------------------------------------------------------------
+
+
+def _place(folder: Path, drawn: str, entrant: Entrant) -> Path:
+    """Where a result is kept: under what it depends on."""
+    wanted = json.dumps([drawn, entrant.method, entrant.params, _version(entrant.method)], sort_keys=True)
     return folder / f"{hashlib.sha256(wanted.encode()).hexdigest()[:24]}.json"
+
+
+def _version(method: str) -> list[str | None]:
+    """The code that a result depends on. Peers and oracle are slow or settled: amcc's models do not concern them."""
+    if method in METHODS:
+        return [_code_version()]
+    return [peers.crowdkit_version() if method in PEERS else None, _hash_of(peers.__file__, metrics.__file__)]
 
 
 @cache
 def _code_version() -> str:
     sources = sorted(Path(amcc.__file__).parent.rglob("*.py"))
     code = [path for path in sources if not {"cli", "experiments"} & set(path.parts) and path.name != "report.py"]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in code)).hexdigest()
+    return _hash_of(*code)
 
 
-def _kept(path: Path) -> Result | None:
-    return Result(**json.loads(path.read_text())) if path.exists() else None
-
-
-# -- reading the board ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Board:
-    """Means over seeds: scores[cell, method, score], with the names along each axis."""
-
-    cells: list[str]
-    methods: list[str]
-    scores: npt.NDArray[np.float64]
-
-    def of(self, score: str) -> npt.NDArray[np.float64]:
-        """(n_cells, n_methods) one score."""
-        return np.asarray(self.scores[:, :, SCORES.index(score)])
-
-    def share_first(self, score: str) -> npt.NDArray[np.float64]:
-        """(n_methods,) on which share of the cells each method is first or within `TIE` of the first."""
-        values = self.of(score)
-        return np.asarray((values >= values.max(axis=1, keepdims=True) - TIE).mean(axis=0))
-
-    def worst_loss(self, score: str) -> npt.NDArray[np.float64]:
-        """(n_methods,) how far each method falls below majority where it does so most; negative if it never does."""
-        values = self.of(score)
-        return np.asarray((values[:, [self.methods.index(BASELINE)]] - values).max(axis=0))
-
-    def markdown(self, score: str) -> str:
-        """One score as a table, the best of each row in bold."""
-        values = self.of(score)
-        best = values.max(axis=1, keepdims=True) if score in HIGHER_IS_BETTER else values.min(axis=1, keepdims=True)
-        rows = [
-            " | ".join(f"**{value:.3f}**" if value == top else f"{value:.3f}" for value in row)
-            for row, (top,) in zip(values, best, strict=True)
-        ]
-        head = ["| cell | " + " | ".join(self.methods) + " |", "|---" * (1 + len(self.methods)) + "|"]
-        return "\n".join(head + [f"| {cell} | {row} |" for cell, row in zip(self.cells, rows, strict=True)])
-
-
-def summarise(results: Sequence[Result]) -> Board:
-    """Average results over seeds."""
-    cells = list(dict.fromkeys(result.cell for result in results))
-    methods = list(dict.fromkeys(result.method for result in results))
-    sums = np.zeros((len(cells), len(methods), len(SCORES)))
-    counts = np.zeros((len(cells), len(methods), 1))
-    for result in results:
-        place = cells.index(result.cell), methods.index(result.method)
-        sums[place] += [result.scores[name] for name in SCORES]
-        counts[place] += 1
-    return Board(cells, methods, sums / counts)
+@cache
+def _hash_of(*paths: str | Path) -> str:
+    return hashlib.sha256(b"".join(Path(path).read_bytes() for path in paths)).hexdigest()

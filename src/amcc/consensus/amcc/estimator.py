@@ -24,6 +24,7 @@ from amcc.consensus.amcc.likelihood import (
     LikelihoodFit,
     believed,
     fit_likelihood,
+    known_to,
     refit_with_label_sets,
     slot_evidence,
     start_crowd,
@@ -39,6 +40,9 @@ Loss = Literal["likelihood", "frobenius"]
 
 JOINT = 0.95
 """Weight of label correlation from which workers, too, are judged in its light."""
+
+JOINT_ROUNDS = 10
+"""Rounds in that light. They bring nearly all of the gain; many more drift on small data."""
 
 FOLD_ROUNDS, FOLD_TOL = 40, 5e-3
 """Fits that only serve to choose need not be exact."""
@@ -65,10 +69,10 @@ class AMCC(ConsensusModel):
         Of the paper's objective, see `amcc.consensus.amcc.frobenius.fit_frobenius`.
     max_iter, tol
         Stop when no probability moves by more than `tol` in a round; the paper's objective: when that moves by less.
-        None is 1e-3 for the likelihood and 1e-5 for the paper's objective.
+        None is 5e-3 for the likelihood and 1e-5 for the paper's objective.
     random_state : int
     warm_start : bool
-        Go on from what the last `fit` learned about workers and labels, matched by name.
+        Go on from what the last `fit` of this object learned about workers and labels, matched by name.
 
     Attributes
     ----------
@@ -155,17 +159,16 @@ class AMCC(ConsensusModel):
         chance = signatures(votes, self.random_state)
         blend, sampled = self._chosen_blend(votes, chance)
         crowd, start = self._starting_point(votes, sampled)
-        fit = fit_likelihood(votes, gold, crowd, max_iter=self.max_iter, tol=self.tol or 1e-3, start=start)
-        history, monitor = fit.monitor.history, fit.monitor
+        fit = fit_likelihood(votes, gold, crowd, max_iter=self.max_iter, tol=self.tol or 5e-3, start=start)
+        self._publish_course(fit.monitor)
         sets = learn_label_sets(votes, fit, chance.lot)
         if blend.correlation >= JOINT:
-            joint, joint_sets = refit_with_label_sets(
-                votes, gold, fit, sets, max_iter=self.max_iter, tol=self.tol or 1e-3
-            )
-            if joint.monitor.history[-1] > history[-1]:
-                kept = [value for value in joint.monitor.history if value > history[-1]]
-                fit, sets, history, monitor = joint, joint_sets, history + kept, joint.monitor
-        self._publish_course(history, monitor)
+            joint, joint_sets = refit_with_label_sets(votes, gold, fit, sets, max_iter=JOINT_ROUNDS, tol=1e-9)
+            higher = [bound for bound in joint.monitor.history if bound > self.objective_history_[-1]]
+            if higher:
+                fit, sets = joint, joint_sets
+                self.objective_history_ = self.objective_history_ + higher
+                self.n_iter_ += len(higher)
         self._publish_crowd(fit, votes)
         evidence = evidence_of(votes, fit.evidence, fit.presence.mean, sets)
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
@@ -200,18 +203,24 @@ class AMCC(ConsensusModel):
 
     def _starting_point(self, votes: Votes, sampled: Crowd | None) -> tuple[Crowd, Floats | None]:
         """Where the fit starts: a crowd, and (n_pairs,) probabilities where shares of yes are not the best there is."""
-        if self.warm_start and hasattr(self, "coin_evidence_"):
-            return self._first_crowd(votes), self.predict_proba(votes)[votes.pairs.item, votes.pairs.label]
+        if self.warm_start and hasattr(self, "_crowd"):
+            worker, label = self._learned_codes(votes)
+            return known_to(self._crowd, worker, label), self.predict_proba(votes)[votes.pairs.item, votes.pairs.label]
         if sampled is None or len(votes) <= SAMPLE:
             return self._first_crowd(votes), None
         return sampled, believed(votes, sampled)
 
-    def _publish_course(self, history: list[float], monitor: Monitor) -> None:
-        self.objective_history_, self.n_iter_, self.converged_ = history, len(history), monitor.converged
+    def _publish_course(self, monitor: Monitor) -> None:
         monitor.warn_unless_converged("AMCC")
+        self.objective_history_, self.n_iter_, self.converged_ = (
+            monitor.history,
+            len(monitor.history),
+            monitor.converged,
+        )
 
     def _publish_crowd(self, fit: LikelihoodFit, votes: Votes) -> None:
         crowd, coins = fit.crowd, votes.coins
+        self._crowd = crowd
         asked = weight_per_code(coins.label[coins.slot // 2], np.ones(len(votes)), votes.n_labels) + 1e-9
         informativeness = (crowd.hit.commonality - crowd.false_alarm.commonality) @ (asked / asked.sum())
         order = np.argsort(-informativeness, kind="stable")
@@ -248,7 +257,7 @@ class AMCC(ConsensusModel):
             tol=self.tol or 1e-5,
             random_state=self.random_state,
         )
-        self._publish_course(fit.monitor.history, fit.monitor)
+        self._publish_course(fit.monitor)
         self._publish_frobenius(fit, votes)
         judge = partial(kernels.others_pass, votes.coins.slot, votes.pairs.start, fit.evidence, fit.prior)
         return Posterior(fit.pair_proba, fit.label_prior, judge)
@@ -266,10 +275,7 @@ class AMCC(ConsensusModel):
         self.vote_weight_ = fit.vote_weight
 
     def _infer_frobenius(self, votes: Votes, prior: Floats) -> Floats:
-        worker, label = (
-            new_code(votes.worker_names, self.worker_names_),
-            new_code(votes.label_names, self.label_names_),
-        )
+        worker, label = self._learned_codes(votes)
         if self.printed:
             average = self.individuality_matrices_.mean(axis=0)
             own = np.where((worker >= 0)[:, None, None], self.individuality_matrices_[worker], average)
@@ -296,6 +302,10 @@ class AMCC(ConsensusModel):
             return self._infer_frobenius(votes, prior)
         blend = Blend(self.blend_["correlation"], tuple(self.blend_["tempers"]), self.blend_["graded"])
         return self._evidence(votes, prior).blended(blend)
+
+    def _learned_codes(self, votes: Votes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Codes by which workers and labels of new votes were learned, −1 for newcomers."""
+        return new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
 
     def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
         independent = super()._unasked(votes, prior, n_items)

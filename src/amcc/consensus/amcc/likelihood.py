@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import betaln, digamma, logit, logsumexp
 
 from amcc import kernels
@@ -186,6 +187,16 @@ def start_crowd(n_workers: int, n_labels: int, n_groups: int, *, individuality: 
         np.full((n_workers, n_groups), 1 / n_groups),
         np.full(n_groups, 1 / n_groups),
     )
+
+
+def known_to(crowd: Crowd, worker: npt.NDArray[np.int64], label: npt.NDArray[np.int64]) -> Crowd:
+    """The crowd for other votes, whose workers and labels have these codes in it (−1: new, so as usual)."""
+
+    def relabelled(rates: Rates) -> Rates:
+        return replace(rates, label=np.where(label >= 0, rates.label[label], rates.centre))
+
+    member = np.where(worker[:, None] >= 0, crowd.member[worker], crowd.share / crowd.share.sum())
+    return Crowd(relabelled(crowd.hit), relabelled(crowd.false_alarm), member, crowd.share)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Folds and starting points need chance. Drawn in the order of the codes, it would change with the names of items and
 workers, and so would the result. Here every item and worker is hashed by its votes, by those it shares them with, and
-so on; only what is equal in all of this is left to the order.
+so on; those equal in all of this are numbered, and it does not matter which is which.
 """
 
 from __future__ import annotations
@@ -46,7 +46,16 @@ def signatures(votes: Votes, random_state: int) -> Signatures:
     for _ in range(ROUNDS):
         vote = _scrambled(item[votes.item] + _STEP * worker[votes.worker] + _scrambled(label)[votes.label] + is_yes)
         item, worker = _scrambled(item + _sums(*codes[0], vote)), _scrambled(worker + _sums(*codes[1], vote))
-    return Signatures(item, worker)
+    return Signatures(_told_apart(item), _told_apart(worker))
+
+
+def _told_apart(key: Hashes) -> Hashes:
+    """Equals get hashes of their own, or all items with the same votes would share their chance."""
+    order = np.argsort(key, kind="stable")
+    number = np.arange(len(key)) - np.searchsorted(key[order], key[order])
+    told_apart = np.empty_like(key)
+    told_apart[order] = _scrambled(key[order] + _STEP * number.astype(np.uint64))
+    return told_apart
 
 
 def _scrambled(key: Hashes) -> Hashes:

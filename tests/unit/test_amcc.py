@@ -1,0 +1,270 @@
+"""AMCC as users meet it: what it publishes, how it is set, kept and asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import roc_auc_score
+
+from amcc import AMCC, Votes, load_model, metrics
+from amcc.consensus.amcc.coins import mean_rates
+from amcc.consensus.amcc.estimator import worker_worth
+from amcc.consensus.amcc.groups import describe_groups, summary
+from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.errors import ParameterError
+
+LOSSES = "likelihood", "frobenius"
+
+
+@pytest.fixture(scope="module", params=LOSSES)
+def fitted(request, crowd):
+    """A model of each loss, fitted to the same crowd."""
+    return AMCC(loss=request.param).fit(crowd.votes)
+
+
+@pytest.fixture(scope="module")
+def model(crowd):
+    return AMCC().fit(crowd.votes)
+
+
+@pytest.fixture(scope="module")
+def sparse():
+    """A crowd in which many pairs were not asked about at all."""
+    return simulate_crowd(
+        CrowdSpec(n_items=800, n_workers=30, n_labels=10, answers_per_item=4, asked_share=0.2, spammers=0.1, seed=0)
+    )
+
+
+@pytest.fixture(scope="module")
+def sparse_model(sparse):
+    return AMCC().fit(sparse.votes)
+
+
+# -- what is published --------------------------------------------------------------------------------------------
+
+
+def test_shapes(fitted, crowd):
+    n_workers, n_labels, n_coins = 25, 6, len(crowd.votes.coins)
+    shapes = {
+        "commonality_": (2, 5, n_labels),
+        "individuality_": (n_coins, 2),
+        "coin_worker_": (n_coins,),
+        "coin_label_": (n_coins,),
+        "worker_group_": (n_workers,),
+        "worker_membership_": (n_workers, 5),
+        "group_weights_": (5,),
+        "label_correlation_": (n_labels, n_labels),
+        "worker_cost_": (n_workers,),
+    }
+    assert {name: getattr(fitted, name).shape for name in shapes} == shapes
+
+
+def test_ranges(fitted):
+    assert 0 < fitted.commonality_.min() <= fitted.commonality_.max() < 1
+    assert np.abs(fitted.individuality_).max() < 1
+    assert 0 < fitted.worker_cost_.min() <= fitted.worker_cost_.max() <= 1
+    assert_allclose(fitted.worker_membership_.sum(axis=1), 1)
+    assert_array_equal(fitted.worker_group_, fitted.worker_membership_.argmax(axis=1))
+
+
+def test_group_weights_sum_to_one_and_the_best_comes_first(fitted):
+    assert_allclose(fitted.group_weights_.sum(), 1)
+    assert np.diff(fitted.group_weights_).max() <= 0
+
+
+def test_label_correlation_is_symmetric(fitted):
+    assert_allclose(fitted.label_correlation_, fitted.label_correlation_.T, rtol=0, atol=1e-12)
+    assert_allclose(np.diag(fitted.label_correlation_), 1)
+
+
+def test_history_rises_for_the_likelihood_and_falls_for_the_paper(fitted):
+    steps = np.diff(fitted.objective_history_) * (1 if fitted.loss == "likelihood" else -1)
+    assert steps.min() >= -1e-6 * abs(fitted.objective_history_[0])
+    assert fitted.n_iter_ == len(fitted.objective_history_)
+    assert fitted.converged_
+
+
+def test_blend_weights_sum_to_one(model):
+    assert sum(model.blend_["tempers"]) + model.blend_["graded"] == pytest.approx(1)
+    assert 0 <= model.blend_["correlation"] <= 1
+
+
+def test_individuality_is_rate_minus_commonality(crowd, monkeypatch):
+    rates = []
+
+    def watched(*arguments):
+        rates.append(mean_rates(*arguments))
+        return rates[-1]
+
+    monkeypatch.setattr("amcc.consensus.amcc.estimator.mean_rates", watched)
+    model = AMCC(adapt=False, correlation=False).fit(crowd.votes)
+    group = model.worker_group_[model.coin_worker_]
+    usual = model.commonality_[:, group, model.coin_label_]
+    assert_allclose(model.individuality_, (np.stack(rates) - usual).T)
+
+
+def test_labels_planted_together_are_correlated():
+    rng = np.random.default_rng(0)
+    truth = rng.random((200, 4)) < 0.3
+    truth[:, 1] = truth[:, 0] ^ (rng.random(200) < 0.02)
+    dense = np.where(truth ^ (rng.random((5, 200, 4)) < 0.1), 1, -1)
+    correlation = AMCC().fit(Votes.from_dense(dense)).label_correlation_
+    assert correlation[0, 1] > 0.5
+    assert np.abs(correlation[2:, :2]).max() < 0.3
+
+
+def test_worker_worth_by_hand():
+    """w1 ticks a and b on the first item (.8 · .5) and nothing on the second (1); w2 ticks b once (.9); w3 nothing."""
+    votes = Votes.from_dense([[[1, 1], [-1, -1]], [[-1, 1], [0, 0]], [[0, 0], [0, 0]]])
+    worth = worker_worth(votes, np.array([0.8, 0.5, 0.7, 0.9]))
+    assert_allclose(worth, [(0.4 + 1) / 2, 0.9, (0.4 + 1 + 0.9) / 3])
+
+
+def test_nobody_is_free():
+    votes = Votes.from_dense([[[1, 1, 1]]])
+    assert_allclose(worker_worth(votes, np.full(3, 1e-5)), 1e-3)
+
+
+# -- groups in words ----------------------------------------------------------------------------------------------
+
+
+def test_groups_table(fitted):
+    table = fitted.groups()
+    assert table.columns.tolist() == ["group", "workers", "weight", "hit_rate", "false_alarm_rate", "summary"]
+    assert table["workers"].sum() == 25
+    assert_array_equal(table["weight"], fitted.group_weights_)
+    assert_allclose(table["hit_rate"], fitted.commonality_[0].mean(axis=1))
+    assert fitted.groups("arrow").num_rows == 5
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        ((0, 0.9, 0.01), "nobody"),
+        ((1, 0.9, 0.012), "1 worker, find 90% of the labels and invent few (1.2% of absent ones)"),
+        ((4, 0.3, 0.02), "4 workers, miss most labels (70%) and invent few (2.0% of absent ones)"),
+        ((2, 0.8, 0.3), "2 workers, find 80% of the labels and invent many (30% of absent ones)"),
+        ((3, 0.95, 0.93), "3 workers, say yes nearly always (94%) whatever is there"),
+        ((3, 0.31, 0.29), "3 workers, say yes to 30% whatever is there"),
+        ((3, 0.02, 0.01), "3 workers, tick hardly anything (1.5%) whatever is there"),
+    ],
+)
+def test_summaries(rates, words):
+    assert summary(*rates) == words
+
+
+def test_description_counts_the_workers_of_each_group():
+    commonality = np.array([[[0.9, 0.7], [0.2, 0.2]], [[0.01, 0.03], [0.1, 0.1]]])
+    table = describe_groups(commonality, np.array([0.75, 0.25]), np.array([0, 0, 0], np.int32))
+    assert table["workers"].to_pylist() == [3, 0]
+    assert table["summary"].to_pylist() == [
+        "group 0: 3 workers, find 80% of the labels and invent few (2.0% of absent ones); weight 0.75",
+        "group 1: nobody; weight 0.25",
+    ]
+
+
+# -- settings -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"individuality": False}, {"correlation": False}, {"adapt": False}, {"n_groups": 1}, {"n_groups": 2}],
+    ids=str,
+)
+def test_parts_can_be_switched_off(crowd, settings):
+    model = AMCC(**settings).fit(crowd.votes)
+    assert metrics.jaccard(crowd.truth, model.predict()) > 0.6
+    assert model.commonality_.shape == (2, settings.get("n_groups", 5), 6)
+
+
+def test_without_individuality_workers_do_as_their_group_does(crowd):
+    model = AMCC(individuality=False, adapt=False).fit(crowd.votes)
+    sure = model.worker_membership_.max(axis=1)[model.coin_worker_] > 1 - 1e-6
+    assert sure.any()
+    assert np.abs(model.individuality_[sure]).max() < 1e-3
+
+
+def test_without_adaptation_votes_count_fully(crowd):
+    for correlation in (True, False):
+        model = AMCC(adapt=False, correlation=correlation).fit(crowd.votes)
+        assert model.blend_ == {"correlation": float(correlation), "tempers": [0, 0, 1], "graded": 0}
+
+
+def test_own_answers_as_anchor(crowd):
+    model = AMCC(loss="frobenius", anchor="self").fit(crowd.votes)
+    proba = model.predict_proba()
+    assert proba.shape == crowd.truth.shape
+    assert 0 <= proba.min() <= proba.max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss": "hinge"}, "loss must be 'likelihood' or 'frobenius'; got 'hinge'"),
+        ({"n_groups": 0}, "n_groups must be at least 1; got 0"),
+        ({"max_iter": 0}, "max_iter must be at least 1; got 0"),
+        ({"tol": 0.0}, "tol must be positive; got 0.0"),
+        ({"tol": -1.0}, "tol must be positive; got -1.0"),
+        ({"tol": float("nan")}, "tol must be positive; got nan"),
+        ({"loss": "frobenius", "anchor": "mast"}, "anchor"),
+    ],
+    ids=str,
+)
+def test_bad_settings(toy_votes, settings, message):
+    with pytest.raises(ParameterError, match=message):
+        AMCC(**settings).fit(toy_votes)
+
+
+def test_warm_start_goes_on_where_it_was(crowd):
+    model = AMCC(warm_start=True, adapt=False, correlation=False).fit(crowd.votes)
+    rounds, proba = model.n_iter_, model.predict_proba()
+    model.fit(crowd.votes)
+    assert model.n_iter_ <= rounds
+    assert np.abs(model.predict_proba() - proba).mean() < 0.01
+    assert np.mean((model.predict_proba() > 0.5) == (proba > 0.5)) > 0.99
+
+
+# -- answering ----------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_mean_what_they_say():
+    crowd = simulate_crowd(CrowdSpec.for_votes(10_000, seed=0))
+    proba = AMCC().fit(crowd.votes).predict_proba()
+    assert metrics.expected_calibration_error(crowd.truth, proba) <= 0.05
+
+
+def test_unasked_pairs_are_foreseen_better_than_by_frequency(sparse, sparse_model):
+    unasked = np.ones(sparse.truth.shape, dtype=bool)
+    unasked[sparse.votes.pairs.item, sparse.votes.pairs.label] = False
+    assert 0.3 < unasked.mean() < 0.7
+    truth = sparse.truth[unasked]
+    ours = roc_auc_score(truth, sparse_model.predict_proba()[unasked])
+    prior = roc_auc_score(truth, np.tile(sparse_model.label_prior_, (len(unasked), 1))[unasked])
+    assert ours > prior + 0.02
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sets_are_the_predicted_labels(sparse, sparse_model, loss):
+    model = sparse_model if loss == "likelihood" else AMCC(loss=loss).fit(sparse.votes)
+    names = sparse.votes.label_names.to_pylist()
+    expected = [[name for name, present in zip(names, row, strict=True) if present] for row in model.predict()]
+    assert model.sets()["labels"].to_pylist() == expected
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_loaded_models_answer_alike(sparse, sparse_model, loss, tmp_path):
+    model = sparse_model if loss == "likelihood" else AMCC(loss=loss).fit(sparse.votes)
+    model.save(tmp_path / "model.amcc")
+    loaded = load_model(tmp_path / "model.amcc")
+    new = sparse.votes.select(sparse.votes.item < 40)
+    assert_array_equal(loaded.predict_proba(), model.predict_proba())
+    assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
+    assert loaded.groups().equals(model.groups())
+
+
+def test_new_votes_foresee_their_unasked_pairs_too(sparse, sparse_model):
+    """The same votes as new ones: unasked pairs of answered items follow what the item's votes say."""
+    assert_allclose(
+        sparse_model.predict_proba(sparse.votes), sparse_model.predict_proba(), rtol=0, atol=1e-9
+    )  # fmt: skip

@@ -1,0 +1,147 @@
+"""Reading a board: ranks, verdicts and tables, also where entries are missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from amcc.experiments.board import SCORES, Result
+from amcc.experiments.summary import Board, Share, page, rank_rows, score_rows, summarise, verdict_rows
+
+NAN = np.nan
+
+
+def board_of(values: dict[str, tuple[str, list[float | None]]], methods: list[str], n_seeds: int = 1) -> Board:
+    """A board with these Jaccard indices by cell; None is no entry."""
+    return summarise(
+        [
+            Result(cell, kind, seed, method, value and {**dict.fromkeys(SCORES, 0.0), "jaccard": value})
+            for cell, (kind, row) in values.items()
+            for method, value in zip(methods, row, strict=True)
+            for seed in range(n_seeds)
+        ]
+    )
+
+
+@pytest.fixture
+def gaps() -> Board:
+    """Cells of all kinds; z is empty on the large cell, the oracle on real ones."""
+    return board_of(
+        {
+            "sim": ("simulated", [0.5, 0.72, 0.6, 0.7]),
+            "large": ("simulated", [0.5, 0.65, None, 0.7]),
+            "real": ("independent", [0.7, 0.6, 0.603, None]),
+            "own": ("own", [0.8, 0.804, 0.5, None]),
+        },
+        ["majority", "x", "z", "true-rates"],
+    )
+
+
+def test_means_over_seeds():
+    results = [
+        Result("a", "own", seed, "x", dict.fromkeys(SCORES, value)) for seed, value in enumerate([0.4, 0.5, 0.9])
+    ]
+    board = summarise(results)
+    assert_allclose(board.of("jaccard"), [[0.6]], rtol=1e-12)
+    assert board.n_draws == 3
+
+
+def test_a_cell_that_lacks_a_draw_has_no_entry():
+    results = [Result("a", "own", 0, "x", dict.fromkeys(SCORES, 0.5)), Result("a", "own", 1, "x", None)]
+    assert_array_equal(summarise(results).of("jaccard"), [[NAN]])
+
+
+def test_cells_are_ordered_by_kind(gaps):
+    assert gaps.cells == ["real", "own", "sim", "large"]
+    assert gaps.kinds == ["independent", "own", "simulated", "simulated"]
+
+
+def test_ranks_by_hand(gaps):
+    expected = [[1, 2, 2, NAN], [1, 1, 3, NAN], [3, 1, 2, NAN], [2, 1, NAN, NAN]]
+    assert_array_equal(gaps.ranks("jaccard"), expected)
+
+
+def test_low_scores_are_good_where_they_are_errors():
+    results = [Result("a", "own", 0, name, dict.fromkeys(SCORES, error)) for name, error in (("x", 0.1), ("y", 0.2))]
+    assert_array_equal(summarise(results).ranks("ece"), [[1, 2]])
+
+
+def test_verdicts_by_hand(gaps):
+    found = gaps.verdict("jaccard", "x")
+    assert found.first == {
+        "all": Share(3, 4), "independent": Share(0, 1), "own": Share(1, 1), "simulated": Share(2, 2),
+    }  # fmt: skip
+    assert found.mean_rank == {"all": 1.25, "independent": 2, "own": 1, "simulated": 1}
+    assert_allclose(found.worst_loss, 0.1, rtol=1e-12)
+    assert found.worst_cell == "real"
+    assert found.above_oracle == Share(1, 2)
+
+
+def test_verdicts_leave_out_what_is_empty(gaps):
+    found = gaps.verdict("jaccard", "z")
+    assert found.first["all"] == Share(0, 3)
+    assert found.first["simulated"] == Share(0, 1)
+    assert found.mean_rank["simulated"] == 2
+    assert found.worst_cell == "own"
+    assert found.above_oracle == Share(0, 1)
+
+
+def test_the_oracle_does_not_compete(gaps):
+    found = gaps.verdict("jaccard", "true-rates")
+    assert {share.of for share in found.first.values()} == {0}
+    assert found.first["all"].value is None
+    assert set(found.mean_rank.values()) == {None}
+    assert str(found.above_oracle) == "—"
+
+
+def test_without_majority_there_is_no_loss():
+    found = board_of({"a": ("own", [0.5])}, ["x"]).verdict("jaccard", "x")
+    assert (found.worst_loss, found.worst_cell) == (None, None)
+
+
+def test_a_method_that_is_empty_everywhere():
+    board = board_of({"a": ("own", [0.5, None])}, ["majority", "z"])
+    found = board.verdict("jaccard", "z")
+    assert (found.first["all"], found.mean_rank["all"], found.worst_loss) == (Share(0, 0), None, None)
+    assert verdict_rows(board, "jaccard")[1] == ["z", *"—" * 8]
+
+
+def test_a_cell_that_is_empty_for_all():
+    board = board_of({"a": ("own", [None, None])}, ["majority", "z"])
+    assert score_rows(board, "jaccard") == [["a", "—", "—"]]
+    assert board.verdict("jaccard", "majority").first["all"] == Share(0, 0)
+
+
+def test_tables(gaps):
+    rows = {first: entries for first, *entries in score_rows(gaps, "jaccard", mark="**{}**".format)}
+    assert rows["sim"] == ["0.500", "**0.720**", "0.600", "0.700"]
+    assert rows["large"] == ["0.500", "**0.650**", "—", "0.700"]
+    assert rank_rows(gaps)[:2] == [
+        ["Jaccard, all", "1.75", "1.25", "2.33", "—"],
+        ["Jaccard, independent", "1.00", "2.00", "2.00", "—"],
+    ]
+    assert verdict_rows(gaps, "jaccard")[0] == [
+        "majority", "2 of 4", "1 of 1", "1 of 1", "0 of 2", "1.75", "—", "—", "0 of 2",
+    ]  # fmt: skip
+
+
+def test_page(gaps):
+    text = page(gaps, "amcc board --seeds 1")
+    assert "    amcc board --seeds 1\n" in text
+    assert "Cells: 4 (1 independent, 1 own, 2 simulated). Seeds per cell: 1" in text
+    assert "| x | 3 of 4 | 0 of 1 | 1 of 1 | 2 of 2 | 1.25 | 0.100 | real | 1 of 2 |" in text
+    assert "| real | **0.700** | 0.600 | 0.603 | — |" in text
+    assert "— no entry: true-rates needs a simulated crowd." in text
+    for title in ("## Summary", "## Mean ranks", *(f"## {score}" for score in SCORES)):
+        assert f"\n{title}\n" in text
+    assert "nan" not in text
+
+
+def test_page_says_up_to_which_size_peers_run():
+    text = page(board_of({"a": ("own", [0.5, None])}, ["majority", "crowdkit-glad"]), "amcc board")
+    assert "— no entry: crowdkit-glad runs up to 12,000 votes." in text
+
+
+def test_names_cannot_break_the_page():
+    assert "| a\\|b |" in page(board_of({"a|b": ("own", [0.5])}, ["x"]), "amcc board")
