@@ -66,6 +66,13 @@ def amcc_dawid_skene(folder: Path) -> Any:
     return amcc.DawidSkene().fit(amcc.read_votes(folder / "votes.parquet")).pairs()
 
 
+def amcc_default(folder: Path) -> Any:
+    """What `amcc consensus` runs, from the file."""
+    import amcc
+
+    return amcc.AMCC().fit(amcc.read_votes(folder / "votes.parquet")).pairs()
+
+
 def crowdkit_majority(folder: Path) -> Any:
     """crowd-kit's majority vote, label by label."""
     from crowdkit.aggregation import MajorityVote
@@ -101,6 +108,7 @@ TASKS: dict[str, Callable[[Path], Any]] = {
         crowdkit_majority,
         amcc_dawid_skene,
         crowdkit_dawid_skene,
+        amcc_default,
         read_csv,
         amcc_check_csv,
     )
@@ -173,13 +181,14 @@ def rows_of(n_votes: int, results: dict[str, Result]) -> list[str]:
         "amcc_majority": "read_parquet",
         "crowdkit_majority": "amcc_majority",
         "crowdkit_dawid_skene": "amcc_dawid_skene",
+        "amcc_default": "crowdkit_dawid_skene",
         "amcc_check_csv": "read_csv",
     }
     rows = []
     for name, result in results.items():
         other = against.get(name)
         compared = result and other and results.get(other)
-        ratio = f"{result['seconds'] / compared['seconds']:.1f} × {other}" if compared else ""
+        ratio = f"{result['seconds'] / compared['seconds']:.3g} × {other}" if compared else ""
         cells = [f"{result[key]:{form}}" if key in result else "–" for key, form in CELLS.items()]
         rows.append(f"| {n_votes:.0e} | {name} | {' | '.join(cells)} | {ratio} |".replace("e+0", "e"))
     return rows
