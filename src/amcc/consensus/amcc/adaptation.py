@@ -21,7 +21,7 @@ from scipy.special import logit, logsumexp
 from amcc.consensus.amcc import graded
 from amcc.consensus.amcc.coins import Counts, mean_rates
 from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
-from amcc.consensus.amcc.likelihood import Crowd, LikelihoodFit, Rates, sum_over_votes
+from amcc.consensus.amcc.likelihood import LikelihoodFit, Rates, sum_over_votes
 from amcc.consensus.amcc.signature import Signatures
 from amcc.kernels import Floats, sigmoid
 from amcc.tables import Codes
@@ -117,11 +117,8 @@ def learn_label_sets(votes: Votes, fit: LikelihoodFit, lot: Floats) -> LabelSets
 
 def choose_blend(
     votes: Votes, chance: Signatures, fit: Callable[[Votes], LikelihoodFit], *, correlation: bool = True
-) -> tuple[Blend, Crowd | None]:
-    """Weigh all answers by the log-probability of held-out answers, one per item, averaged over folds.
-
-    Also the crowd of the last fold, from where a fit to many votes may start.
-    """
+) -> Blend:
+    """Weigh all answers by the log-probability of held-out answers, one per item, averaged over folds."""
     no_correlation, with_correlation = 0.0, 0.0
     folds = []
     for train, test in held_out_answers(votes, chance):
@@ -130,7 +127,7 @@ def choose_blend(
         with_correlation += fold.log_likelihood(fold.crisp(1.0, 1.0))
         folds.append(fold)
     if not folds:
-        return Blend(), None
+        return Blend()
     gain = (with_correlation - no_correlation) / len(folds)
     weight = float(np.exp(-np.logaddexp(0.0, -gain))) if correlation else 0.0
     foretold = [np.mean([fold.log_likelihood(fold.crisp(weight, temper)) for fold in folds]) for temper in TEMPERS]
@@ -138,7 +135,7 @@ def choose_blend(
     is_graded = 1 / (1 + np.exp(np.clip(max(foretold) - graded_foretold, -50, 50)))
     graded_weight = MOST_GRADED * float(is_graded)
     tempers = (1 - graded_weight) * np.exp(foretold - logsumexp(foretold))
-    return Blend(weight, tuple(tempers.tolist()), graded_weight), folds[-1].crowd
+    return Blend(weight, tuple(tempers.tolist()), graded_weight)
 
 
 def held_out_answers(votes: Votes, chance: Signatures) -> Iterator[tuple[Votes, Votes]]:
@@ -167,7 +164,6 @@ class _Fold:
 
     def __init__(self, train: Votes, test: Votes, fit: LikelihoodFit, chance: Signatures) -> None:
         self.test = test
-        self.crowd = fit.crowd
         sets = learn_label_sets(train, fit, chance.lot)
         self.evidence = evidence_of(train, fit.evidence, fit.presence.mean, sets)
         self.is_yes = test.value > 0

@@ -13,7 +13,7 @@ from scipy.special import logit
 
 from amcc import kernels
 from amcc.consensus.amcc import frobenius
-from amcc.consensus.amcc.adaptation import IGNORED, SAMPLE, Blend, Evidence, choose_blend, evidence_of, learn_label_sets
+from amcc.consensus.amcc.adaptation import IGNORED, Blend, Evidence, choose_blend, evidence_of, learn_label_sets
 from amcc.consensus.amcc.coins import Counts, mean_rates
 from amcc.consensus.amcc.correlation import LabelSets
 from amcc.consensus.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
@@ -22,7 +22,6 @@ from amcc.consensus.amcc.likelihood import (
     CoinCounts,
     Crowd,
     LikelihoodFit,
-    believed,
     fit_likelihood,
     known_to,
     refit_with_label_sets,
@@ -157,8 +156,8 @@ class AMCC(ConsensusModel):
 
     def _fit_likelihood(self, votes: Votes, gold: Gold) -> Posterior:
         chance = signatures(votes, self.random_state)
-        blend, sampled = self._chosen_blend(votes, chance)
-        crowd, start = self._starting_point(votes, sampled)
+        blend = self._chosen_blend(votes, chance)
+        crowd, start = self._starting_point(votes)
         fit = fit_likelihood(votes, gold, crowd, max_iter=self.max_iter, tol=self.tol or 5e-3, start=start)
         self._publish_course(fit.monitor)
         sets = learn_label_sets(votes, fit, chance.lot)
@@ -187,9 +186,9 @@ class AMCC(ConsensusModel):
         judge = partial(kernels.others_pass, votes.coins.slot, votes.pairs.start, fit.evidence, fit.prior)
         return Posterior(evidence.blended(blend), fit.presence.mean, judge)
 
-    def _chosen_blend(self, votes: Votes, chance: Signatures) -> tuple[Blend, Crowd | None]:
+    def _chosen_blend(self, votes: Votes, chance: Signatures) -> Blend:
         if not self.adapt:
-            return Blend(correlation=float(self.correlation)), None
+            return Blend(correlation=float(self.correlation))
 
         def fit(part: Votes) -> LikelihoodFit:
             nothing = np.zeros(len(part.pairs), dtype=bool)
@@ -201,14 +200,12 @@ class AMCC(ConsensusModel):
     def _first_crowd(self, votes: Votes) -> Crowd:
         return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, individuality=self.individuality)
 
-    def _starting_point(self, votes: Votes, sampled: Crowd | None) -> tuple[Crowd, Floats | None]:
+    def _starting_point(self, votes: Votes) -> tuple[Crowd, Floats | None]:
         """Where the fit starts: a crowd, and (n_pairs,) probabilities where shares of yes are not the best there is."""
         if self.warm_start and hasattr(self, "_crowd"):
             worker, label = self._learned_codes(votes)
             return known_to(self._crowd, worker, label), self.predict_proba(votes)[votes.pairs.item, votes.pairs.label]
-        if sampled is None or len(votes) <= SAMPLE:
-            return self._first_crowd(votes), None
-        return sampled, believed(votes, sampled)
+        return self._first_crowd(votes), None
 
     def _publish_course(self, monitor: Monitor) -> None:
         monitor.warn_unless_converged("AMCC")

@@ -341,14 +341,6 @@ def fit_likelihood(
     return LikelihoodFit(crowd, counts, presence, proba, evidence, prior, monitor)
 
 
-def believed(votes: Votes, crowd: Crowd) -> Floats:
-    """(n_pairs,) probability of presence if workers did as their groups do, and labels were as frequent as usual."""
-    coins, nothing = votes.coins, Counts(np.zeros(len(votes.coins)), np.zeros(len(votes.coins)))
-    evidence = slot_evidence(crowd, coins, CoinCounts(nothing, nothing))
-    usual = PRESENCE_START[0] / sum(PRESENCE_START)
-    return sigmoid(logit(usual) + sum_over_votes(votes, evidence))
-
-
 def refit_with_label_sets(
     votes: Votes, gold: Gold, fit: LikelihoodFit, sets: LabelSets, *, max_iter: int, tol: float
 ) -> tuple[LikelihoodFit, LabelSets]:
