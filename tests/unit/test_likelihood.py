@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betaln, digamma, expit, logsumexp
 from scipy.stats import beta, betabinom
 
-from amcc import AMCC, Votes
+from amcc import AMCC
 from amcc.consensus.amcc import coins as coin_sums
 from amcc.consensus.amcc.adaptation import learn_label_sets
 from amcc.consensus.amcc.coins import Counts, Usual, effective_votes, expected_log_rates, group_fit, mean_rates
@@ -22,7 +22,6 @@ from amcc.consensus.amcc.likelihood import (
     PRESENCE_STRENGTH,
     CoinCounts,
     Presence,
-    believed,
     entropy_of,
     fit_likelihood,
     refit_with_label_sets,
@@ -309,13 +308,6 @@ def test_sums_over_votes_and_slots(toy_votes):
         by_slot[slot] += proba[pair]
     assert_allclose(sum_over_votes(toy_votes, evidence), by_pair)
     assert_allclose(sum_over_slots(toy_votes, proba), by_slot)
-
-
-def test_belief_in_a_crowd_of_reliable_workers_is_what_they_say():
-    votes = Votes.from_dense([[[1, -1]], [[1, -1]], [[1, -1]]])
-    proba = believed(votes, start_crowd(3, 2, 1))
-    assert proba[0] > 0.9
-    assert proba[1] < 0.1
 
 
 def test_start_has_reliable_workers_first_and_spammers_last():
