@@ -15,8 +15,8 @@ from amcc.consensus.amcc import adaptation, graded
 from amcc.consensus.amcc.adaptation import Blend, Evidence, choose_blend, held_out_answers
 from amcc.consensus.amcc.correlation import LabelSets, label_set_step
 from amcc.consensus.amcc.likelihood import fit_likelihood, start_crowd
-from amcc.consensus.amcc.signature import signatures
 from amcc.consensus.base import Gold
+from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 

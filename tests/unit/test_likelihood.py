@@ -34,8 +34,8 @@ from amcc.consensus.amcc.likelihood import (
     update_presence,
     update_strength,
 )
-from amcc.consensus.amcc.signature import signatures
 from amcc.consensus.base import Gold
+from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.kernels import posterior_pass
 from amcc.votes import Coins

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from amcc import Votes
-from amcc.consensus.amcc.signature import signatures
+from amcc.consensus.signature import signatures
 
 
 @pytest.fixture(scope="module")

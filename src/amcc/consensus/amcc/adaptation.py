@@ -22,7 +22,7 @@ from amcc.consensus.amcc import graded
 from amcc.consensus.amcc.coins import Counts, mean_rates
 from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
 from amcc.consensus.amcc.likelihood import LikelihoodFit, Rates, sum_over_votes
-from amcc.consensus.amcc.signature import Signatures
+from amcc.consensus.signature import Signatures
 from amcc.kernels import Floats, sigmoid
 from amcc.tables import Codes
 from amcc.votes import Pairs, Votes

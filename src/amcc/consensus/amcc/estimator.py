@@ -28,8 +28,8 @@ from amcc.consensus.amcc.likelihood import (
     slot_evidence,
     start_crowd,
 )
-from amcc.consensus.amcc.signature import Signatures, signatures
 from amcc.consensus.base import ConsensusModel, Frame, Gold, Monitor, Posterior, as_frame, match_coins, new_code
+from amcc.consensus.signature import Signatures, signatures
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, weight_per_code
 from amcc.tables import Codes
