@@ -1,4 +1,4 @@
-"""Hashes of items and workers that depend on votes only, not on names or order."""
+"""Hashes of items, workers and labels that depend on votes only, not on names or order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from amcc import Votes
-from amcc.consensus.signature import signatures
+from amcc.consensus.signature import draws, signatures
 
 
 @pytest.fixture(scope="module")
@@ -26,20 +26,37 @@ def test_hashes_move_with_what_they_are_of(dense, axis):
     before, after = hashes(dense), hashes(np.take(dense, order, axis=axis))
     assert_array_equal(after.item, before.item[order] if axis == 1 else before.item)
     assert_array_equal(after.worker, before.worker[order] if axis == 0 else before.worker)
+    assert_array_equal(after.label, before.label[order] if axis == 2 else before.label)
 
 
 def test_another_random_state_changes_every_item(dense):
     assert (hashes(dense, 0).item != hashes(dense, 1).item).all()
+    assert (hashes(dense, 0).label != hashes(dense, 1).label).all()
 
 
 def test_same_random_state_changes_nothing(dense):
     assert_array_equal(hashes(dense, 5).item, hashes(dense, 5).item)
 
 
-def test_distinct_items_and_workers_have_distinct_hashes(dense):
+def test_distinct_items_workers_and_labels_have_distinct_hashes(dense):
     found = hashes(dense)
     assert len(np.unique(found.item)) == 400
     assert len(np.unique(found.worker)) == 15
+    assert len(np.unique(found.label)) == 6
+
+
+def test_labels_nobody_told_apart_have_hashes_of_their_own(dense):
+    twins = np.concatenate([dense, dense[:, :, :1]], axis=2)
+    assert len(np.unique(hashes(twins).label)) == 7
+
+
+def test_draws_are_uniform_and_belong_to_their_hash(dense):
+    item = hashes(dense).item
+    drawn = draws(item, 3)
+    assert_array_equal(draws(item[::-1], 3), drawn[::-1])
+    assert_array_equal(draws(item, 5)[:, :3], drawn)
+    assert np.abs(np.sort(drawn.ravel()) - (np.arange(1200) + 0.5) / 1200).max() < 1.63 / np.sqrt(1200)  # 1 %
+    assert np.abs(np.corrcoef(drawn, rowvar=False) - np.eye(3)).max() < 0.15
 
 
 def test_items_with_equal_counts_are_told_apart_by_their_workers():

@@ -1,8 +1,8 @@
-"""Chance without names: pseudo-random numbers for items and workers that depend on their votes only.
+"""Chance without names: pseudo-random numbers for items, workers and labels that depend on their votes only.
 
-Folds and starting points need chance. Drawn in the order of the codes, it would change with the names of items and
-workers, and so would the result. Here every item and worker is hashed by its votes, by those it shares them with, and
-so on; those equal in all of this are numbered, and it does not matter which is which.
+Folds and starting points need chance. Drawn in the order of the codes, it would change with the names of items,
+workers and labels, and so would the result. Here each of them is hashed by its votes, by those it shares them with,
+and so on; those equal in all of this are numbered, and it does not matter which is which.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _STEP, _HALF, _ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(1)
 
 @dataclass(frozen=True)
 class Signatures:
-    """(n_items,) and (n_workers,) hashes."""
+    """(n_items,), (n_workers,) and (n_labels,) hashes."""
 
     item: Hashes
     worker: Hashes
+    label: Hashes
 
     @property
     def lot(self) -> npt.NDArray[np.float64]:
@@ -38,7 +39,7 @@ class Signatures:
 
 
 def signatures(votes: Votes, random_state: int) -> Signatures:
-    """Hash items and workers."""
+    """Hash items, workers and labels."""
     is_yes = (votes.value > 0).astype(np.uint64)
     codes = (votes.item, votes.n_items), (votes.worker, votes.n_workers), (votes.label, votes.n_labels)
     item, worker, label = (_scrambled(_sums(code, n, (is_yes << _HALF) + _ONE)) for code, n in codes)
@@ -46,7 +47,14 @@ def signatures(votes: Votes, random_state: int) -> Signatures:
     for _ in range(ROUNDS):
         vote = _scrambled(item[votes.item] + _STEP * worker[votes.worker] + _scrambled(label)[votes.label] + is_yes)
         item, worker = _scrambled(item + _sums(*codes[0], vote)), _scrambled(worker + _sums(*codes[1], vote))
-    return Signatures(_told_apart(item), _told_apart(worker))
+    label = _scrambled(label + _sums(*codes[2], vote))
+    return Signatures(_told_apart(item), _told_apart(worker), _told_apart(label))
+
+
+def draws(hashes: Hashes, n_draws: int) -> npt.NDArray[np.float64]:
+    """(n_hashes, n_draws) numbers from 0 to 1, independent of each other."""
+    number = np.arange(1, n_draws + 1, dtype=np.uint64)
+    return _scrambled(hashes[:, None] + _STEP * number) / 2.0**64
 
 
 def _told_apart(key: Hashes) -> Hashes:
