@@ -113,7 +113,7 @@ def test_interrupted_board_goes_on(tmp_path, monkeypatch):
 
 def test_changed_models_are_measured_again_but_not_the_oracle(tmp_path, monkeypatch):
     run_board([TINY], ["majority", ORACLE], tmp_path)
-    monkeypatch.setattr(module, "_code_version", lambda: "another")
+    monkeypatch.setattr(module, "code_version", lambda: "another")
     calls = []
     run_board([TINY], ["majority", ORACLE], tmp_path, progress=lambda *numbers: calls.append(numbers))
     assert calls[0] == (2, 4)
@@ -125,7 +125,7 @@ def test_peers_are_measured_again_when_their_tool_changes(tmp_path, monkeypatch)
     monkeypatch.setitem(PEERS, "crowdkit-ds", share)
     monkeypatch.setattr(peers, "crowdkit_version", lambda: "1")
     first = run_board([TINY], ["crowdkit-ds"], tmp_path)
-    monkeypatch.setattr(module, "_code_version", lambda: "another")
+    monkeypatch.setattr(module, "code_version", lambda: "another")
     monkeypatch.setattr(module, "evaluate_method", nothing_runs)
     assert run_board([TINY], ["crowdkit-ds"], tmp_path) == first
     monkeypatch.setattr(peers, "crowdkit_version", lambda: "2")

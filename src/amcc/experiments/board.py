@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import amcc
 from amcc import METHODS, metrics
@@ -161,7 +161,7 @@ def run_board(
     missing = [(number, task) for number, (task, path) in enumerate(tasks) if not path.exists()]
     done = len(tasks) - len(missing)
     progress(done, len(tasks))
-    for number, new in _computed(missing, n_processes):
+    for number, new in computed(evaluate_method, missing, n_processes):
         with whole_file(tasks[number][1]) as temporary:
             temporary.write_text(json.dumps({"scores": new.scores}))
         done += 1
@@ -174,14 +174,21 @@ def _result(task: Task, scores: Mapping[str, float] | None) -> Result:
     return Result(cell.name, cell.kind, seed, entrant.name, scores)
 
 
-def _computed(tasks: Iterable[tuple[int, Task]], n_processes: int) -> Iterator[tuple[int, Result]]:
+Name = TypeVar("Name")
+Made = TypeVar("Made")
+
+
+def computed(
+    work: Callable[..., Made], tasks: Iterable[tuple[Name, Sequence[Any]]], n_processes: int
+) -> Iterator[tuple[Name, Made]]:
+    """What `work` makes of the arguments of each task, in the order in which they are done, by name."""
     if n_processes == 1:
-        yield from ((number, evaluate_method(*task)) for number, task in tasks)
+        yield from ((name, work(*arguments)) for name, arguments in tasks)
         return
     # Fresh processes, not copies of this one: a copy would keep the number of threads that numpy has already chosen.
     context = multiprocessing.get_context("spawn")
     with _one_thread_each(), ProcessPoolExecutor(n_processes, mp_context=context) as pool:
-        running = {pool.submit(evaluate_method, *task): number for number, task in tasks}
+        running = {pool.submit(work, *arguments): name for name, arguments in tasks}
         try:
             yield from ((running[future], future.result()) for future in as_completed(running))
         finally:
@@ -260,17 +267,19 @@ def _place(folder: Path, drawn: str, entrant: Entrant) -> Path:
 def _version(method: str) -> list[str | None]:
     """The code that a result depends on. Peers and oracle are slow or settled: amcc's models do not concern them."""
     if method in METHODS:
-        return [_code_version()]
-    return [peers.crowdkit_version() if method in PEERS else None, _hash_of(peers.__file__, metrics.__file__)]
+        return [code_version()]
+    return [peers.crowdkit_version() if method in PEERS else None, hash_of(peers.__file__, metrics.__file__)]
 
 
 @cache
-def _code_version() -> str:
+def code_version() -> str:
+    """Changes with any code that models, data or metrics consist of."""
     sources = sorted(Path(amcc.__file__).parent.rglob("*.py"))
     code = [path for path in sources if not {"cli", "experiments"} & set(path.parts) and path.name != "report.py"]
-    return _hash_of(*code)
+    return hash_of(*code)
 
 
 @cache
-def _hash_of(*paths: str | Path) -> str:
+def hash_of(*paths: str | Path) -> str:
+    """Changes with the content of the files."""
     return hashlib.sha256(b"".join(Path(path).read_bytes() for path in paths)).hexdigest()

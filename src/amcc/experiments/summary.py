@@ -211,18 +211,19 @@ def page(board: Board, command: str) -> str:
             "last column says on how many simulated cells a method is above it.",
         ]
     for score, name in JUDGED.items():
-        lines += ["", f"### {name}", "", *_markdown(VERDICT_HEAD, verdict_rows(board, score))]
-    lines += ["", "## Mean ranks", "", *_markdown(["score, cells", *board.methods], rank_rows(board))]
+        lines += ["", f"### {name}", "", *markdown_table(VERDICT_HEAD, verdict_rows(board, score))]
+    lines += ["", "## Mean ranks", "", *markdown_table(["score, cells", *board.methods], rank_rows(board))]
     for score in SCORES:
         rows = score_rows(board, score, mark="**{}**".format)
         lines += ["", f"## {score}", "", "Means over seeds, the best of each row in bold.", ""]
-        lines += _markdown(["cell", *board.methods], rows)
+        lines += markdown_table(["cell", *board.methods], rows)
         if any(EMPTY in row for row in rows):
             lines += ["", footer(board)]
     return "\n".join([*lines, ""])
 
 
-def _markdown(head: Iterable[str], rows: Rows) -> list[str]:
+def markdown_table(head: Iterable[str], rows: Rows) -> list[str]:
+    """Lines of a table."""
     table = [[cell.replace("|", "\\|") for cell in row] for row in (list(head), *rows)]
     lines = [f"| {' | '.join(row)} |" for row in table]
     return [lines[0], "|---" * len(table[0]) + "|", *lines[1:]]
