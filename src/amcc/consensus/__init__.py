@@ -9,20 +9,22 @@ from pathlib import Path
 from amcc.consensus.amcc.estimator import AMCC
 from amcc.consensus.base import ConsensusModel, read_model_file
 from amcc.consensus.dawid_skene import DawidSkene
+from amcc.consensus.ibcc import IBCC
 from amcc.consensus.majority import MajorityVote
 from amcc.errors import FileFormatError, ParameterError
 
-__all__ = ["AMCC", "METHODS", "ConsensusModel", "DawidSkene", "MajorityVote", "load_model", "make_model"]
+__all__ = ["AMCC", "IBCC", "METHODS", "ConsensusModel", "DawidSkene", "MajorityVote", "load_model", "make_model"]
 
 METHODS: dict[str, Callable[..., ConsensusModel]] = {
     "amcc": AMCC,
     "amcc-frobenius": partial(AMCC, loss="frobenius"),
     "amcc-printed": partial(AMCC, loss="frobenius", anchor="self", printed=True),
     "dawid-skene": DawidSkene,
+    "ibcc": IBCC,
     "majority": MajorityVote,
 }
 
-MODELS: tuple[type[ConsensusModel], ...] = AMCC, DawidSkene, MajorityVote
+MODELS: tuple[type[ConsensusModel], ...] = AMCC, DawidSkene, IBCC, MajorityVote
 
 
 def make_model(method: str) -> ConsensusModel:
