@@ -1,6 +1,18 @@
 """Consensus label sets, worker quality and next questions from multi-label crowd answers."""
 
-from amcc.consensus import AMCC, IBCC, METHODS, ConsensusModel, DawidSkene, MajorityVote, load_model, make_model
+from amcc.consensus import (
+    AMCC,
+    CDS,
+    IBCC,
+    MCMLD,
+    MCMLI,
+    METHODS,
+    ConsensusModel,
+    DawidSkene,
+    MajorityVote,
+    load_model,
+    make_model,
+)
 from amcc.errors import AmccError, ConvergenceWarning, InputError, ParameterError
 from amcc.io import read_truth, read_votes, write_votes
 from amcc.truth import Truth
@@ -10,7 +22,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AMCC",
+    "CDS",
     "IBCC",
+    "MCMLD",
+    "MCMLI",
     "METHODS",
     "AmccError",
     "ConsensusModel",

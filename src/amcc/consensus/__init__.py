@@ -8,23 +8,40 @@ from pathlib import Path
 
 from amcc.consensus.amcc.estimator import AMCC
 from amcc.consensus.base import ConsensusModel, read_model_file
+from amcc.consensus.c_ds import CDS
 from amcc.consensus.dawid_skene import DawidSkene
 from amcc.consensus.ibcc import IBCC
 from amcc.consensus.majority import MajorityVote
+from amcc.consensus.mcmld import MCMLD, MCMLI
 from amcc.errors import FileFormatError, ParameterError
 
-__all__ = ["AMCC", "IBCC", "METHODS", "ConsensusModel", "DawidSkene", "MajorityVote", "load_model", "make_model"]
+__all__ = [
+    "AMCC",
+    "CDS",
+    "IBCC",
+    "MCMLD",
+    "MCMLI",
+    "METHODS",
+    "ConsensusModel",
+    "DawidSkene",
+    "MajorityVote",
+    "load_model",
+    "make_model",
+]
 
 METHODS: dict[str, Callable[..., ConsensusModel]] = {
     "amcc": AMCC,
     "amcc-frobenius": partial(AMCC, loss="frobenius"),
     "amcc-printed": partial(AMCC, loss="frobenius", anchor="self", printed=True),
+    "c-ds": CDS,
     "dawid-skene": DawidSkene,
     "ibcc": IBCC,
     "majority": MajorityVote,
+    "mcmld": MCMLD,
+    "mcmli": MCMLI,
 }
 
-MODELS: tuple[type[ConsensusModel], ...] = AMCC, DawidSkene, IBCC, MajorityVote
+MODELS: tuple[type[ConsensusModel], ...] = AMCC, CDS, DawidSkene, IBCC, MCMLD, MCMLI, MajorityVote
 
 
 def make_model(method: str) -> ConsensusModel:
