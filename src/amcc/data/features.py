@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +57,7 @@ def read_npz(path: Path) -> FeatureSet:
     try:
         with np.load(path, allow_pickle=False) as held:
             features, labels, items, label_names = (held[name] for name in ("X", "Y", "items", "label_names"))
-    except (KeyError, ValueError, OSError) as error:
+    except (KeyError, ValueError, OSError, BadZipFile) as error:
         raise FileFormatError(
             f"{path} must be a numpy archive of X, Y, items and label_names without Python objects; {error}."
         ) from None

@@ -161,7 +161,7 @@ def _standardised(features: Floats, learned: Codes) -> Floats:
     """Features with mean 0 and deviation 1 among the items that are learned from; constant ones become 0."""
     centred = features - features[learned].mean(axis=0)
     spread = features[learned].std(axis=0)
-    return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
+    return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
 
 
 def _fingerprint(features: FeatureSet, *choices: object) -> str:

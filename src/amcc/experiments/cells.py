@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-import amcc
 from amcc import Votes
+from amcc.data.layout import read_crowd
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.kernels import Floats
@@ -121,15 +121,8 @@ def _can_be_thinned(cell: Cell) -> bool:
 
 @cache
 def _read_set(folder: str) -> Draw:
-    path = Path(folder)
-    votes = amcc.read_votes(path / "annotations.csv.gz")
-    known_pairs, known_items = path / "truth_known.csv", path / "truth_items.csv"
-    truth = amcc.read_truth(
-        path / "truth.csv",
-        known_pairs=known_pairs if known_pairs.exists() else None,
-        known_items=known_items if known_items.exists() and not known_pairs.exists() else None,
-    )
-    return Draw(votes, *truth.matrices(votes.item_names, votes.label_names))
+    crowd = read_crowd(Path(folder))
+    return Draw(crowd.votes, crowd.truth, crowd.known)
 
 
 def thinned(votes: Votes, n_answers: int, seed: int) -> Votes:
