@@ -55,7 +55,7 @@ def read_npz(path: Path) -> FeatureSet:
     """Read arrays X (features), Y (labels, 0 and 1), items and label_names from a numpy archive."""
     check_readable(path)
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             features, labels, items, label_names = (held[name] for name in ("X", "Y", "items", "label_names"))
     except (KeyError, ValueError, OSError, BadZipFile) as error:
         raise FileFormatError(
