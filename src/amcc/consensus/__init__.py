@@ -11,6 +11,7 @@ from amcc.consensus.base import ConsensusModel, read_model_file
 from amcc.consensus.c_ds import CDS
 from amcc.consensus.dawid_skene import DawidSkene
 from amcc.consensus.ibcc import IBCC
+from amcc.consensus.mace import MACE
 from amcc.consensus.majority import MajorityVote
 from amcc.consensus.mcmld import MCMLD, MCMLI
 from amcc.errors import FileFormatError, ParameterError
@@ -19,6 +20,7 @@ __all__ = [
     "AMCC",
     "CDS",
     "IBCC",
+    "MACE",
     "MCMLD",
     "MCMLI",
     "METHODS",
@@ -36,12 +38,13 @@ METHODS: dict[str, Callable[..., ConsensusModel]] = {
     "c-ds": CDS,
     "dawid-skene": DawidSkene,
     "ibcc": IBCC,
+    "mace": MACE,
     "majority": MajorityVote,
     "mcmld": MCMLD,
     "mcmli": MCMLI,
 }
 
-MODELS: tuple[type[ConsensusModel], ...] = AMCC, CDS, DawidSkene, IBCC, MCMLD, MCMLI, MajorityVote
+MODELS: tuple[type[ConsensusModel], ...] = AMCC, CDS, DawidSkene, IBCC, MACE, MCMLD, MCMLI, MajorityVote
 
 
 def make_model(method: str) -> ConsensusModel:
