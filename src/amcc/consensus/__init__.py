@@ -10,23 +10,29 @@ from amcc.consensus.amcc.estimator import AMCC
 from amcc.consensus.base import ConsensusModel, read_model_file
 from amcc.consensus.c_ds import CDS
 from amcc.consensus.dawid_skene import DawidSkene
+from amcc.consensus.ebcc import EBCC
 from amcc.consensus.ibcc import IBCC
 from amcc.consensus.mace import MACE
 from amcc.consensus.majority import MajorityVote
 from amcc.consensus.mcmld import MCMLD, MCMLI
+from amcc.consensus.ml_jmf import MLJMF
+from amcc.consensus.rakel_glad import RakelGlad
 from amcc.errors import FileFormatError, ParameterError
 
 __all__ = [
     "AMCC",
     "CDS",
+    "EBCC",
     "IBCC",
     "MACE",
     "MCMLD",
     "MCMLI",
     "METHODS",
+    "MLJMF",
     "ConsensusModel",
     "DawidSkene",
     "MajorityVote",
+    "RakelGlad",
     "load_model",
     "make_model",
 ]
@@ -37,14 +43,29 @@ METHODS: dict[str, Callable[..., ConsensusModel]] = {
     "amcc-printed": partial(AMCC, loss="frobenius", anchor="self", printed=True),
     "c-ds": CDS,
     "dawid-skene": DawidSkene,
+    "ebcc": EBCC,
     "ibcc": IBCC,
     "mace": MACE,
     "majority": MajorityVote,
     "mcmld": MCMLD,
     "mcmli": MCMLI,
+    "ml-jmf": MLJMF,
+    "rakel-glad": RakelGlad,
 }
 
-MODELS: tuple[type[ConsensusModel], ...] = AMCC, CDS, DawidSkene, IBCC, MACE, MCMLD, MCMLI, MajorityVote
+MODELS: tuple[type[ConsensusModel], ...] = (
+    AMCC,
+    CDS,
+    DawidSkene,
+    EBCC,
+    IBCC,
+    MACE,
+    MajorityVote,
+    MCMLD,
+    MCMLI,
+    MLJMF,
+    RakelGlad,
+)
 
 
 def make_model(method: str) -> ConsensusModel:
