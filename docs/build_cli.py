@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,16 @@ shows where an internal error came from. `amcc --install-completion` sets up com
 
 def cli_page() -> str:
     """The whole page."""
-    commands: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    return "\n".join([HEAD, *(_command(name, command) for name, command in commands.items())])
+    return "\n".join([HEAD, *(_command(name, command) for name, command in _commands(typer.main.get_command(app)))])
+
+
+def _commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command with its whole name, those of a group one after the other."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{prefix}{name} ")
+        else:
+            yield prefix + name, command
 
 
 def _command(name: str, command: Any) -> str:

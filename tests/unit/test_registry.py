@@ -45,8 +45,9 @@ def folder(tmp_path: Path) -> Path:
 def test_entries_are_complete():
     for name, data_set in DATASETS.items():
         assert data_set.name == name
-        for field in ("title", "source", "files", "licence", "votes_from"):
+        for field in ("title", "source", "licence", "votes_from"):
             assert getattr(data_set, field), (name, field)
+        assert bool(data_set.files) == (name != "movie")
         assert (data_set.layout == "features") == (data_set.truth == "labels")
 
 

@@ -11,12 +11,14 @@ from typing import Annotated
 import typer
 
 from amcc import __version__
+from amcc.cli import data
 from amcc.cli.board import board
 from amcc.cli.check import check
 from amcc.cli.common import notes
 from amcc.cli.consensus import consensus
 from amcc.cli.demo import demo
 from amcc.cli.evaluate import evaluate
+from amcc.cli.methods import methods
 from amcc.cli.simulate_crowd import simulate_crowd
 from amcc.cli.workers import workers
 from amcc.errors import AmccError, InputError, ParameterError
@@ -34,11 +36,13 @@ EXAMPLES: dict[Callable[..., None], str] = {
     consensus: "amcc consensus votes.csv -o consensus.csv --report report.html",
     workers: "amcc workers votes.csv --intervals -o workers.csv",
     evaluate: "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
+    methods: "amcc methods",
     board: "amcc board --data crowd-data -o board",
     simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
 }
 for command, example in EXAMPLES.items():
     app.command(epilog=f"Example: {example}")(command)
+app.add_typer(data.app, name="data")
 
 
 def _show_version(wanted: bool) -> None:

@@ -55,7 +55,7 @@ class DataSet:
     name : str. Also the name of its folder.
     title : str. What it is about.
     source : str. Where its makers or others publish it.
-    files : str. Which files there.
+    files : str. Which files there; empty where nobody knows.
     licence : str. As stated at the source.
     layout : "votes" or "features"; see `LAYOUTS`.
     counts : what `check_set` verifies.
@@ -302,7 +302,7 @@ _ALL = (
         name="movie",
         title="genres of 100 films",
         source="not found in public; Yoshimura, Baba and Kashima 2017 used it",
-        files="not known",
+        files="",
         licence="not known",
         layout="votes",
         counts={"workers": 89, "items": 100, "labels": 19},

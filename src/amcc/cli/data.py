@@ -1,0 +1,146 @@
+"""amcc data: the public data sets that amcc knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from amcc.cli.common import Json, print_json, screen
+from amcc.data.registry import (
+    DATASETS,
+    LAYOUTS,
+    VARIABLE,
+    DataSet,
+    check_set,
+    data_folder,
+    is_present,
+    known_set,
+)
+from amcc.errors import EmptyInputError, ParameterError
+
+Data = Annotated[
+    Path | None, typer.Option("--data", help=f"Folder of data sets. Default: environment variable {VARIABLE}.")
+]
+TRUTH = {
+    "independent": "found without the votes",
+    "own": "made from the very votes",
+    "none": "none",
+    "labels": "labels, no votes",
+}
+
+
+def list_sets(data: Data = None, as_json: Json = False) -> None:
+    """List all data sets, and which of them are here."""
+    folder = data_folder(data)
+    if as_json:
+        print_json({"folder": _text(folder), "sets": {name: _described(name, folder) for name in DATASETS}})
+        return
+    table = Table("set", "about", "workers", "items", "labels", "answers", "truth", "in the paper", "here", box=None)
+    for name, data_set in DATASETS.items():
+        counts = [f"{data_set.counts[what]:,}" if what in data_set.counts else "–" for what in _COUNTED]
+        here = "?" if folder is None else _yes(is_present(name, folder))
+        table.add_row(name, data_set.title, *counts, TRUTH[data_set.truth], _yes(data_set.in_paper), here)
+    screen.print(table)
+    if folder is None:
+        screen.print(f"where they are is not known: give --data FOLDER or set {VARIABLE}", soft_wrap=True)
+
+
+def check_sets(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Default: all that are here.")] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Count what is in the data sets and compare; exit code 2 where something differs."""
+    folder = data_folder(data)
+    if folder is None:
+        raise ParameterError(f"where the data sets are must be known; give --data FOLDER or set {VARIABLE}.")
+    chosen = names or [name for name in DATASETS if is_present(name, folder)]
+    if not chosen:
+        raise EmptyInputError(f"{folder} must hold data sets that amcc knows; there is none. See `amcc data list`.")
+    found = {name: check_set(known_set(name).name, folder) for name in chosen}
+    if as_json:
+        print_json({"folder": str(folder), "differences": found})
+    for name, differences in found.items() if not as_json else ():
+        screen.print(f"{name}: {_verdict(DATASETS[name], differences)}", soft_wrap=True, markup=False)
+        for difference in differences:
+            screen.print(f"  {difference}", soft_wrap=True, markup=False)
+    if any(found.values()):
+        raise typer.Exit(2)
+
+
+def where(
+    name: Annotated[str, typer.Argument(help="Name of a data set.")], data: Data = None, as_json: Json = False
+) -> None:
+    """Say where a data set comes from, under which licence, and how to lay it out; nothing is downloaded."""
+    data_set, folder = known_set(name), data_folder(data)
+    if as_json:
+        print_json(_described(name, folder))
+        return
+    table = Table(show_header=False, box=None)
+    for title, text in _account(data_set, folder):
+        table.add_row(title, escape(text))
+    screen.print(table)
+
+
+Command = tuple[Callable[..., None], str]
+COMMANDS: dict[str, Command] = {
+    "list": (list_sets, "amcc data list --data crowd-data"),
+    "check": (check_sets, "amcc data check affective --data crowd-data"),
+    "where": (where, "amcc data where mulan_yeast"),
+}
+app = typer.Typer(
+    help="Public data sets: what there is, what is here, and where to get the rest.", no_args_is_help=True
+)
+for command_name, (command, example) in COMMANDS.items():
+    app.command(command_name, epilog=f"Example: {example}")(command)
+
+_COUNTED = ("workers", "items", "labels", "answers")
+
+
+def _described(name: str, folder: Path | None) -> dict[str, Any]:
+    """Everything that is known, for scripts."""
+    data_set = DATASETS[name]
+    present = None if folder is None else is_present(name, folder)
+    return {**asdict(data_set), "layout_files": LAYOUTS[data_set.layout], "present": present}
+
+
+def _account(data_set: DataSet, folder: Path | None) -> list[tuple[str, str]]:
+    """Everything that is known, for people."""
+    base = folder or Path("DATA")
+    rows = [
+        ("set", f"{data_set.name}: {data_set.title}"),
+        ("source", data_set.source),
+        ("files there", data_set.files or "not known"),
+        ("licence, as stated", data_set.licence),
+        ("counts", ", ".join(f"{count:,} {what}" for what, count in data_set.counts.items())),
+        ("truth", TRUTH[data_set.truth]),
+        ("how it is read", data_set.votes_from),
+        ("in the paper", _yes(data_set.in_paper)),
+        ("folder", str(base / data_set.name)),
+        ("files in it", LAYOUTS[data_set.layout]),
+    ]
+    if data_set.original:
+        rows.append(("or, as published", data_set.original))
+    fetch = "fetch the files and put them there" if data_set.files else "who has the files may put them there"
+    here = _yes(is_present(data_set.name, folder)) if folder else f"? (give --data FOLDER or set {VARIABLE})"
+    return [*rows, ("how to get it", f"amcc downloads nothing: {fetch}"), ("here", here)]
+
+
+def _verdict(data_set: DataSet, differences: list[str]) -> str:
+    if differences:
+        return f"{len(differences)} difference{'s' * (len(differences) > 1)}"
+    return f"as described ({', '.join(f'{count:,} {what}' for what, count in data_set.counts.items())})"
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

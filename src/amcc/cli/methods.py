@@ -1,0 +1,42 @@
+"""amcc methods: the consensus methods by name."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import partial
+
+from rich.table import Table
+
+from amcc.cli.common import DEFAULT_METHOD, Json, print_json, screen
+from amcc.consensus import METHODS, ConsensusModel
+
+
+def methods(as_json: Json = False) -> None:
+    """List the methods that -m and --methods know, with one line each."""
+    if as_json:
+        print_json({"default": DEFAULT_METHOD, "methods": {name: description(name) for name in METHODS}})
+        return
+    table = Table("method", "what it does", box=None)
+    for name in METHODS:
+        table.add_row(f"{name} (default)" if name == DEFAULT_METHOD else name, description(name))
+    screen.print(table)
+
+
+def description(name: str) -> str:
+    """First sentence of the model's docstring, or of which method it is a variant, with what settings."""
+    method = METHODS[name]
+    if not isinstance(method, partial):
+        return _first_sentence(method)
+    settings = ", ".join(f"{parameter}={value}" for parameter, value in method.keywords.items())
+    return f"{_name_of(method.func)} with {settings}"
+
+
+def _name_of(model: Callable[..., ConsensusModel]) -> str:
+    return next((name for name, method in METHODS.items() if method is model), model.__name__)
+
+
+def _first_sentence(model: Callable[..., ConsensusModel]) -> str:
+    paragraph = (inspect.getdoc(model) or "").partition("\n\n")[0]
+    return re.split(r"(?<=\.)\s", " ".join(paragraph.split()), maxsplit=1)[0]
