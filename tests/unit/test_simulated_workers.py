@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from amcc import MajorityVote, Votes, metrics
 from amcc.data import simulated_workers as module
 from amcc.data.features import FeatureSet, read_npz
-from amcc.data.simulated_workers import cached_workers, simulate_workers, without_answers
+from amcc.data.simulated_workers import WorkerCrowd, cached_workers, simulate_workers, without_answers
 from amcc.errors import InputError, ParameterError
 
 HONEST = slice(0, 7)
@@ -25,8 +25,13 @@ def feature_set() -> FeatureSet:
     return FeatureSet(features, truth, tuple(f"i{number:02}" for number in range(60)), ("a", "b", "c"))
 
 
-def test_names_truth_and_features_belong_together(feature_set):
-    crowd = simulate_workers(feature_set, seed=0)
+@pytest.fixture(scope="module")
+def workers(feature_set) -> WorkerCrowd:
+    return simulate_workers(feature_set, seed=0)
+
+
+def test_names_truth_and_features_belong_together(feature_set, workers):
+    crowd = workers
     row = [int(name[1:]) for name in crowd.votes.item_names.to_pylist()]
     assert len(set(row)) == 30
     assert_array_equal(crowd.truth, feature_set.truth[row])
@@ -36,16 +41,16 @@ def test_names_truth_and_features_belong_together(feature_set):
     assert crowd.votes.worker_names.to_pylist()[6:8] == ["ranksvm 30%", "uniform 1"]
 
 
-def test_who_answers_what(feature_set):
-    votes = simulate_workers(feature_set, seed=0).votes
+def test_who_answers_what(workers):
+    votes = workers.votes
     assert_array_equal(votes.answers_per_worker, [24] * 7 + [30] * 6)  # 80 % of the second half, and all of it
     assert len(votes) == votes.answers_per_worker.sum() * 3  # an answer speaks of all labels
     answered = [frozenset(votes.item[votes.worker == worker].tolist()) for worker in range(7)]
     assert len(set(answered)) > 1
 
 
-def test_what_spammers_say(feature_set):
-    dense = simulate_workers(feature_set, seed=0).votes.to_dense()
+def test_what_spammers_say(workers):
+    dense = workers.votes.to_dense()
     given = dense[7:] > 0
     assert_array_equal(given.sum(axis=2), np.ones((6, 30)))
     assert_array_equal(given[:3].any(axis=1).sum(axis=1), [1, 1, 1])  # one label of their own
@@ -80,18 +85,18 @@ def test_styles_that_give_a_fixed_number(feature_set, style, n_given):
     assert_array_equal(np.unique(given), [n_given])
 
 
-def test_style_and_spammers_leave_the_rest_alone(feature_set):
-    base = simulate_workers(feature_set, seed=3)
-    other = simulate_workers(feature_set, seed=3, style="top_1")
+def test_style_and_spammers_leave_the_rest_alone(feature_set, workers):
+    base = workers
+    other = simulate_workers(feature_set, seed=0, style="top_1")
     assert other.votes.item_names.equals(base.votes.item_names)
     assert_array_equal(other.votes.to_dense() != 0, base.votes.to_dense() != 0)
-    alone = simulate_workers(feature_set, seed=3, spammers=False)
+    alone = simulate_workers(feature_set, seed=0, spammers=False)
     assert_array_equal(alone.votes.to_dense(), base.votes.to_dense()[HONEST])
 
 
-def test_seeds(feature_set):
-    assert simulate_workers(feature_set, seed=1).votes == simulate_workers(feature_set, seed=1).votes
-    assert simulate_workers(feature_set, seed=1).votes != simulate_workers(feature_set, seed=2).votes
+def test_seeds(feature_set, workers):
+    assert simulate_workers(feature_set, seed=0).votes == workers.votes
+    assert simulate_workers(feature_set, seed=1).votes != workers.votes
 
 
 def test_impossible_wishes(feature_set):
@@ -114,11 +119,11 @@ def test_feature_sets_must_fit_together():
 # -- kept crowds ----------------------------------------------------------------------------------------------------
 
 
-def test_kept_crowds_are_the_same(feature_set, tmp_path, monkeypatch):
-    fresh = simulate_workers(feature_set, seed=4)
-    first = cached_workers(feature_set, 4, tmp_path / "new" / "folder")
+def test_kept_crowds_are_the_same(feature_set, workers, tmp_path, monkeypatch):
+    fresh = workers
+    first = cached_workers(feature_set, 0, tmp_path / "new" / "folder")
     monkeypatch.setattr(module, "_simulate", lambda *_: pytest.fail("it was kept"))
-    again = cached_workers(feature_set, 4, tmp_path / "new" / "folder")
+    again = cached_workers(feature_set, 0, tmp_path / "new" / "folder")
     for crowd in (first, again):
         assert crowd.votes == fresh.votes
         for field in ("truth", "features", "spammer"):
@@ -154,9 +159,8 @@ def test_deleting_answers_by_hand():
     assert_array_equal(without_answers(votes, 1, seed=0).answers_per_worker, [1, 1, 1])
 
 
-def test_a_larger_share_deletes_more_of_the_same(feature_set):
-    votes = simulate_workers(feature_set, seed=0).votes
-    few, fewer = (without_answers(votes, share, seed=2).to_dense() != 0 for share in (0.2, 0.5))
+def test_a_larger_share_deletes_more_of_the_same(workers):
+    few, fewer = (without_answers(workers.votes, share, seed=2).to_dense() != 0 for share in (0.2, 0.5))
     assert (few | ~fewer).all()
     assert_array_equal(fewer.any(axis=2).sum(axis=1), [12] * 7 + [15] * 6)
 
