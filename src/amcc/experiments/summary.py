@@ -222,7 +222,7 @@ def page(board: Board, command: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def markdown_table(head: Iterable[str], rows: Rows) -> list[str]:
+def markdown_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     """Lines of a table."""
     table = [[cell.replace("|", "\\|") for cell in row] for row in (list(head), *rows)]
     lines = [f"| {' | '.join(row)} |" for row in table]

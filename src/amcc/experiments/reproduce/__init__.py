@@ -1,0 +1,81 @@
+"""Every table and figure of the paper about consensus, by one command.
+
+plan.py     what a study, a table and a figure are; how large; which data are there
+crowds.py   the paper's crowds      fits.py    measuring, with a cache      statistics.py   means, intervals, tests
+*_tables.py, groups.py, …           one file per family of tables or figures, each with its STUDIES
+output.py   the files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from amcc.data.registry import DATASETS, is_present
+from amcc.errors import EmptyInputError, ParameterError
+from amcc.experiments.reproduce import convergence, data_tables, groups, runtime, score_tables, sensitivity
+from amcc.experiments.reproduce.crowds import MULAN, REAL
+from amcc.experiments.reproduce.figures import check_matplotlib
+from amcc.experiments.reproduce.fits import run_tasks
+from amcc.experiments.reproduce.plan import Plan, Reproduction, Scale, Study
+
+FAMILIES = (data_tables, score_tables, groups, sensitivity, convergence, runtime)
+"""Modules with STUDIES; a further family of figures is one more name here."""
+
+ENTRIES = MULAN | REAL
+"""The paper's name of a set → its name in the registry."""
+
+STUDIES: dict[str, Study] = {study.name: study for family in FAMILIES for study in family.STUDIES}
+
+
+def chosen_studies(names: Sequence[str]) -> list[Study]:
+    """Studies by name, all without any; raises where figures are wanted and cannot be drawn."""
+    for name in names:
+        if name not in STUDIES:
+            raise ParameterError(f"what to reproduce must be among {', '.join(STUDIES)}; got {name!r}.")
+    studies = [STUDIES[name] for name in dict.fromkeys(names or STUDIES)]
+    if any(study.draws for study in studies):
+        check_matplotlib()
+    return studies
+
+
+def make_plan(scale: Scale, data: Path | None, cache: Path) -> Plan:
+    """The plan for the data that are there."""
+    return Plan(scale, data, cache, frozenset(name for name in ENTRIES if data and is_present(ENTRIES[name], data)))
+
+
+def reproduce(
+    studies: Sequence[Study],
+    plan: Plan,
+    *,
+    n_processes: int = 1,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> Reproduction:
+    """Measure what is not in the cache yet, and make tables and figures of it."""
+    tasks = [task for study in studies for task in study.tasks(plan)]
+    results = run_tasks(tasks, plan.cache, n_processes=n_processes, progress=progress)
+    outputs = {study.name: study.present(plan, results) for study in studies}
+    if not any(outputs.values()):
+        raise EmptyInputError(" ".join(f"{note}." for note in notes_of(studies, plan)))
+    return Reproduction({name: made for name, made in outputs.items() if made}, notes_of(studies, plan))
+
+
+def notes_of(studies: Sequence[Study], plan: Plan) -> list[str]:
+    """What is missing and why, with the way to get it."""
+    wanted = dict.fromkeys(name for study in studies for name in study.sets)
+    absent = [name for name in wanted if name not in plan.sets]
+    if plan.data is None:
+        notes = [
+            f"no data sets: {', '.join(absent)} are left out and a generated crowd stands in for them where it can. "
+            "Name the folder of data sets with --data or AMCC_DATA; `amcc data list` says where each comes from"
+        ] * bool(absent)
+    else:
+        notes = [
+            f"without {name}: {ENTRIES[name]} is not in the folder of data sets. Source: "
+            f"{DATASETS[ENTRIES[name]].source}"
+            for name in absent
+        ]
+    quick = [name for name in wanted if name in MULAN and plan.has(name) and name not in plan.scale.mulan]
+    if quick and any(study.draws for study in studies):
+        notes.append(f"without {', '.join(quick)}: left out by --quick, for simulating their workers takes long")
+    return notes + (plan.missing_methods() if any(study.compares for study in studies) else [])

@@ -1,0 +1,136 @@
+"""Tables 2 and 3: the data sets, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from amcc.data.features import FeatureSet
+from amcc.data.simulated_workers import ANSWERED_SHARE, TRAINING_SHARES
+from amcc.experiments.paper_values import TABLE_2, TABLE_3, MulanSet
+from amcc.experiments.reproduce.crowds import MULAN, REAL, FeaturedDraw, feature_set
+from amcc.experiments.reproduce.fits import Results
+from amcc.experiments.reproduce.plan import Plan, Study, Table, View
+
+REAL_HEAD = {
+    "workers": "workers",
+    "items": "items",
+    "labels": "labels",
+    "annotations": "annotations (labels given)",
+    "answers": "answers",
+    "votes": "votes",
+    "workers_per_item": "workers per item",
+    "labels_per_item": "labels given per answer",
+}
+MULAN_HEAD = {
+    "items": "items",
+    "labels": "labels",
+    "labels_per_item": "labels per item",
+    "features": "features",
+    "annotations": "annotations",
+}
+
+
+class Counts(NamedTuple):
+    """What Table 2 counts, and what else its annotations may be."""
+
+    workers: int
+    items: int
+    labels: int
+    annotations: int
+    answers: int
+    votes: int
+    workers_per_item: float
+    labels_per_item: float
+
+
+def count_real(draw: FeaturedDraw) -> Counts:
+    """An annotation is a label that a worker gave."""
+    votes = draw.votes
+    n_answers, n_given = int(votes.answers_per_item.sum()), int((votes.value > 0).sum())
+    return Counts(
+        workers=int((votes.answers_per_worker > 0).sum()),
+        items=votes.n_items,
+        labels=votes.n_labels,
+        annotations=n_given,
+        answers=n_answers,
+        votes=len(votes),
+        workers_per_item=n_answers / votes.n_items,
+        labels_per_item=n_given / n_answers,
+    )
+
+
+def present_real(plan: Plan, results: Results) -> Sequence[Table]:
+    """Table 2."""
+    if not plan.real:
+        return []
+    ours = {name: count_real(plan.crowd(name).draw(0)) for name in plan.real}
+    caption = (
+        "Counted, with the paper's figure in brackets. Its annotations are labels given, but votes on Affective, and "
+        "answers on SONYC-UST and LoveEkman; its last column is labels given per answer, not true labels per item. "
+        "SONYC-UST has 301 workers, of whom 118 gave more than two answers."
+    )
+    return [_table("table2", "Table 2. Real data sets", caption, REAL_HEAD, ours, TABLE_2)]
+
+
+def present_mulan(plan: Plan, results: Results) -> Sequence[Table]:
+    """Table 3."""
+    names = plan.among(MULAN)
+    if not names:
+        return []
+    ours = {name: count_mulan(feature_set(plan.crowd(name))) for name in names}
+    caption = (
+        "Counted, with the paper's figure in brackets. The paper repeats the number of labels as number of features. "
+        "Its annotations are answers of the seven simulated workers to 80 % of half of the items."
+    )
+    return [_table("table3", "Table 3. Sets whose workers are simulated", caption, MULAN_HEAD, ours, TABLE_3)]
+
+
+def count_mulan(found: FeatureSet) -> MulanSet:
+    """What Table 3 counts: an annotation is an answer of a classifier."""
+    n_items, n_labels = found.truth.shape
+    n_answers = len(TRAINING_SHARES) * round(ANSWERED_SHARE * (n_items - n_items // 2))
+    return MulanSet(n_items, n_labels, float(found.truth.sum(axis=1).mean()), found.features.shape[1], n_answers)
+
+
+def _table(
+    name: str,
+    title: str,
+    caption: str,
+    head: dict[str, str],
+    ours: Mapping[str, NamedTuple],
+    paper: Mapping[str, NamedTuple],
+) -> Table:
+    entries = [
+        (set_name, column, getattr(ours.get(set_name), column, None), getattr(paper[set_name], column, None))
+        for set_name in paper
+        for column in head
+    ]
+    rows = [
+        [set_name, *(_cell(value, theirs) for of, _, value, theirs in entries if of == set_name)] for set_name in paper
+    ]
+    sets, columns, values, printed = zip(*entries, strict=True)
+    data = {"set": sets, "column": columns, "ours": _floats(values), "paper": _floats(printed)}
+    return Table(name, title, caption, pa.table(data), [View("", ["set", *head.values()], rows)])
+
+
+def _floats(values: Sequence[float | None]) -> pa.Array:
+    return pa.array(values, pa.float64())
+
+
+def _cell(value: float | None, printed: float | None) -> str:
+    return _number(value) if printed is None else f"{_number(value)} ({_number(printed)})"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "—"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+
+STUDIES = (
+    Study("table2", "statistics of the real sets", lambda plan: [], present_real, tuple(REAL), draws=False),
+    Study("table3", "statistics of the feature sets", lambda plan: [], present_mulan, tuple(MULAN), draws=False),
+)

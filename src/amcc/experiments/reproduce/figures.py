@@ -1,0 +1,195 @@
+"""How figures look, and those that show tables.
+
+matplotlib is an optional package, imported when a figure is drawn. Colours are those of Okabe and Ito, which most
+colour-blind people can tell apart; shapes or line styles say the same once more, for print in grey. Names stand beside
+what they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from amcc.errors import MissingExtraError
+from amcc.kernels import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, ORANGE, VERMILION, GREEN, PURPLE, SKY = "#0072b2", "#e69f00", "#d55e00", "#009e73", "#cc79a7", "#56b4e9"
+GREY, PALE = "#5f6b76", "#c3cad1"
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+MARKERS = ("o", "s", "^", "D", "v", "P")
+HEAT = "cividis"
+"""Dark to light, the same to colour-blind eyes and in grey."""
+
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "font.family": "DejaVu Sans",
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelcolor": "#30383f",
+    "axes.edgecolor": "#8b959e",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e9ec",
+    "grid.linewidth": 0.8,
+    "xtick.color": "#30383f",
+    "ytick.color": "#30383f",
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+    "savefig.bbox": "tight",
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "amcc",
+}
+
+
+def check_matplotlib() -> None:
+    """Raise unless figures can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            f"figures need matplotlib, which cannot be imported ({error}). Install it: pip install 'amcc[plot]'. "
+            "table2 and table3 do without."
+        ) from error
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Figures that are drawn and saved inside look alike."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        yield
+
+
+def canvas(n_rows: int, n_columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
+    """A figure and its (n_rows, n_columns) axes; `size` is that of one panel in inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(size[0] * n_columns, size[1] * n_rows), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False, **options)
+
+
+def grid(n_panels: int, size: tuple[float, float], n_columns: int = 4, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels, row by row; places left over stay empty."""
+    columns = min(n_panels, n_columns)
+    figure, axes = canvas(ceil(n_panels / columns), columns, size, **options)
+    for spare in axes.flat[n_panels:]:
+        spare.set_visible(False)
+    return figure, list(axes.flat[:n_panels])
+
+
+def key(figure: Figure, entries: Sequence[tuple[str, str]]) -> None:
+    """Words in their colours above the panels: what would else be a box far away."""
+    figure.suptitle(" ")  # room for the words
+    offset = 0.01
+    for text, colour in entries:
+        figure.text(offset, 0.995, text, color=colour, fontsize=9.5, fontweight="bold", va="top")
+        offset += (len(text) + 4) * 0.075 / figure.get_figwidth()
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]], gap: float = 0.055) -> None:
+    """Names at the right ends (x, y, name, colour) of lines, moved apart where they would overlap."""
+    low, high = axes.get_ylim()
+    logarithmic = axes.get_yscale() == "log"
+    place = np.log if logarithmic else np.asarray
+    bottom, top = float(place(low)), float(place(high))
+    heights = np.array([(float(place(y)) - bottom) / (top - bottom) for _, y, _, _ in ends])
+    for (x, _, name, colour), height in zip(ends, spread(heights, gap), strict=True):
+        level = bottom + height * (top - bottom)
+        axes.text(x, np.exp(level) if logarithmic else level, f"  {name}", color=colour, fontsize=8, va="center")
+
+
+def spread(heights: Floats, gap: float) -> Floats:
+    """The same heights, moved as little as keeps them `gap` apart.
+
+    >>> spread(np.array([0.5, 0.5, 0.9]), 0.1).round(3).tolist()
+    [0.45, 0.55, 0.9]
+    """
+    order = np.argsort(heights, kind="stable")
+    blocks: list[list[float]] = []  # [sum of wished starts, how many]: neighbours that touch move together
+    for rank, height in enumerate(heights[order]):
+        blocks.append([height - rank * gap, 1.0])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+            total, count = blocks.pop()
+            blocks[-1][0] += total
+            blocks[-1][1] += count
+    starts = np.repeat([total / count for total, count in blocks], [int(count) for _, count in blocks])
+    moved = np.empty_like(heights)
+    moved[order] = starts + gap * np.arange(len(heights))
+    return moved
+
+
+# -- figures of tables ----------------------------------------------------------------------------------------------
+
+
+def score_panels(data: pa.Table) -> Figure:
+    """Per crowd and method: Jaccard and precision with intervals, and the paper's Accuracy."""
+    rows = data.to_pylist()
+    crowds = list(dict.fromkeys((row["set"], row["answers_per_item"]) for row in rows))
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    figure, panels = grid(len(crowds), (2.6, 0.7 + 0.19 * len(methods)), sharey=True)
+    place = {method: len(methods) - number for number, method in enumerate(methods)}
+    for axes, (name, answers) in zip(panels, crowds, strict=True):
+        for row in rows:
+            if (row["set"], row["answers_per_item"]) == (name, answers) and row["mean"] is not None:
+                _score_mark(axes, row, place[row["method"]])
+        axes.set_title(name if answers is None else f"{name}, {answers} answers")
+        axes.set_yticks(list(place.values()), list(place))
+        axes.set_ylim(0.3, len(methods) + 0.7)
+        if "AMCC" in place:
+            axes.axhspan(place["AMCC"] - 0.5, place["AMCC"] + 0.5, color="#eaf2f8", zorder=0)
+        axes.grid(axis="y", visible=False)
+    key(figure, [("● Jaccard", BLUE), ("□ precision, empty sets left out", ORANGE), ("× Accuracy in the paper", GREY)])
+    return figure
+
+
+def _score_mark(axes: Axes, row: dict[str, Any], height: float) -> None:
+    is_jaccard = row["measure"] == "jaccard"
+    colour, shift = (BLUE, -0.17) if is_jaccard else (ORANGE, 0.17)
+    if row["ci_low"] is not None:
+        axes.plot([row["ci_low"], row["ci_high"]], [height + shift] * 2, color=colour, linewidth=1.4)
+    face = colour if is_jaccard else "white"
+    axes.plot(
+        row["mean"], height + shift, marker="o" if is_jaccard else "s", color=colour, markerfacecolor=face, markersize=4
+    )
+    if row["paper_mean"] is not None:
+        axes.plot(row["paper_mean"], height + 0.17, marker="x", color=GREY, markersize=4.5)
+
+
+HIGHLIGHTED = {"AMCC": (BLUE, "o"), "MV": (VERMILION, "s"), "Dawid–Skene": (GREEN, "^")}
+
+
+def removal_panels(data: pa.Table) -> Figure:
+    """Per set: Jaccard against the share of answers removed."""
+    rows = data.to_pylist()
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    figure, panels = grid(len(sets), (2.7, 2.3))
+    for axes, name in zip(panels, sets, strict=True):
+        here = [row for row in rows if row["set"] == name and row["mean"] is not None]
+        ends = []
+        for method in dict.fromkeys(row["method"] for row in here):
+            colour, marker = HIGHLIGHTED.get(method, (PALE, ""))
+            of_method = [row for row in here if row["method"] == method]
+            x, y = [100 * row["removed"] for row in of_method], [row["mean"] for row in of_method]
+            axes.plot(x, y, color=colour, marker=marker, zorder=3 if marker else 2, linewidth=1.8 if marker else 1)
+            ends += [(x[-1], y[-1], method, colour)] * bool(marker)
+        axes.set_title(name)
+        axes.set_xticks(sorted({100 * row["removed"] for row in here}))
+        axes.set_xlabel("answers removed, %")
+        label_ends(axes, ends, gap=0.09)
+    panels[0].set_ylabel("Jaccard")
+    return figure

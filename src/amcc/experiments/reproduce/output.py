@@ -1,0 +1,215 @@
+"""Files of a reproduction: CSV of tables, PNG and SVG of figures, one HTML page, and markdown."""
+
+from __future__ import annotations
+
+import base64
+import io
+import platform
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import amcc
+from amcc.errors import InputError
+from amcc.experiments.reproduce.figures import style
+from amcc.experiments.reproduce.plan import AMCC, Figure, Reproduction, Table, View
+from amcc.experiments.summary import markdown_table
+from amcc.files import check_readable, make_folder, whole_file
+from amcc.io import write_table
+
+BEGIN, END = "<!-- reproduce -->", "<!-- /reproduce -->"
+TITLE = "The paper's tables and figures, reproduced"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure in both formats."""
+
+    png: bytes
+    svg: bytes
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What to know about how the numbers came about."""
+
+    command: str
+    seeds: int
+
+    def sentences(self) -> list[str]:
+        """For people."""
+        packages = [f"{name} {_version(name)}" for name in ("numpy", "scipy", "numba", "matplotlib")]
+        seeds = f"Seeds 0 to {self.seeds - 1}" if self.seeds > 1 else "Seed 0"
+        python = platform.python_version()
+        return [
+            f"Written on {date.today()} with amcc {amcc.__version__}, Python {python}, {', '.join(packages)}. {seeds}."
+        ]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "—"
+
+
+def write_all(found: Reproduction, folder: Path, provenance: Provenance) -> list[Path]:
+    """Write everything; figures and pages are made before the first file is written."""
+    drawn = {output.name: render(output) for output in found.all() if isinstance(output, Figure)}
+    texts = {"index.html": page(found, drawn, provenance), "results.md": markdown(found, provenance)}
+    make_folder(folder)
+    paths = []
+    for output in found.all():
+        paths.append(folder / f"{output.name}.csv")
+        write_table(output.data, paths[-1])
+    for name, figure in drawn.items():
+        for suffix, content in (("png", figure.png), ("svg", figure.svg)):
+            paths.append(folder / f"{name}.{suffix}")
+            _write(paths[-1], content)
+    for name, text in texts.items():
+        paths.append(folder / name)
+        _write(paths[-1], text.encode())
+    return paths
+
+
+def _write(path: Path, content: bytes) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def render(figure: Figure) -> Drawn:
+    """Draw once, save twice."""
+    with style():
+        made = figure.draw()
+        png, svg = io.BytesIO(), io.BytesIO()
+        made.savefig(png, format="png")
+        made.savefig(svg, format="svg", metadata={"Date": None})  # equal figures give equal files
+    return Drawn(png.getvalue(), svg.getvalue())
+
+
+# -- markdown -------------------------------------------------------------------------------------------------------
+
+
+def markdown(found: Reproduction, provenance: Provenance) -> str:
+    """The whole of results.md, with links to the figures beside it."""
+    return "\n".join([f"# {TITLE}", "", *_markdown_lines(found, provenance, links=True), ""])
+
+
+def _markdown_lines(found: Reproduction, provenance: Provenance, *, links: bool) -> Iterator[str]:
+    yield from provenance.sentences()
+    yield from ("", f"    {provenance.command}")
+    if found.notes:
+        yield ""
+        yield from (f"- {note}" for note in found.notes)
+    for output in found.all():
+        if isinstance(output, Table):
+            yield from ("", f"## {output.title}", "", output.caption)
+            for view in output.views:
+                if not view.folded:
+                    yield from ("", f"### {view.title}") if view.title else ()
+                    yield from ("", *markdown_table(view.head, view.rows))
+        elif links:
+            yield from ("", f"## {output.title}", "", output.caption, "", f"![{output.title}]({output.name}.png)")
+
+
+def check_docs(path: Path) -> None:
+    """Raise unless the document is there and has one place for the tables."""
+    check_readable(path)
+    text = path.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise InputError(
+            f"{path} must hold the line {BEGIN} and, after it, {END}, each once. What is between is replaced."
+        )
+
+
+def update_docs(path: Path, found: Reproduction, provenance: Provenance) -> None:
+    """Replace what stands between the markers by the tables."""
+    check_docs(path)
+    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    part = "\n".join(_markdown_lines(found, provenance, links=False))
+    _write(path, f"{before}{BEGIN}\n\n{part}\n\n{END}{after}".encode())
+
+
+# -- the page -------------------------------------------------------------------------------------------------------
+
+CSS = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1d2329; margin: 0 auto; max-width: 1180px; padding: 1.5rem; }
+h1 { font-size: 1.7rem; margin: 0 0 .5rem; } h2 { margin: 2.6rem 0 .3rem; font-size: 1.25rem; }
+h3 { margin: 1.3rem 0 .3rem; font-size: 1rem; }
+.note, .caption { color: #4a545e; max-width: 60rem; } .caption { font-size: .9rem; margin: .2rem 0 .8rem; }
+code { background: #f1f4f6; padding: .15rem .4rem; border-radius: 4px; }
+nav a { margin-right: 1rem; } a { color: #0060a0; }
+.wide { overflow-x: auto; border: 1px solid #e1e5e9; border-radius: 6px; }
+table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th, td { padding: .22rem .6rem; text-align: right; border-bottom: 1px solid #eef1f3; }
+th { background: #f6f8f9; vertical-align: bottom; font-weight: 600; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
+th:first-child { background: #f6f8f9; }
+td.paper, th.paper { color: #6a4a00; background: #fdf8ec; }
+tr.ours td { background: #eaf2f8; } tr.ours td.paper { background: #f3efe2; }
+img { max-width: 100%; height: auto; } details { margin: .4rem 0; } summary { cursor: pointer; color: #0060a0; }
+@media print { .wide { overflow: visible; } table { font-size: 7pt; } h2 { break-after: avoid; } }
+"""
+
+
+def page(found: Reproduction, drawn: dict[str, Drawn], provenance: Provenance) -> str:
+    """One HTML page that needs no other file and no network."""
+    outputs = list(found.all())
+    links = " ".join(f'<a href="#{output.name}">{escape(output.title)}</a>' for output in outputs)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+    parts = [
+        f"<h1>{TITLE}</h1>",
+        *(f'<p class="note">{escape(sentence)}</p>' for sentence in provenance.sentences()),
+        f"<p><code>{escape(provenance.command)}</code></p>",
+        f'<ul class="note">{notes}</ul>' if notes else "",
+        f"<nav>{links}</nav>",
+    ]
+    for output in outputs:
+        parts.append(f'<section id="{output.name}"><h2>{escape(output.title)}</h2>')
+        parts.append(f'<p class="caption">{escape(output.caption)}</p>')
+        parts += _table_html(output) if isinstance(output, Table) else [_image(output, drawn[output.name])]
+        parts.append("</section>")
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{TITLE}</title>'
+    body = "\n".join(part for part in parts if part)
+    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{CSS}</style></head>\n<body>\n{body}\n</body></html>\n'
+
+
+def _image(figure: Figure, drawn: Drawn) -> str:
+    content = base64.b64encode(drawn.svg).decode()
+    return f'<img alt="{escape(figure.title)}" src="data:image/svg+xml;base64,{content}">'
+
+
+def _table_html(table: Table) -> Iterator[str]:
+    folded = [view for view in table.views if view.folded]
+    for view in table.views:
+        if not view.folded:
+            yield f"<h3>{escape(view.title)}</h3>" if view.title else ""
+            yield _view_html(view)
+    if folded:
+        yield f"<details><summary>{len(folded)} more tables: the other readings</summary>"
+        for view in folded:
+            yield f"<h3>{escape(view.title)}</h3>{_view_html(view)}"
+        yield "</details>"
+
+
+def _view_html(view: View) -> str:
+    of_paper = [title.startswith("paper's") for title in view.head]
+    head = _cells(view.head, of_paper, "th")
+    opening = {True: '<tr class="ours">', False: "<tr>"}
+    rows = "".join(f"{opening[row[0] == AMCC.name]}{_cells(row, of_paper, 'td')}</tr>" for row in view.rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _cells(texts: Sequence[str], of_paper: Sequence[bool], tag: str) -> str:
+    classes = [' class="paper"' if paper else "" for paper in of_paper]
+    return "".join(f"<{tag}{kind}>{_bold(text)}</{tag}>" for text, kind in zip(texts, classes, strict=True))
+
+
+def _bold(text: str) -> str:
+    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text))

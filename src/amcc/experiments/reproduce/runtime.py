@@ -1,0 +1,98 @@
+"""Run time: seconds of every method, and how they grow with the number of votes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from amcc.experiments.reproduce import figures
+from amcc.experiments.reproduce.figures import COLOURS, MARKERS, PALE
+from amcc.experiments.reproduce.fits import Growth, Results
+from amcc.experiments.reproduce.plan import Figure, Plan, Study, Table, View
+
+
+def tasks(plan: Plan) -> list[Growth]:
+    """Every contestant on growing crowds; hard and soft majority take the same time."""
+    rows = [row for row in plan.contestants if not row.params]
+    return [Growth(row, plan.scale.growth_votes, plan.scale.patience) for row in rows]
+
+
+def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
+    """Table of seconds, and figure of growth."""
+    courses = {task.contestant.name: results[task] for task in tasks(plan)}
+    data = pa.Table.from_pylist(
+        [
+            {"method": name, "votes": votes, "seconds": seconds}
+            for name, found in courses.items()
+            for votes, seconds in zip(found["votes"], found["seconds"], strict=True)
+        ]
+    )
+    sizes = sorted(set(data["votes"].to_pylist()))
+    rows = [
+        [name, *_cells(found["votes"], found["seconds"], sizes), growth_text(found["votes"], found["seconds"])]
+        for name, found in courses.items()
+    ]
+    caption = (
+        "Seconds of a fit on generated crowds (20 labels, 5 answers per item, 20 % spammers), one process, one thread "
+        "of linear algebra, compiled beforehand; the best of three where a fit is quick. No larger crowd is tried "
+        f"after a fit of more than {plan.scale.patience:g} s. Growth: power of the number of votes between the two "
+        "largest crowds; 1 is linear."
+    )
+    head = ["method", *(f"{size:,} votes" for size in sizes), "growth"]
+    title = "Run time and its growth"
+    table = Table("runtime", title, caption, data, [View("", head, rows)])
+    return [table, Figure("runtime-growth", title, caption, data, partial(draw, data))]
+
+
+def _cells(votes: Sequence[int], seconds: Sequence[float], sizes: Sequence[int]) -> list[str]:
+    of_size = dict(zip(votes, seconds, strict=True))
+    return [f"{of_size[size]:.3g}" if size in of_size else "—" for size in sizes]
+
+
+def growth_text(votes: Sequence[int], seconds: Sequence[float]) -> str:
+    """Slope between the two largest sizes.
+
+    >>> growth_text([10, 100, 1000], [1.0, 2.0, 20.0])
+    '1.00'
+    """
+    if len(votes) < 2:
+        return "—"
+    slope = np.log(seconds[-1] / seconds[-2]) / np.log(votes[-1] / votes[-2])
+    return f"{slope:.2f}"
+
+
+def draw(data: pa.Table) -> Any:
+    """Seconds against votes, both on logarithmic axes; a name at the end of each line."""
+    rows = data.to_pylist()
+    figure, axes = figures.canvas(1, 1, (6.4, 4.6))
+    panel = axes[0, 0]
+    ends = []
+    for number, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
+        here = [row for row in rows if row["method"] == method]
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number // len(COLOURS) % len(MARKERS)]
+        x, y = [row["votes"] for row in here], [row["seconds"] for row in here]
+        panel.plot(x, y, color=colour, marker=marker)
+        ends.append((x[-1], y[-1], method, colour))
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    _draw_linear_growth(panel)
+    panel.set_xlabel("votes")
+    panel.set_ylabel("seconds")
+    figures.label_ends(panel, ends, gap=0.04)
+    return figure
+
+
+def _draw_linear_growth(panel: Any) -> None:
+    """A pale line that grows as the votes do, to compare with."""
+    (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
+    panel.plot([left, right], [low, low * right / left], color=PALE, linestyle="--", linewidth=1, zorder=1)
+    panel.set_xlim(left, right)
+    panel.set_ylim(low, high)
+    panel.text(left * 1.3, low * 1.5, "linear growth", color="#8b959e", fontsize=8, va="bottom")
+
+
+STUDIES = (Study("runtime", "seconds of every method, and growth", tasks, present, compares=True),)

@@ -1,0 +1,72 @@
+"""Means, intervals and tests of what was measured in several runs.
+
+`runs` are one value per run. Where each run draws a new crowd, runs are also the *units* of chance. Where all runs see
+the same crowd, the units are its items: what would change with other data is which items there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from amcc.experiments.paper_values import BETTER, WORSE, Mark
+from amcc.kernels import Floats
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One measure of one method on one crowd: (n_runs,) and (n_units,), NaN where it is not defined."""
+
+    runs: Floats
+    units: Floats
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean and standard deviation over runs, and a confidence interval of the mean over units."""
+
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+
+def estimate(sample: Sample) -> Estimate:
+    """Student's interval; without two units there is none."""
+    runs, units = _defined(sample.runs), _defined(sample.units)
+    mean = float(runs.mean()) if runs.size else np.nan
+    sd = float(runs.std(ddof=1)) if runs.size > 1 else 0.0
+    if units.size < 2:
+        return Estimate(mean, sd, np.nan, np.nan)
+    reach = stats.t.ppf((1 + LEVEL) / 2, units.size - 1) * units.std(ddof=1) / np.sqrt(units.size)
+    return Estimate(mean, sd, float(units.mean() - reach), float(units.mean() + reach))
+
+
+def p_value(sample: Sample, reference: Sample) -> float:
+    """Of the paired t-test over common units; NaN where they do not vary against each other."""
+    ours, theirs = _pairs(sample, reference)
+    gap = theirs - ours
+    if gap.size < 2 or np.ptp(gap) <= 1e-12:
+        return np.nan
+    return float(stats.ttest_rel(theirs, ours).pvalue)
+
+
+def mark(sample: Sample, reference: Sample) -> Mark:
+    """• where the reference is significantly better, ◦ where it is worse, as the paper marks it."""
+    if not p_value(sample, reference) < 1 - LEVEL:
+        return ""
+    ours, theirs = _pairs(sample, reference)
+    return BETTER if theirs.mean() > ours.mean() else WORSE
+
+
+def _pairs(sample: Sample, reference: Sample) -> tuple[Floats, Floats]:
+    both = ~np.isnan(sample.units) & ~np.isnan(reference.units)
+    return sample.units[both], reference.units[both]
+
+
+def _defined(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
