@@ -1,0 +1,131 @@
+"""EBCC against the worked numbers of the specification, §4.2, and its own promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from amcc import EBCC, IBCC, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
+from amcc.consensus.base import Gold
+from amcc.consensus.ebcc import expect, maximise, random_split
+from amcc.data.simulate import CrowdSpec, simulate_crowd
+
+PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
+AS_IBCC = {"n_subtypes": 1, "class_prior": 1.0, "n_restarts": 1}
+
+
+def after_one_loop(votes, split, **params):
+    """Probabilities of present after the counts and the responsibilities were updated once."""
+    nobody_knows = Gold(*np.zeros((2, len(votes.pairs)), dtype=bool))
+    share = votes.n_yes / votes.pairs.n_votes
+    problem = EBCC(n_subtypes=len(split), **params)._problem(votes, nobody_knows, share)
+    start = np.stack([1 - share, share], axis=1)[:, :, None] * np.array(split)
+    return expect(problem, maximise(problem, start).expected_logs()).responsibility[:, 1].sum(axis=1).reshape(2, 2)
+
+
+def test_one_subtype(toy_votes):
+    assert_allclose(after_one_loop(toy_votes, [1.0], class_prior=1.0)[:, 0], [0.845230, 0.012607], **PRINTED)
+
+
+def test_two_subtypes(toy_votes):
+    assert_allclose(after_one_loop(toy_votes, [0.75, 0.25], class_prior=1.0)[:, 0], [0.796973, 0.010156], **PRINTED)
+
+
+@pytest.mark.parametrize("asked_share", [1.0, 0.6])
+def test_one_subtype_is_ibcc(asked_share):
+    crowd = simulate_crowd(CrowdSpec(n_items=120, n_workers=15, n_labels=5, asked_share=asked_share, seed=0))
+    ebcc, ibcc = EBCC(**AS_IBCC, tol=1e-9, max_iter=5000).fit(crowd.votes), IBCC(tol=1e-9).fit(crowd.votes)
+    assert_allclose(ebcc.predict_proba(), ibcc.predict_proba(), rtol=0, atol=1e-7)
+    assert ebcc.objective_history_[-1] == pytest.approx(ibcc.objective_history_[-1], rel=1e-9)
+    assert ebcc.objective_history_[0] == pytest.approx(ibcc.objective_history_[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bound_never_falls(seed):
+    crowd = simulate_crowd(CrowdSpec(n_items=120, n_workers=15, n_labels=4, asked_share=0.7, seed=seed))
+    history = EBCC(tol=1e-6, max_iter=5000, n_restarts=2, n_subtypes=4).fit(crowd.votes).objective_history_
+    assert len(history) > 5
+    assert np.all(np.diff(history) >= -1e-9 * abs(history[0]))
+
+
+def test_settled_labels_are_left_alone_without_harm():
+    """Each label alone gives what it gives among others: same items, so the same random starts."""
+    crowd = simulate_crowd(CrowdSpec(n_items=80, n_workers=10, n_labels=5, seed=4))
+    votes, settings = crowd.votes, {"n_subtypes": 3, "n_restarts": 1}
+    problem_of = EBCC(**settings)
+    nobody_knows = Gold(*np.zeros((2, len(votes.pairs)), dtype=bool))
+    share = votes.n_yes / votes.pairs.n_votes
+    problem = problem_of._problem(votes, nobody_knows, share)
+    start = random_split(share, np.random.default_rng(0).random((len(share), 6)))
+    together, course, _ = problem_of._run(problem, start)
+    for label in range(5):
+        only = np.arange(5) == label
+        pairs = only[problem.pair_label]
+        alone, its_course, _ = problem_of._run(problem.restricted(only), start[pairs])
+        assert_allclose(alone, together[pairs], rtol=0, atol=5e-3)  # both stop near, not at, the end
+        assert its_course[-1, 0] == pytest.approx(course[-1, label], abs=1e-2)
+        assert its_course[0, 0] == pytest.approx(course[0, label], rel=1e-12)
+
+
+def test_random_split_keeps_the_shares():
+    share = np.array([0.25, 1.0])
+    split = random_split(share, np.random.default_rng(0).random((2, 8)))
+    assert split.shape == (2, 2, 4)
+    assert_allclose(split.sum(axis=2), [[0.75, 0.25], [0, 1]])
+    assert len(np.unique(split[0])) == 8
+
+
+def test_better_than_majority():
+    crowd = simulate_crowd(CrowdSpec(n_items=300, n_workers=15, n_labels=5, spammers=0.4, seed=0))
+    ours = metrics.jaccard(crowd.truth, EBCC(n_restarts=2).fit(crowd.votes).predict())
+    assert ours > metrics.jaccard(crowd.truth, MajorityVote().fit(crowd.votes).predict()) + 0.1
+
+
+def test_class_prior_from_the_votes(toy_votes):
+    """Label 1 has the shares 2/3 and 0, label 2 has 1/3 and 1; nobody's yes counts as one."""
+    nobody_knows = Gold(*np.zeros((2, 4), dtype=bool))
+    problem = EBCC()._problem(toy_votes, nobody_knows, toy_votes.n_yes / toy_votes.pairs.n_votes)
+    assert_allclose(problem.classes, [[4 / 3, 1], [1, 4 / 3]])
+
+
+def test_judged_by_the_others():
+    """With one subtype the workers are judged as those of iBCC are."""
+    crowd = simulate_crowd(CrowdSpec(n_items=120, n_workers=15, n_labels=5, seed=1))
+    ebcc, ibcc = EBCC(**AS_IBCC, tol=1e-9, max_iter=5000).fit(crowd.votes), IBCC(tol=1e-9).fit(crowd.votes)
+    assert_allclose(ebcc.workers()["hit_rate"], ibcc.workers()["hit_rate"], rtol=0, atol=1e-6)
+
+
+def test_a_thousand_votes_on_one_pair_do_not_underflow():
+    dense = np.ones((1000, 2, 1))
+    dense[:, 1] = -1
+    assert np.isfinite(EBCC(n_restarts=1).fit(Votes.from_dense(dense)).predict_proba()).all()
+
+
+def test_stopping_early_is_told(toy_votes):
+    with pytest.warns(ConvergenceWarning, match="EBCC stopped after 1 iterations"):
+        model = EBCC(max_iter=1).fit(toy_votes)
+    assert not model.converged_
+
+
+def test_random_state_changes_the_starts():
+    crowd = simulate_crowd(CrowdSpec(n_items=60, n_workers=8, n_labels=3, seed=1))
+    first, again, other = (EBCC(n_restarts=1, random_state=seed).fit(crowd.votes) for seed in (0, 0, 1))
+    assert_array_equal(first.predict_proba(), again.predict_proba())
+    assert first.objective_history_[0] != other.objective_history_[0]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_subtypes": 0}, "n_subtypes must be at least 1; got 0"),
+        ({"subtype_prior": 0.0}, "subtype_prior must be a positive number"),
+        ({"class_prior": "empirical"}, "class_prior must be 'votes' or a positive number; got 'empirical'"),
+        ({"class_prior": -1.0}, "class_prior must be a positive number"),
+        ({"n_restarts": 0}, "n_restarts"),
+        ({"tol": 0.0}, "tol"),
+    ],
+)
+def test_bad_parameters(toy_votes, params, message):
+    with pytest.raises(ParameterError, match=message):
+        EBCC(**params).fit(toy_votes)
