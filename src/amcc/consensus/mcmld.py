@@ -9,7 +9,6 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import eigsh
 
 from amcc import kernels
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, as_votes, known_or_mean, match_coins, new_code
@@ -476,6 +475,8 @@ def leading_variances(votes: Votes, n_leading: int) -> tuple[Floats, float]:
     if votes.n_labels <= 10 * n_leading:
         variance = np.linalg.eigvalsh(covariance.toarray())
     else:
+        from scipy.sparse.linalg import eigsh  # `import amcc` need not pay for it
+
         variance = np.sort(eigsh(covariance, n_leading, v0=np.ones(votes.n_labels), return_eigenvectors=False))
     return variance[::-1][:n_leading], float(covariance.trace())
 
