@@ -100,6 +100,9 @@ class RakelGlad(ConsensusModel):
     eases are found once more for the abilities as learned, so that new votes are judged in the same way. Eases are kept
     within ±5. One pass takes time proportional to votes · subsets per label.
 
+    GLAD knows no habits: workers who give the same answer to everything agree with each other perfectly, and are
+    believed. Where they are nearly half of those who answer an item, few labels survive.
+
     References
     ----------
     K. Yoshimura, Y. Baba and H. Kashima, Quality control for crowdsourced multi-label classification using RAkEL,
