@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test check bench board docs clean
+.PHONY: demo test check bench board reproduce docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.user  ## simulate a crowd, find the consensus, write a report
@@ -23,6 +23,9 @@ bench: $(VENV)/.bench  ## speed, memory and quality against crowd-kit
 
 board: $(VENV)/.bench  ## every method, and crowd-kit's, on every crowd with known truth; DATA=folder adds real ones
 	@$(BIN)/amcc board $(if $(DATA),--data $(DATA))
+
+reproduce: $(VENV)/.dev  ## every table and figure of the paper; DATA=folder adds real crowds, QUICK=1 takes two minutes
+	@$(BIN)/amcc reproduce $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)
 
 docs: $(VENV)/.dev  ## write the generated pages
 	@$(BIN)/python docs/build_cli.py

@@ -19,6 +19,7 @@ from amcc.cli.consensus import consensus
 from amcc.cli.demo import demo
 from amcc.cli.evaluate import evaluate
 from amcc.cli.methods import methods
+from amcc.cli.reproduce import reproduce
 from amcc.cli.simulate_crowd import simulate_crowd
 from amcc.cli.workers import workers
 from amcc.errors import AmccError, InputError, ParameterError
@@ -38,6 +39,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     evaluate: "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
     methods: "amcc methods",
     board: "amcc board --data crowd-data -o board",
+    reproduce: "amcc reproduce table4 groups --data crowd-data --out reproduction --quick",
     simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
 }
 for command, example in EXAMPLES.items():

@@ -16,12 +16,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from amcc.cli.common import Json, notes, print_json, screen
 from amcc.data.registry import data_folder
 from amcc.errors import ParameterError
-from amcc.experiments.reproduce import STUDIES, chosen_studies, make_plan, reproduce
+from amcc.experiments.reproduce import STUDIES, chosen_studies, make_plan, run_studies
 from amcc.experiments.reproduce import output as files
 from amcc.experiments.reproduce.plan import FULL, QUICK, Reproduction
 
 
-def reproduce_paper(
+def reproduce(
     what: Annotated[
         list[str] | None,
         typer.Argument(metavar="[WHAT]...", help=f"Which tables and figures: {', '.join(STUDIES)}. Default: all."),
@@ -55,7 +55,7 @@ def reproduce_paper(
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         bar = progress.add_task("Reproducing", total=None)
-        found = reproduce(
+        found = run_studies(
             studies,
             plan,
             n_processes=processes or os.cpu_count() or 1,

@@ -44,7 +44,7 @@ def make_plan(scale: Scale, data: Path | None, cache: Path) -> Plan:
     return Plan(scale, data, cache, frozenset(name for name in ENTRIES if data and is_present(ENTRIES[name], data)))
 
 
-def reproduce(
+def run_studies(
     studies: Sequence[Study],
     plan: Plan,
     *,

@@ -14,6 +14,7 @@ from amcc.experiments.reproduce.figures import BLUE, GREY, VERMILION
 from amcc.experiments.reproduce.fits import Fit, Results
 from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Plan, Study
 
+OBJECTIVES = {AMCC.name: "bound, rises", FROBENIUS.name: "loss, falls"}
 PAPER_ROUNDS = 5
 """After so many, the paper says, AMCC has converged."""
 
@@ -39,7 +40,7 @@ def present(plan: Plan, results: Results) -> Sequence[Figure]:
     data = pa.Table.from_pylist(rows)
     caption = (
         "AMCC's bound on the log-likelihood rises at every round, the paper's loss falls. Dotted: the five rounds "
-        "after which the paper says that its loss no longer changes. The share is that of the whole change."
+        "after which the paper says that its loss no longer changes; in grey, how much of the whole change they made."
     )
     return [Figure("convergence", "Objective in each round", caption, data, partial(draw, data))]
 
@@ -55,16 +56,16 @@ def draw(data: pa.Table) -> Any:
             here = [row for row in rows if (row["set"], row["method"]) == (name, method)]
             course = [row["objective"] for row in here]
             panel.plot([row["round"] for row in here], course, color=colour, marker="o", markersize=3)
-            panel.set_title(f"{name}: {method}", fontsize=8.5)
             panel.axvline(PAPER_ROUNDS, color=GREY, linewidth=1, linestyle=":")
             height = 0.08 if course[-1] > course[0] else 0.88  # away from the curve
             panel.text(
                 0.97, height, reached_text(course), transform=panel.transAxes, ha="right", fontsize=8, color=GREY
             )
+        row_of_axes[0].set_ylabel(f"{method}:\n{OBJECTIVES[method]}")
+    for panel, name in zip(axes[0], sets, strict=True):
+        panel.set_title(name)
     for panel in axes[-1]:
         panel.set_xlabel("round")
-    axes[0, 0].set_ylabel("bound (rises)")
-    axes[-1, 0].set_ylabel("loss (falls)")
     return figure
 
 

@@ -141,7 +141,7 @@ def score_panels(data: pa.Table) -> Figure:
     rows = data.to_pylist()
     crowds = list(dict.fromkeys((row["set"], row["answers_per_item"]) for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure, panels = grid(len(crowds), (2.6, 0.7 + 0.19 * len(methods)), sharey=True)
+    figure, panels = grid(len(crowds), (2.6, 0.7 + 0.19 * len(methods)), sharex=True, sharey=True)
     place = {method: len(methods) - number for number, method in enumerate(methods)}
     for axes, (name, answers) in zip(panels, crowds, strict=True):
         for row in rows:
@@ -153,6 +153,7 @@ def score_panels(data: pa.Table) -> Figure:
         if "AMCC" in place:
             axes.axhspan(place["AMCC"] - 0.5, place["AMCC"] + 0.5, color="#eaf2f8", zorder=0)
         axes.grid(axis="y", visible=False)
+        axes.tick_params(labelbottom=True)
     key(figure, [("● Jaccard", BLUE), ("□ precision, empty sets left out", ORANGE), ("× Accuracy in the paper", GREY)])
     return figure
 

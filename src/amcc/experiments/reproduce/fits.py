@@ -31,13 +31,13 @@ from amcc.votes import Votes
 
 READINGS = {
     "precision_skip": "precision",
-    "precision_0": "precision, empty = 0",
-    "precision_1": "precision, empty = 1",
-    "recall": "recall",
     "jaccard": "Jaccard",
     "f1": "F1",
     "hamming": "Hamming",
     "subset": "subset",
+    "recall": "recall",
+    "precision_0": "precision, empty = 0",
+    "precision_1": "precision, empty = 1",
 }
 """What "Accuracy" may mean (deviation D12). The paper's formula is the first; it leaves items without a label out."""
 RANKINGS = {"one_minus_rl": "1−RL", "one_minus_oe": "1−OE"}
@@ -193,14 +193,14 @@ def scores(draw: FeaturedDraw, predicted: Mask, proba: Floats) -> dict[str, floa
     known, truth = draw.known, draw.truth
     usual = metrics.evaluate(truth, predicted, proba, known)
     size = (predicted & known).sum(axis=1)[known.any(axis=1)]
-    return {
+    found = usual | {
         "precision_skip": usual["precision"],
         "precision_0": metrics.precision(truth, predicted, known, empty=0),
         "precision_1": metrics.precision(truth, predicted, known, empty=1),
-        **{name: usual[name] for name in (*list(READINGS)[3:], *RANKINGS)},
         "labels": float(size.mean()),
         "empty": float((size == 0).mean()),
     }
+    return {name: found[name] for name in MEASURES}
 
 
 def by_item(draw: FeaturedDraw, predicted: Mask, proba: Floats) -> dict[str, Floats]:

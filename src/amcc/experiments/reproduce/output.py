@@ -87,6 +87,7 @@ def render(figure: Figure) -> Drawn:
         made = figure.draw()
         png, svg = io.BytesIO(), io.BytesIO()
         made.savefig(png, format="png")
+        made.set_layout_engine("none")  # it stays as it is laid out
         made.savefig(svg, format="svg", metadata={"Date": None})  # equal figures give equal files
     return Drawn(png.getvalue(), svg.getvalue())
 
@@ -145,7 +146,7 @@ h3 { margin: 1.3rem 0 .3rem; font-size: 1rem; }
 .note, .caption { color: #4a545e; max-width: 60rem; } .caption { font-size: .9rem; margin: .2rem 0 .8rem; }
 code { background: #f1f4f6; padding: .15rem .4rem; border-radius: 4px; }
 nav a { margin-right: 1rem; } a { color: #0060a0; }
-.wide { overflow-x: auto; border: 1px solid #e1e5e9; border-radius: 6px; }
+.wide { overflow-x: auto; width: fit-content; max-width: 100%; border: 1px solid #e1e5e9; border-radius: 6px; }
 table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .22rem .6rem; text-align: right; border-bottom: 1px solid #eef1f3; }
 th { background: #f6f8f9; vertical-align: bottom; font-weight: 600; }
@@ -161,7 +162,7 @@ img { max-width: 100%; height: auto; } details { margin: .4rem 0; } summary { cu
 def page(found: Reproduction, drawn: dict[str, Drawn], provenance: Provenance) -> str:
     """One HTML page that needs no other file and no network."""
     outputs = list(found.all())
-    links = " ".join(f'<a href="#{output.name}">{escape(output.title)}</a>' for output in outputs)
+    links = " ".join(f'<a href="#{output.name}">{escape(output.name)}</a>' for output in outputs)
     notes = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
     parts = [
         f"<h1>{TITLE}</h1>",

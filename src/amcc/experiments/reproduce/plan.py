@@ -14,12 +14,12 @@ from amcc.experiments.reproduce.crowds import GENERATED, MULAN, REAL, Crowd
 from amcc.experiments.reproduce.fits import Contestant, Results, Task
 
 AMCC = Contestant("AMCC", "amcc")
-FROBENIUS = Contestant("AMCC, the paper's objective", "amcc-frobenius")
-PRINTED = Contestant("AMCC, as printed", "amcc-printed")
+FROBENIUS = Contestant("AMCC (paper's objective)", "amcc-frobenius")
+PRINTED = Contestant("AMCC (as printed)", "amcc-printed")
 
 PAPER_ROWS = (
     Contestant("MV", "majority"),
-    Contestant("MV, hard output", "majority", (("scores", "hard"),)),
+    Contestant("MV (hard output)", "majority", (("scores", "hard"),)),
     Contestant("C-DS", "c-ds"),
     Contestant("RAkEL-GLAD", "rakel-glad"),
     Contestant("MCMLI", "mcmli"),
@@ -72,6 +72,7 @@ QUICK = Scale(
     mulan=("Emotions",),
     left_out=("rakel-glad", "ml-jmf", "nam", "ds-tree", "ebcc", "mace", "amcc-printed"),
     thinned=("LoveEkman", "Affective"),
+    removed=(0.1, 0.5),
     weight_powers=(-3, -1, 1, 3),
     exponents=(2.0, 3.0, 5.0),
     n_groups=(2, 5, 7),

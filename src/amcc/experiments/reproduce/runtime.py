@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.experiments.reproduce import figures
-from amcc.experiments.reproduce.figures import COLOURS, MARKERS, PALE
+from amcc.experiments.reproduce.figures import COLOURS, GREY, MARKERS, PALE
 from amcc.experiments.reproduce.fits import Growth, Results
-from amcc.experiments.reproduce.plan import Figure, Plan, Study, Table, View
+from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
 
 
 def tasks(plan: Plan) -> list[Growth]:
@@ -75,24 +75,24 @@ def draw(data: pa.Table) -> Any:
         here = [row for row in rows if row["method"] == method]
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number // len(COLOURS) % len(MARKERS)]
         x, y = [row["votes"] for row in here], [row["seconds"] for row in here]
-        panel.plot(x, y, color=colour, marker=marker)
+        panel.plot(x, y, color=colour, marker=marker, linewidth=2.6 if method == AMCC.name else 1.4)
         ends.append((x[-1], y[-1], method, colour))
     panel.set_xscale("log")
     panel.set_yscale("log")
-    _draw_linear_growth(panel)
+    ends.append(_draw_linear_growth(panel, rows))
     panel.set_xlabel("votes")
     panel.set_ylabel("seconds")
     figures.label_ends(panel, ends, gap=0.04)
     return figure
 
 
-def _draw_linear_growth(panel: Any) -> None:
-    """A pale line that grows as the votes do, to compare with."""
-    (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
-    panel.plot([left, right], [low, low * right / left], color=PALE, linestyle="--", linewidth=1, zorder=1)
-    panel.set_xlim(left, right)
-    panel.set_ylim(low, high)
-    panel.text(left * 1.3, low * 1.5, "linear growth", color="#8b959e", fontsize=8, va="bottom")
+def _draw_linear_growth(panel: Any, rows: Sequence[dict[str, Any]]) -> tuple[float, float, str, str]:
+    """A pale line that grows as the votes do, to compare with, and its end."""
+    few, many = (chosen(row["votes"] for row in rows) for chosen in (min, max))
+    middle = float(np.exp(np.log([row["seconds"] for row in rows]).mean()))
+    reach = (many / few) ** 0.5
+    panel.plot([few, many], [middle / reach, middle * reach], color=PALE, linestyle="--", linewidth=1, zorder=1)
+    return many, middle * reach, "linear growth", GREY
 
 
 STUDIES = (Study("runtime", "seconds of every method, and growth", tasks, present, compares=True),)

@@ -345,8 +345,7 @@ def removal_view(blocks: Sequence[Sequence[Line]], measure: str, *, folded: bool
             cells += [printed_text(_printed_share(line))] * with_paper
             text = cell_text(found, _mark(line, reference, measure))
             cells.append(f"**{text}**" if found.mean >= best - 5e-4 else text)
-    name = crowd_title(Crowd(blocks[0][0].crowd.name)).replace(", all answers: ", ": ")
-    return View(f"{name}: {MEASURES[measure]}", head, rows, folded)
+    return View(f"{blocks[0][0].crowd.name}: {MEASURES[measure]}", head, rows, folded)
 
 
 STUDIES = (

@@ -68,7 +68,7 @@ def present_grid(plan: Plan, results: Results) -> Sequence[Figure]:
     data = pa.Table.from_pylist(rows)
     caption = (
         "The paper's objective (amcc-frobenius), in hundredths; squares: the paper's choice α = 0.1, β = 10; best "
-        f"cells underlined. Mean over at most {MOST_RUNS} runs; @5: five answers per item. The paper shows Movie, "
+        f"cells in bold. Mean over at most {MOST_RUNS} runs; @5: five answers per item. The paper shows Movie, "
         "which was not published, and Affective."
     )
     return [Figure("alpha-beta", "Weights of the two penalties", caption, data, partial(draw_grid, data))]
@@ -204,9 +204,11 @@ def draw_curves(data: pa.Table, column: str, chosen: float) -> Any:
                 ends.append((x[-1], y[-1], title, colour))
             panel.axvline(chosen, color=GREY, linewidth=1, linestyle=":")
             panel.set_xticks(x)
-            panel.set_title(f"{name}: {method}", fontsize=8.5)
             panel.margins(x=0.08)
             figures.label_ends(panel, ends, gap=0.1)
+        row_of_axes[0].set_ylabel(method)
+    for panel, name in zip(axes[0], sets, strict=True):
+        panel.set_title(name)
     for panel in axes[-1]:
         panel.set_xlabel("M, number of groups" if column == "groups" else column)
     return figure

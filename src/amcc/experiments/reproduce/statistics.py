@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from amcc.experiments.paper_values import BETTER, WORSE, Mark
 from amcc.kernels import Floats
 
 LEVEL = 0.95
+FEWEST_UNITS = 3
+"""Two tell too little about how much there is to vary: no interval, no test."""
 
 
 @dataclass(frozen=True)
@@ -36,23 +37,27 @@ class Estimate:
 
 
 def estimate(sample: Sample) -> Estimate:
-    """Student's interval; without two units there is none."""
+    """Student's interval, where there are units enough."""
     runs, units = _defined(sample.runs), _defined(sample.units)
     mean = float(runs.mean()) if runs.size else np.nan
     sd = float(runs.std(ddof=1)) if runs.size > 1 else 0.0
-    if units.size < 2:
+    if units.size < FEWEST_UNITS:
         return Estimate(mean, sd, np.nan, np.nan)
-    reach = stats.t.ppf((1 + LEVEL) / 2, units.size - 1) * units.std(ddof=1) / np.sqrt(units.size)
+    from scipy.stats import t as student  # takes long to import
+
+    reach = student.ppf((1 + LEVEL) / 2, units.size - 1) * units.std(ddof=1) / np.sqrt(units.size)
     return Estimate(mean, sd, float(units.mean() - reach), float(units.mean() + reach))
 
 
 def p_value(sample: Sample, reference: Sample) -> float:
-    """Of the paired t-test over common units; NaN where they do not vary against each other."""
+    """Of the paired t-test over common units; NaN where they are few or do not vary against each other."""
     ours, theirs = _pairs(sample, reference)
     gap = theirs - ours
-    if gap.size < 2 or np.ptp(gap) <= 1e-12:
+    if gap.size < FEWEST_UNITS or np.ptp(gap) <= 1e-12:
         return np.nan
-    return float(stats.ttest_rel(theirs, ours).pvalue)
+    from scipy.stats import ttest_rel
+
+    return float(ttest_rel(theirs, ours).pvalue)
 
 
 def mark(sample: Sample, reference: Sample) -> Mark:
