@@ -10,6 +10,7 @@ from amcc.consensus.amcc.estimator import AMCC
 from amcc.consensus.base import ConsensusModel, read_model_file
 from amcc.consensus.c_ds import CDS
 from amcc.consensus.dawid_skene import DawidSkene
+from amcc.consensus.ds_tree import DSTree
 from amcc.consensus.ebcc import EBCC
 from amcc.consensus.ibcc import IBCC
 from amcc.consensus.mace import MACE
@@ -30,6 +31,7 @@ __all__ = [
     "METHODS",
     "MLJMF",
     "ConsensusModel",
+    "DSTree",
     "DawidSkene",
     "MajorityVote",
     "RakelGlad",
@@ -43,6 +45,7 @@ METHODS: dict[str, Callable[..., ConsensusModel]] = {
     "amcc-printed": partial(AMCC, loss="frobenius", anchor="self", printed=True),
     "c-ds": CDS,
     "dawid-skene": DawidSkene,
+    "ds-tree": DSTree,
     "ebcc": EBCC,
     "ibcc": IBCC,
     "mace": MACE,
@@ -57,6 +60,7 @@ MODELS: tuple[type[ConsensusModel], ...] = (
     AMCC,
     CDS,
     DawidSkene,
+    DSTree,
     EBCC,
     IBCC,
     MACE,
