@@ -57,12 +57,14 @@ class Pass(NamedTuple):
     present : (n_slots,) expected number of votes in each slot that met a present label.
     log_odds_sum : sum over pairs of log(1 + exp(log-odds)), the data's share of the log-likelihood.
     change : the largest difference to the probabilities before.
+    typical_change : the root mean square of these differences.
     """
 
     proba: Floats
     present: Floats
     log_odds_sum: float
     change: float
+    typical_change: float
 
 
 def posterior_pass(
@@ -93,13 +95,16 @@ def posterior_pass(
     compare = before is not None
     before = proba if before is None else before
 
-    def run(block: int) -> tuple[float, float]:
+    def run(block: int) -> tuple[float, float, float]:
         first, last = bounds[block], bounds[block + 1]
-        result: tuple[float, float] = loop(slot, start, evidence, prior, first, last, before, proba, present[block])
+        result: tuple[float, float, float] = loop(
+            slot, start, evidence, prior, first, last, before, proba, present[block]
+        )
         return result
 
-    sums, changes = zip(*in_threads(run, N_BLOCKS), strict=True)
-    return Pass(proba, present.sum(axis=0), float(sum(sums)), max(changes) if compare else 1.0)
+    sums, changes, squares = zip(*in_threads(run, N_BLOCKS), strict=True)
+    change, typical = (max(changes), float(np.sqrt(sum(squares) / len(prior)))) if compare else (1.0, 1.0)
+    return Pass(proba, present.sum(axis=0), float(sum(sums)), change, typical)
 
 
 def posterior_pass_numpy(
@@ -107,17 +112,17 @@ def posterior_pass_numpy(
 ) -> Pass:
     """The numpy twin of `posterior_pass`."""
     if len(slot) == 0:
-        return Pass(np.empty(0), np.zeros(len(evidence)), 0.0, 0.0)
+        return Pass(np.empty(0), np.zeros(len(evidence)), 0.0, 0.0, 0.0)
     log_odds = prior + np.add.reduceat(evidence[slot], start[:-1])
     proba = sigmoid(log_odds)
     present = weight_per_code(slot, np.repeat(proba, np.diff(start)), len(evidence))
-    change = 1.0 if before is None else float(np.abs(proba - before).max())
-    return Pass(proba, present, float(np.logaddexp(0.0, log_odds).sum()), change)
+    moved = np.ones(1) if before is None else np.abs(proba - before)
+    typical = float(np.sqrt((moved**2).mean()))
+    return Pass(proba, present, float(np.logaddexp(0.0, log_odds).sum()), float(moved.max()), typical)
 
 
 def _posterior_loop(slot, start, evidence, prior, first, last, before, proba, present):  # type: ignore[no-untyped-def]
-    total = 0.0
-    change = 0.0
+    total, change, squares = 0.0, 0.0, 0.0
     for pair in range(first, last):
         log_odds = prior[pair]
         for vote in range(start[pair], start[pair + 1]):
@@ -126,14 +131,55 @@ def _posterior_loop(slot, start, evidence, prior, first, last, before, proba, pr
         tail = np.exp(-abs(log_odds))
         q = 1.0 / (1.0 + tail) if log_odds >= 0.0 else tail / (1.0 + tail)
         total += max(log_odds, 0.0) + np.log1p(tail)
-        change = max(change, abs(q - before[pair]))
+        moved = abs(q - before[pair])
+        change = max(change, moved)
+        squares += moved * moved
         proba[pair] = q
         for vote in range(start[pair], start[pair + 1]):
             present[slot[vote]] += q
-    return total, change
+    return total, change, squares
 
 
 _compiled_posterior_loop = compiled(_posterior_loop)
+
+
+def sum_over_votes(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats) -> Floats:
+    """(n_pairs,) evidence of all votes on each pair; arguments as in `posterior_pass`."""
+    if len(slot) <= SMALL:
+        return np.add.reduceat(evidence[slot], start[:-1]) if len(slot) else np.empty(0)
+    total = np.empty(len(start) - 1)
+    bounds, loop = _block_bounds(start), _compiled_votes_loop()
+    in_threads(lambda block: loop(slot, start, evidence, bounds[block], bounds[block + 1], total), N_BLOCKS)
+    return total
+
+
+def _votes_loop(slot, start, evidence, first, last, total):  # type: ignore[no-untyped-def]
+    for pair in range(first, last):
+        total[pair] = 0.0
+        for vote in range(start[pair], start[pair + 1]):
+            total[pair] += evidence[slot[vote]]
+
+
+_compiled_votes_loop = compiled(_votes_loop)
+
+
+def sum_over_slots(slot: npt.NDArray[np.int32], start: Ints, proba: Floats, n_slots: int) -> Floats:
+    """(n_slots,) expected votes that met a present label, from the (n_pairs,) probabilities."""
+    if len(slot) <= SMALL:
+        return weight_per_code(slot, np.repeat(proba, np.diff(start)), n_slots)
+    present = np.zeros((N_BLOCKS, n_slots))
+    bounds, loop = _block_bounds(start), _compiled_slots_loop()
+    in_threads(lambda block: loop(slot, start, proba, bounds[block], bounds[block + 1], present[block]), N_BLOCKS)
+    return np.asarray(present.sum(axis=0))
+
+
+def _slots_loop(slot, start, proba, first, last, present):  # type: ignore[no-untyped-def]
+    for pair in range(first, last):
+        for vote in range(start[pair], start[pair + 1]):
+            present[slot[vote]] += proba[pair]
+
+
+_compiled_slots_loop = compiled(_slots_loop)
 
 
 class Judgement(NamedTuple):

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from amcc import AMCC, Votes, load_model, metrics
-from amcc.consensus.amcc.coins import mean_rates
+from amcc.consensus.amcc.likelihood import coin_rates
 from amcc.consensus.amcc.estimator import worker_worth
 from amcc.consensus.amcc.groups import describe_groups, summary
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -94,10 +94,10 @@ def test_individuality_is_rate_minus_commonality(crowd, monkeypatch):
     rates = []
 
     def watched(*arguments):
-        rates.append(mean_rates(*arguments))
-        return rates[-1]
+        rates.extend(coin_rates(*arguments))
+        return np.stack(rates)
 
-    monkeypatch.setattr("amcc.consensus.amcc.estimator.mean_rates", watched)
+    monkeypatch.setattr("amcc.consensus.amcc.estimator.coin_rates", watched)
     model = AMCC(adapt=False, correlation=False).fit(crowd.votes)
     group = model.worker_group_[model.coin_worker_]
     usual = model.commonality_[:, group, model.coin_label_]

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from scipy.special import logit, logsumexp
 
 from amcc.consensus.amcc import graded
-from amcc.consensus.amcc.coins import Counts, mean_rates
+from amcc.consensus.amcc.coins import Counts
 from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
-from amcc.consensus.amcc.likelihood import LikelihoodFit, Rates, sum_over_votes
+from amcc.consensus.amcc.likelihood import CoinCounts, LikelihoodFit, coin_rates, evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.kernels import Floats, sigmoid
 from amcc.tables import Codes
@@ -106,13 +106,13 @@ class Evidence:
 
 def evidence_of(votes: Votes, slot_evidence: Floats, prior: Floats, sets: LabelSets) -> Evidence:
     """Sum up the evidence of all votes on each pair."""
-    log_odds = sum_over_votes(votes, slot_evidence)
+    log_odds = evidence_of_pairs(votes, slot_evidence)
     return Evidence(votes.pairs, log_odds, votes.n_yes.astype(np.float64), prior, sets)
 
 
 def learn_label_sets(votes: Votes, fit: LikelihoodFit, lot: Floats) -> LabelSets:
     """Kinds of label sets, in the light of a crowd that was fitted without them; `lot` is chance by item."""
-    return fit_label_sets(votes.pairs, sum_over_votes(votes, fit.evidence), fit.presence.mean, lot)
+    return fit_label_sets(votes.pairs, evidence_of_pairs(votes, fit.evidence), fit.presence.mean, lot)
 
 
 def choose_blend(
@@ -205,8 +205,9 @@ def _rates_of_votes(train: Votes, test: Votes, fit: LikelihoodFit) -> tuple[Floa
     place = np.searchsorted(known, wanted).clip(max=len(known) - 1)
     met = known[place] == wanted
 
-    def rates(of: Rates, counts: Counts) -> Floats:
-        seen = Counts(counts.yes[place] * met, counts.no[place] * met)
-        return mean_rates(coins, seen, of.usual, fit.crowd.member)[coins.slot // 2]
+    def seen(counts: Counts) -> Counts:
+        return Counts(counts.yes[place] * met, counts.no[place] * met)
 
-    return rates(fit.crowd.hit, fit.counts.present), rates(fit.crowd.false_alarm, fit.counts.absent)
+    rates = coin_rates(fit.crowd, coins, CoinCounts(seen(fit.counts.present), seen(fit.counts.absent)))
+    hit, false_alarm = rates[:, coins.slot // 2]
+    return hit, false_alarm

@@ -1,27 +1,28 @@
 """Sums over coins (worker, label) and groups of workers: what a round costs beside the pass over the votes.
 
 A coin of group m on label l is a Beta variable with the pseudo-votes `Usual`, integrated out: every sum is one of
-log-gamma or digamma functions. Coins are taken in blocks, which keeps tables of coins × groups small and shares the
-cores.
+log-gamma or digamma functions. Few coins are summed by numpy; many by the compiled loops of `coin_loops`, which need no
+tables of coins × groups and leave out the groups that a worker does not belong to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from amcc.kernels import Floats, in_threads, weight_per_code
+from amcc.kernels import N_BLOCKS, Floats, in_threads, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Coins
 
-BLOCK = 20_000
-"""Coins in a block. Fixed, so that results do not depend on the machine."""
+FEW = 20_000
+"""Coins up to which numpy is the faster choice in a fresh process."""
 
-Result = TypeVar("Result")
+LEAST = 1e-12
+"""Workers with less of their membership than this in a group do not belong to it."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,19 @@ class Usual:
         return self.yes + self.no
 
 
-def group_fit(coins: Coins, counts: Counts, usual: Usual, n_workers: int) -> Floats:
-    """(n_workers, n_groups) log-probability of each worker's votes if he belonged to each group."""
-    without_votes = gammaln(usual.yes) + gammaln(usual.no) - gammaln(usual.total)
+def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
+    """(n_workers, n_groups) log-probability of each worker's votes if he belonged to each group.
 
-    def fit(block: slice) -> Floats:
-        label = coins.label[block]
-        yes, no = usual.yes.T[label] + counts.yes[block, None], usual.no.T[label] + counts.no[block, None]
-        return _by(
-            coins.worker[block], gammaln(yes) + gammaln(no) - gammaln(yes + no) - without_votes.T[label], n_workers
-        )
-
-    return np.asarray(sum(_blocks(fit, len(coins))))
+    Where `member` (n_workers, n_groups) says that he does not, it need not be computed.
+    """
+    without_votes = (gammaln(usual.yes) + gammaln(usual.no) - gammaln(usual.total)).T
+    if len(coins) <= FEW:
+        yes, no = _all_votes(coins, counts, usual)
+        log_beta = gammaln(yes) + gammaln(no) - gammaln(yes + no)
+        return _by(coins.worker, log_beta - without_votes[coins.label], len(member))
+    fit = np.zeros((N_BLOCKS, *member.shape))
+    _run_compiled("group_fit", coins, counts, usual, lambda block: (without_votes, member, fit[block]))
+    return np.asarray(fit.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -80,47 +82,65 @@ def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) 
     """Minka's fixed point for beta-binomials: any step that climbs with these votes climbs the true bound."""
     n_labels = usual.yes.shape[1]
     at_rest = digamma(usual.yes).T, digamma(usual.no).T
+    if len(coins) <= FEW:
+        weight = member[coins.worker]
+        yes, no = (
+            _by(coins.label, weight * (digamma(now) - rest[coins.label]), n_labels)
+            for now, rest in zip(_all_votes(coins, counts, usual), at_rest, strict=True)
+        )
+    else:
+        gain = np.zeros((N_BLOCKS, 2, n_labels, member.shape[1]))
+        _run_compiled("effective_votes", coins, counts, usual, lambda block: (*at_rest, member, gain[block]))
+        yes, no = gain.sum(axis=0)
+    return Effective(usual.yes * yes.T, usual.no * no.T)
 
-    def effective(block: slice) -> Floats:
-        label, weight = coins.label[block], member[coins.worker[block]]
-        yes, no = usual.yes.T[label] + counts.yes[block, None], usual.no.T[label] + counts.no[block, None]
-        gains = (digamma(each) - rest[label] for each, rest in zip((yes, no), at_rest, strict=True))
-        return np.stack([_by(label, weight * gain, n_labels).T for gain in gains])
 
-    yes, no = np.asarray(sum(_blocks(effective, len(coins))))
-    return Effective(usual.yes * yes, usual.no * no)
-
-
-def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> tuple[Floats, Floats]:
-    """(n_coins,) expected log of the rate and of one minus it, over the coin's votes and its worker's groups."""
-
-    def expected(block: slice) -> Floats:
-        label, weight = coins.label[block], member[coins.worker[block]]
-        yes, no = usual.yes.T[label] + counts.yes[block, None], usual.no.T[label] + counts.no[block, None]
+def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
+    """(2, n_coins) expected log of the rate and of one minus it, over the coin's votes and its worker's groups."""
+    if len(coins) <= FEW:
+        yes, no = _all_votes(coins, counts, usual)
         total = digamma(yes + no)
-        return np.stack([(weight * (digamma(each) - total)).sum(axis=1) for each in (yes, no)])
-
-    log_rate, log_rest = np.concatenate(_blocks(expected, len(coins)), axis=1)
-    return log_rate, log_rest
+        return np.stack([(member[coins.worker] * (digamma(each) - total)).sum(axis=1) for each in (yes, no)])
+    log_rates = np.zeros((2, len(coins)))
+    _run_compiled("expected_log_rates", coins, counts, usual, lambda block: (member, log_rates))
+    return log_rates
 
 
 def mean_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
     """(n_coins,) expected rate, over the coin's votes and its worker's groups."""
-
-    def mean(block: slice) -> Floats:
-        label, weight = coins.label[block], member[coins.worker[block]]
-        yes, no = usual.yes.T[label] + counts.yes[block, None], usual.no.T[label] + counts.no[block, None]
-        return np.asarray((weight * yes / (yes + no)).sum(axis=1))
-
-    return np.concatenate(_blocks(mean, len(coins)))
+    rate = np.zeros(len(coins))
+    for group, of_worker in enumerate(member.T):  # group by group: no table of coins × groups
+        yes, no = counts.yes + usual.yes[group][coins.label], counts.no + usual.no[group][coins.label]
+        rate += of_worker[coins.worker] * yes / (yes + no)
+    return rate
 
 
-def _blocks(task: Callable[[slice], Result], n_coins: int) -> list[Result]:
-    """The task's results for all blocks in order; numpy and scipy let go of Python's lock."""
-    starts = range(0, max(n_coins, 1), BLOCK)
-    return in_threads(lambda number: task(slice(starts[number], starts[number] + BLOCK)), len(starts))
+def _all_votes(coins: Coins, counts: Counts, usual: Usual) -> tuple[Floats, Floats]:
+    """(n_coins, n_groups) votes, pseudo and real, yes and no."""
+    return usual.yes.T[coins.label] + counts.yes[:, None], usual.no.T[coins.label] + counts.no[:, None]
+
+
+def _run_compiled(
+    name: str, coins: Coins, counts: Counts, usual: Usual, further: Callable[[int], tuple[Any, ...]]
+) -> None:
+    """The loop of that name over blocks of coins, on both cores; `further` gives its last arguments."""
+    from amcc.consensus.amcc import coin_loops
+
+    bounds = np.linspace(0, len(coins), N_BLOCKS + 1).astype(np.int64)
+    tables = [np.ascontiguousarray(table.T) for table in (usual.yes, usual.no)]
+    columns = coins.worker, coins.label, np.ascontiguousarray(counts.yes), np.ascontiguousarray(counts.no), *tables
+    loop = getattr(coin_loops, name)
+
+    def run(block: int) -> None:
+        rest = (np.ascontiguousarray(array) for array in further(block))
+        loop(bounds[block], bounds[block + 1], *columns, *rest)
+
+    in_threads(run, N_BLOCKS)
 
 
 def _by(code: Codes, weight: Floats, n_codes: int) -> Floats:
     """(n_codes, n_groups) sums of the (n_coins, n_groups) weights by code."""
-    return np.stack([weight_per_code(code, column, n_codes) for column in weight.T], axis=1)
+    total = np.empty((n_codes, weight.shape[1]))
+    for group, column in enumerate(weight.T):
+        total[:, group] = weight_per_code(code, column, n_codes)
+    return total

@@ -14,7 +14,7 @@ from scipy.special import logit
 from amcc import kernels
 from amcc.consensus.amcc import frobenius
 from amcc.consensus.amcc.adaptation import IGNORED, Blend, Evidence, choose_blend, evidence_of, learn_label_sets
-from amcc.consensus.amcc.coins import Counts, mean_rates
+from amcc.consensus.amcc.coins import Counts
 from amcc.consensus.amcc.correlation import LabelSets
 from amcc.consensus.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
 from amcc.consensus.amcc.groups import describe_groups
@@ -22,6 +22,7 @@ from amcc.consensus.amcc.likelihood import (
     CoinCounts,
     Crowd,
     LikelihoodFit,
+    coin_rates,
     fit_likelihood,
     known_to,
     refit_with_label_sets,
@@ -43,7 +44,8 @@ JOINT = 0.95
 JOINT_ROUNDS = 10
 """Rounds in that light. They bring nearly all of the gain; many more drift on small data."""
 
-FOLD_ROUNDS, FOLD_TOL = 40, 5e-3
+FOLD_ROUNDS = 40
+TOL = 5e-4
 """Fits that only serve to choose need not be exact."""
 
 
@@ -67,8 +69,8 @@ class AMCC(ConsensusModel):
     anchor : "consensus" or "self"; printed : bool; hsic_weight, laplacian_weight, weight_exponent
         Of the paper's objective, see `amcc.consensus.amcc.frobenius.fit_frobenius`.
     max_iter, tol
-        Stop when no probability moves by more than `tol` in a round; the paper's objective: when that moves by less.
-        None is 5e-3 for the likelihood and 1e-5 for the paper's objective.
+        Stop when probabilities typically (root mean square) move by less than `tol` in a round; the paper's objective:
+        when that moves by less. None is 5e-4 for the likelihood and 1e-5 for the paper's objective.
     random_state : int
     warm_start : bool
         Go on from what the last `fit` of this object learned about workers and labels, matched by name.
@@ -158,7 +160,7 @@ class AMCC(ConsensusModel):
         chance = signatures(votes, self.random_state)
         blend = self._chosen_blend(votes, chance)
         crowd, start = self._starting_point(votes)
-        fit = fit_likelihood(votes, gold, crowd, max_iter=self.max_iter, tol=self.tol or 5e-3, start=start)
+        fit = fit_likelihood(votes, gold, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
         self._publish_course(fit.monitor)
         sets = learn_label_sets(votes, fit, chance.lot)
         if blend.correlation >= JOINT:
@@ -193,7 +195,7 @@ class AMCC(ConsensusModel):
         def fit(part: Votes) -> LikelihoodFit:
             nothing = np.zeros(len(part.pairs), dtype=bool)
             crowd = self._first_crowd(part)
-            return fit_likelihood(part, Gold(nothing, nothing), crowd, max_iter=FOLD_ROUNDS, tol=FOLD_TOL)
+            return fit_likelihood(part, Gold(nothing, nothing), crowd, max_iter=FOLD_ROUNDS, tol=TOL)
 
         return choose_blend(votes, chance, fit, correlation=self.correlation)
 
@@ -219,20 +221,15 @@ class AMCC(ConsensusModel):
         crowd, coins = fit.crowd, votes.coins
         self._crowd = crowd
         asked = weight_per_code(coins.label[coins.slot // 2], np.ones(len(votes)), votes.n_labels) + 1e-9
-        informativeness = (crowd.hit.commonality - crowd.false_alarm.commonality) @ (asked / asked.sum())
+        commonality = crowd.commonality
+        informativeness = (commonality[0] - commonality[1]) @ (asked / asked.sum())
         order = np.argsort(-informativeness, kind="stable")
         positive = np.maximum(informativeness[order], 1e-6)
         self.group_weights_ = positive / positive.sum()
-        self.commonality_ = np.stack([crowd.hit.commonality[order], crowd.false_alarm.commonality[order]])
-        self.group_strength_ = np.stack([crowd.hit.strength[order], crowd.false_alarm.strength[order]])
+        self.commonality_, self.group_strength_ = commonality[:, order], crowd.strength[:, order]
         self.worker_membership_ = crowd.member[:, order]
         self.worker_group_ = self.worker_membership_.argmax(axis=1).astype(np.int32)
-        rates = np.stack(
-            [
-                mean_rates(coins, fit.counts.present, crowd.hit.usual, crowd.member),
-                mean_rates(coins, fit.counts.absent, crowd.false_alarm.usual, crowd.member),
-            ]
-        )
+        rates = coin_rates(crowd, coins, fit.counts)
         group = self.worker_group_[coins.worker]
         self.individuality_ = (rates - self.commonality_[:, group, coins.label]).T
         self.worker_cost_ = worker_worth(votes, rates[0])

@@ -7,6 +7,9 @@ For each of the two kinds of rate (`Rates`):
     rate of worker w on l ~ Beta(strength[m] · commonality)      individuality: how far its workers scatter around it
     label[l] ~ Normal(centre, spread²),  shift[m] ~ Normal(0, SHIFT_SPREAD²),  log strength[m] ~ Normal
 
+Some groups are *blind*: they have one rate, whatever is there, so that votes of their workers say nothing. Spammers who
+always tick the same and spammers who tick at random scatter differently: there is a blind group for each.
+
 The rates themselves are integrated out, so what remains of a worker in a group is a beta-binomial. Groups of workers,
 presence of labels and all parameters are found by coordinate ascent on one lower bound of the log-posterior: no step
 of it can lower the bound. A round is one pass over the votes and a few over the coins times groups.
@@ -22,7 +25,16 @@ import numpy.typing as npt
 from scipy.special import betaln, digamma, logit, logsumexp
 
 from amcc import kernels
-from amcc.consensus.amcc.coins import Counts, Effective, Usual, effective_votes, expected_log_rates, group_fit
+from amcc.consensus.amcc.coins import (
+    LEAST,
+    Counts,
+    Effective,
+    Usual,
+    effective_votes,
+    expected_log_rates,
+    group_fit,
+    mean_rates,
+)
 from amcc.consensus.amcc.correlation import LabelSets, label_set_step, log_prior, update_label_sets
 from amcc.consensus.base import Gold, Monitor
 from amcc.kernels import Floats, sigmoid, weight_per_code
@@ -44,10 +56,16 @@ HIT_CENTRE, FALSE_ALARM_CENTRE = np.log(0.7 / 0.3), np.log(0.05 / 0.95)
 HIT_STRENGTH, FALSE_ALARM_STRENGTH = 8.0, 32.0
 """Pseudo-votes that a group lends to a coin, before the data speak, give or take a factor of exp(STRENGTH_SPREAD)."""
 
+BLIND_CENTRE, BLIND_SPREAD, BLIND_STRENGTH = np.log(0.15 / 0.85), 0.5, 8.0
+"""How often those say yes who do not look, as above."""
+
+BLIND_STARTS = 1.0, 64.0
+"""Strengths at the start: workers who always tick the same do not resemble each other, those who tick at random do."""
+
 STRENGTH_SPREAD = 2.0
 STRENGTH_RANGE = 0.5, 4096.0
-STRENGTH_ROUNDS = 3
-"""Strengths are looked at in every third round: they move slowly and cost most."""
+THOROUGH = 3
+"""In every third round strengths are looked at, and all groups for all workers: they move slowly and cost most."""
 
 NO_INDIVIDUALITY = 1e6
 """The strength of groups whose workers are all the same."""
@@ -101,7 +119,8 @@ def update_strength(rates: Rates, coins: Coins, counts: Counts, member: Floats) 
 
     def value(strength: Floats) -> Floats:
         tried = replace(rates, strength=strength)
-        return np.asarray((member * group_fit(coins, counts, tried.usual, len(member))).sum(0) + tried.strength_prior())
+        fit = group_fit(coins, counts, tried.usual, member)
+        return np.asarray((member * fit).sum(axis=0) + tried.strength_prior())
 
     if rates.prior_strength == NO_INDIVIDUALITY:
         return rates
@@ -158,32 +177,62 @@ def _uphill(start: Floats, step: Floats, value: Callable[[Floats], Floats]) -> F
 class Crowd:
     """What is believed about workers.
 
-    hit, false_alarm : Rates of the two kinds.
-    member : (n_workers, n_groups) probability that a worker belongs to each group.
+    hit, false_alarm : Rates of the two kinds, of the groups who look.
+    blind : Rates of the groups who do not.
+    member : (n_workers, n_groups) probability that a worker belongs to each group; the blind come last.
     share : (n_groups,) share of workers in each group.
     """
 
     hit: Rates
     false_alarm: Rates
+    blind: Rates
     member: Floats
     share: Floats
 
+    @property
+    def seeing_member(self) -> Floats:
+        """(n_workers, n_seeing) the same for the groups who look."""
+        return self.member[:, : len(self.hit.shift)]
+
+    @property
+    def blind_member(self) -> Floats:
+        """(n_workers, n_blind) and for those who do not."""
+        return self.member[:, len(self.hit.shift) :]
+
+    @property
+    def commonality(self) -> Floats:
+        """(2, n_groups, n_labels) usual hit and false-alarm rates of all groups."""
+        return np.stack(
+            [np.concatenate([rates.commonality, self.blind.commonality]) for rates in (self.hit, self.false_alarm)]
+        )
+
+    @property
+    def strength(self) -> Floats:
+        """(2, n_groups) strengths of the same."""
+        return np.stack([np.append(rates.strength, self.blind.strength) for rates in (self.hit, self.false_alarm)])
+
     def log_prior(self) -> float:
         """Log-density of all parameters; one pseudo-worker per group."""
-        return float(np.log(self.share).sum()) + self.hit.log_prior() + self.false_alarm.log_prior()
+        rates = self.hit, self.false_alarm, self.blind
+        return float(np.log(self.share).sum()) + sum(each.log_prior() for each in rates)
 
 
 def start_crowd(n_workers: int, n_labels: int, n_groups: int, *, individuality: bool = True) -> Crowd:
-    """Groups from reliable (many hits, few false alarms) to spammers (both alike); everybody in all of them.
+    """Groups from reliable (many hits, few false alarms) to sloppy, and up to two blind ones; everybody in all of them.
 
     Without `individuality`, workers of a group do exactly as the group does.
     """
-    grade = np.linspace(0.0, 1.0, n_groups) if n_groups > 1 else np.zeros(1)
+    n_blind = min(n_groups // 2, len(BLIND_STARTS))
+    grade = np.linspace(0.0, 1.0, n_groups - n_blind)
     apart = float(n_groups > 1)
-    strengths = (HIT_STRENGTH, FALSE_ALARM_STRENGTH) if individuality else (NO_INDIVIDUALITY,) * 2
+    strengths = (HIT_STRENGTH, FALSE_ALARM_STRENGTH, BLIND_STRENGTH) if individuality else (NO_INDIVIDUALITY,) * 3
+    blind = start_rates(BLIND_CENTRE, strengths[2], BLIND_SPREAD, n_labels, np.zeros(n_blind))
+    if individuality:
+        blind = replace(blind, strength=np.array(BLIND_STARTS[:n_blind]))
     return Crowd(
-        start_rates(HIT_CENTRE, strengths[0], HIT_SPREAD, n_labels, apart * (1.2 - 2.6 * grade)),
-        start_rates(FALSE_ALARM_CENTRE, strengths[1], FALSE_ALARM_SPREAD, n_labels, apart * (-1.2 + 2.8 * grade)),
+        start_rates(HIT_CENTRE, strengths[0], HIT_SPREAD, n_labels, apart * (1.2 - 2.0 * grade)),
+        start_rates(FALSE_ALARM_CENTRE, strengths[1], FALSE_ALARM_SPREAD, n_labels, apart * (-1.2 + 2.2 * grade)),
+        blind,
         np.full((n_workers, n_groups), 1 / n_groups),
         np.full(n_groups, 1 / n_groups),
     )
@@ -196,7 +245,8 @@ def known_to(crowd: Crowd, worker: npt.NDArray[np.int64], label: npt.NDArray[np.
         return replace(rates, label=np.where(label >= 0, rates.label[label], rates.centre))
 
     member = np.where(worker[:, None] >= 0, crowd.member[worker], crowd.share / crowd.share.sum())
-    return Crowd(relabelled(crowd.hit), relabelled(crowd.false_alarm), member, crowd.share)
+    hit, false_alarm, blind = (relabelled(each) for each in (crowd.hit, crowd.false_alarm, crowd.blind))
+    return Crowd(hit, false_alarm, blind, member, crowd.share)
 
 
 @dataclass(frozen=True)
@@ -206,15 +256,24 @@ class CoinCounts:
     present: Counts
     absent: Counts
 
+    @property
+    def total(self) -> Counts:
+        """Votes of coins, whatever they were on."""
+        return Counts(self.present.yes + self.absent.yes, self.present.no + self.absent.no)
 
-def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts) -> tuple[Crowd, float]:
-    """Put every worker into the groups that explain him, in proportion; also the crowd's share of the bound."""
+
+def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: bool = True) -> tuple[Crowd, float]:
+    """Put every worker into the groups that explain him, in proportion; also the crowd's share of the bound.
+
+    Unless `thorough`, groups that a worker does not belong to are not tried again.
+    """
     n_workers, n_groups = crowd.member.shape
-    log_member = (
-        group_fit(coins, counts.present, crowd.hit.usual, n_workers)
-        + group_fit(coins, counts.absent, crowd.false_alarm.usual, n_workers)
-        + np.log(crowd.share)
-    )
+    tried = replace(crowd, member=np.ones_like(crowd.member)) if thorough else crowd
+    seeing = group_fit(coins, counts.present, crowd.hit.usual, tried.seeing_member)
+    seeing += group_fit(coins, counts.absent, crowd.false_alarm.usual, tried.seeing_member)
+    blind = group_fit(coins, counts.total, crowd.blind.usual, tried.blind_member)
+    log_member = np.concatenate([seeing, blind], axis=1) + np.log(crowd.share)
+    log_member[tried.member < LEAST] = -np.inf
     explained = logsumexp(log_member, axis=1, keepdims=True)
     bound = float(explained.sum()) + crowd.log_prior()
     member = np.exp(log_member - explained)
@@ -222,23 +281,37 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts) -> tuple[Crow
 
 
 def update_rates(crowd: Crowd, coins: Coins, counts: CoinCounts, *, strengths: bool) -> Crowd:
-    """Commonality of both kinds of rate, and the strengths if wanted."""
+    """Commonality of all kinds of rate, and the strengths if wanted."""
 
-    def improved(rates: Rates, counts: Counts) -> Rates:
+    def improved(rates: Rates, counts: Counts, member: Floats) -> Rates:
         if strengths:
-            rates = update_strength(rates, coins, counts, crowd.member)
-        return update_commonality(rates, effective_votes(coins, counts, rates.usual, crowd.member))
+            rates = update_strength(rates, coins, counts, member)
+        return update_commonality(rates, effective_votes(coins, counts, rates.usual, member))
 
     return replace(
-        crowd, hit=improved(crowd.hit, counts.present), false_alarm=improved(crowd.false_alarm, counts.absent)
+        crowd,
+        hit=improved(crowd.hit, counts.present, crowd.seeing_member),
+        false_alarm=improved(crowd.false_alarm, counts.absent, crowd.seeing_member),
+        blind=improved(crowd.blind, counts.total, crowd.blind_member),
     )
 
 
 def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
-    """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present", expected over what is not known."""
-    yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.usual, crowd.member)
-    yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.usual, crowd.member)
+    """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present", expected over what is not known.
+
+    Votes of the blind add nothing.
+    """
+    member = crowd.seeing_member
+    yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.usual, member)
+    yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.usual, member)
     return np.asarray(np.stack([no_if_present - no_if_absent, yes_if_present - yes_if_absent], axis=1)).ravel()
+
+
+def coin_rates(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
+    """(2, n_coins) expected hit and false-alarm rate."""
+    seeing = (crowd.hit, counts.present), (crowd.false_alarm, counts.absent)
+    blind = mean_rates(coins, counts.total, crowd.blind.usual, crowd.blind_member)
+    return np.stack([blind + mean_rates(coins, each, rates.usual, crowd.seeing_member) for rates, each in seeing])
 
 
 def entropy_of(step: kernels.Pass, evidence: Floats, prior: Floats) -> float:
@@ -320,7 +393,7 @@ def fit_likelihood(
     slot_votes = weight_per_code(coins.slot, np.ones(len(votes)), 2 * len(coins))
     asked = weight_per_code(pairs.label, np.ones(len(pairs)), votes.n_labels)
     proba = np.where(gold.known, gold.present, votes.n_yes / pairs.n_votes if start is None else start)
-    weight = sum_over_slots(votes, proba)
+    weight = met_present(votes, proba)
     entropy = 0.0
     usual = PRESENCE_START[0] / sum(PRESENCE_START)
     monitor = Monitor(tol, max_iter)
@@ -329,15 +402,16 @@ def fit_likelihood(
         counts = CoinCounts(Counts.of_slots(weight), Counts.of_slots(slot_votes - weight))
         present = weight_per_code(pairs.label, proba, votes.n_labels)
         presence = Presence(present, np.maximum(asked - present, 0.0), usual)
-        crowd, explained = update_members(crowd, coins, counts)
+        thorough = number % THOROUGH == 0
+        crowd, explained = update_members(crowd, coins, counts, thorough=thorough)
         monitor.report(explained + presence.bound() + entropy, change)
-        crowd = update_rates(crowd, coins, counts, strengths=number % STRENGTH_ROUNDS == 0)
+        crowd = update_rates(crowd, coins, counts, strengths=thorough)
         presence = update_presence(presence)
         evidence = slot_evidence(crowd, coins, counts)
         prior = gold.log_odds(presence.log_odds[pairs.label])
         step = kernels.posterior_pass(coins.slot, pairs.start, evidence, prior, proba)
         entropy = entropy_of(step, evidence, prior)
-        proba, weight, change, usual = step.proba, step.present, step.change, presence.usual
+        proba, weight, change, usual = step.proba, step.present, step.typical_change, presence.usual
     return LikelihoodFit(crowd, counts, presence, proba, evidence, prior, monitor)
 
 
@@ -353,16 +427,17 @@ def refit_with_label_sets(
     frequency, evidence, proba = fit.presence.mean, fit.evidence, fit.pair_proba
     monitor = Monitor(tol, max_iter)
     for number in monitor.rounds():
-        votes_say = gold.log_odds(sum_over_votes(votes, evidence), MOST_CERTAIN)
+        votes_say = gold.log_odds(evidence_of_pairs(votes, evidence), MOST_CERTAIN)
         step = label_set_step(pairs, votes_say, sets)
-        change = float(np.abs(step.proba - proba).max(initial=0.0))
-        proba, weight = step.proba, sum_over_slots(votes, step.proba)
+        change = float(np.sqrt(((step.proba - proba) ** 2).sum() / max(len(proba), 1)))
+        proba, weight = step.proba, met_present(votes, step.proba)
         presence_bound = step.log_evidence - float(proba @ votes_say) + log_prior(sets, frequency)
         sets = update_label_sets(step, frequency)
         counts = CoinCounts(Counts.of_slots(weight), Counts.of_slots(slot_votes - weight))
-        crowd, explained = update_members(crowd, coins, counts)
+        thorough = number % THOROUGH == 0
+        crowd, explained = update_members(crowd, coins, counts, thorough=thorough)
         monitor.report(explained + presence_bound, change)
-        crowd = update_rates(crowd, coins, counts, strengths=number % STRENGTH_ROUNDS == 0)
+        crowd = update_rates(crowd, coins, counts, strengths=thorough)
         evidence = slot_evidence(crowd, coins, counts)
     prior = gold.log_odds(logit(np.clip(proba, 1e-15, 1 - 1e-15)) - votes_say)
     return LikelihoodFit(crowd, counts, fit.presence, proba, evidence, prior, monitor), sets
@@ -372,14 +447,12 @@ MOST_CERTAIN = 500.0
 """Log-odds beyond which nobody is more certain."""
 
 
-def sum_over_votes(votes: Votes, slot_evidence: Floats) -> Floats:
+def evidence_of_pairs(votes: Votes, slot_evidence: Floats) -> Floats:
     """(n_pairs,) evidence of all votes on each pair."""
-    if not len(votes):
-        return np.empty(0)
-    total = np.add.reduceat(slot_evidence[votes.coins.slot], votes.pairs.start[:-1])
+    total = kernels.sum_over_votes(votes.coins.slot, votes.pairs.start, slot_evidence)
     return np.clip(total, -MOST_CERTAIN, MOST_CERTAIN)
 
 
-def sum_over_slots(votes: Votes, proba: Floats) -> Floats:
+def met_present(votes: Votes, proba: Floats) -> Floats:
     """(n_slots,) expected votes that met a present label."""
-    return weight_per_code(votes.coins.slot, np.repeat(proba, votes.pairs.n_votes), 2 * len(votes.coins))
+    return kernels.sum_over_slots(votes.coins.slot, votes.pairs.start, proba, 2 * len(votes.coins))
