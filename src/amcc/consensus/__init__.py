@@ -17,6 +17,7 @@ from amcc.consensus.mace import MACE
 from amcc.consensus.majority import MajorityVote
 from amcc.consensus.mcmld import MCMLD, MCMLI
 from amcc.consensus.ml_jmf import MLJMF
+from amcc.consensus.nam import NAM
 from amcc.consensus.rakel_glad import RakelGlad
 from amcc.errors import FileFormatError, ParameterError
 
@@ -30,6 +31,7 @@ __all__ = [
     "MCMLI",
     "METHODS",
     "MLJMF",
+    "NAM",
     "ConsensusModel",
     "DSTree",
     "DawidSkene",
@@ -53,6 +55,7 @@ METHODS: dict[str, Callable[..., ConsensusModel]] = {
     "mcmld": MCMLD,
     "mcmli": MCMLI,
     "ml-jmf": MLJMF,
+    "nam": NAM,
     "rakel-glad": RakelGlad,
 }
 
@@ -69,6 +72,7 @@ MODELS: tuple[type[ConsensusModel], ...] = (
     MCMLI,
     MLJMF,
     RakelGlad,
+    NAM,
 )
 
 

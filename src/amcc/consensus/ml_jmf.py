@@ -26,7 +26,7 @@ ROW_ROUNDS = 100
 """Updates of an item's rows once the factors of the labels stand. Fixed, so that no item depends on the others."""
 LEAST_TRUST = 1e-6
 """Weight, relative to the mean, with which the rows of a worker of weight zero follow his votes where he is alone."""
-BLOCK_CELLS = 2**21
+BLOCK_CELLS = 2**18
 """Numbers gathered at a time where rows of two tables are multiplied."""
 ONE_VOTE = 40.0
 """Log-odds of an average worker's vote when workers are judged: so many that the probability is 0 or 1."""
