@@ -16,6 +16,7 @@ ROWS: list[tuple[str, ...]] = [
     ("errors",),
     ("files", "linalg", "kernels", "decode", "agreement", "metrics", "tables", "votes", "truth"),
     ("io", "data", "consensus", "evaluate"),
+    ("active",),
     ("report",),
     ("__init__",),
     ("experiments",),

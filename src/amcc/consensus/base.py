@@ -343,6 +343,22 @@ class ConsensusModel(ABC):
         table = table.append_column("evidence", pa.array(evidence, pa.string()))
         return as_frame(table, frame)
 
+    def rates_of_coins(self) -> tuple[Floats, Floats]:
+        """(n_workers, n_labels) expected hit and false-alarm rates of every worker, for choosing whom to ask.
+
+        Here those of the worker on all labels; models that tell labels apart say more.
+        """
+        rates, n_labels = self.worker_rates_, len(self.label_names_)
+        hit, false_alarm = (np.repeat(each[:, None], n_labels, 1) for each in (rates.hit_rate, rates.false_alarm_rate))
+        return hit, false_alarm
+
+    def label_correlations(self) -> Floats:
+        """(n_labels, n_labels) correlation of labels over items, by the probabilities."""
+        proba = self.predict_proba()
+        spread = np.maximum(proba.std(axis=0), 1e-9)
+        deviation = (proba - proba.mean(axis=0)) / spread
+        return np.asarray(np.clip(deviation.T @ deviation / max(len(proba), 1), -1.0, 1.0))
+
     @property
     def worker_rates_(self) -> WorkerRates:
         """What is known about each worker; computed when it is first asked for."""

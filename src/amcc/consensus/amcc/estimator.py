@@ -330,6 +330,22 @@ class AMCC(ConsensusModel):
         frequency = np.where(label >= 0, self.set_frequency_[:, label], prior)
         return evidence_of(votes, evidence, prior, LabelSets(self.set_share_, frequency))
 
+    def rates_of_coins(self) -> tuple[Floats, Floats]:
+        """(n_workers, n_labels) commonality of the worker's groups, and his individuality on labels that he met."""
+        self._check_fitted()
+        hit, false_alarm = np.einsum("wm,aml->awl", self.worker_membership_, self.commonality_)
+        group = self.worker_group_[self.coin_worker_]
+        for rate, own, of_group in zip(
+            (hit, false_alarm), self.individuality_.T, self.commonality_[:, group, self.coin_label_], strict=True
+        ):
+            rate[self.coin_worker_, self.coin_label_] = own + of_group
+        return hit, false_alarm
+
+    def label_correlations(self) -> Floats:
+        """(n_labels, n_labels) `label_correlation_`."""
+        self._check_fitted()
+        return self.label_correlation_
+
     # -- explaining --------------------------------------------------------------------------------------------------
 
     def groups(self, frame: Frame = "pandas") -> Any:

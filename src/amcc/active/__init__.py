@@ -1,0 +1,1 @@
+"""What to ask next: scores, strategies, crowds to ask, and campaigns that spend a budget."""

@@ -1,0 +1,200 @@
+"""What strategies see (beliefs), choose from (candidates) and give back (questions)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from amcc.consensus.base import ConsensusModel, as_votes
+from amcc.kernels import Floats
+from amcc.votes import Votes
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Triplets:
+    """Questions that may be asked: (n,) codes of item, label and worker."""
+
+    item: Codes
+    label: Codes
+    worker: Codes
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def take(self, places: npt.NDArray[np.int64]) -> Triplets:
+        """Some of them, in that order."""
+        return Triplets(self.item[places], self.label[places], self.worker[places])
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions chosen, the best first.
+
+    asked : their codes.
+    utility : (n,) higher is better; comparable within one strategy only.
+    parts : what the utility was made of, by name (u1, u2, u, q, c, …), each (n,).
+    """
+
+    asked: Triplets
+    utility: Floats
+    parts: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What is known when the next questions are chosen; all codes are those of `votes`, whose vocabularies are fixed.
+
+    votes : all answers so far.
+    proba : (n_items, n_labels) probability that the label is present.
+    hit, false_alarm : (n_workers, n_labels) expected rates of every worker on every label, newcomers included.
+    experience : (n_workers,) answers so far.
+    correlation : (n_labels, n_labels) correlation of labels, in −1 … 1.
+    features : (n_items, n_features) descriptions of items, if there are any.
+    """
+
+    votes: Votes
+    proba: Floats
+    hit: Floats
+    false_alarm: Floats
+    experience: npt.NDArray[np.int64]
+    correlation: Floats
+    features: Floats | None = None
+
+
+class Candidates(Protocol):
+    """What may be asked now."""
+
+    def open_pairs(self) -> npt.NDArray[np.bool_]:
+        """(n_items, n_labels) where at least one worker can be asked."""
+
+    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+        """All questions about these pairs that can be asked."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
+        """Up to `n` different questions, each equally likely."""
+
+
+class Strategy(Protocol):
+    """Chooses the next questions."""
+
+    def select(
+        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+    ) -> Questions:
+        """Up to `batch` questions, the best first; `prices` (n_workers,) is what one vote of each worker costs."""
+
+
+class Recorded:
+    """Candidates of a replay: the votes of `pool` that have not been asked; every question can be asked once."""
+
+    def __init__(self, pool: Votes, asked: npt.NDArray[np.bool_]) -> None:
+        self._pool, self._open = pool, ~asked
+        self._n_open = np.add.reduceat(self._open.astype(np.int64), pool.pairs.start[:-1]) if len(pool) else np.empty(0)
+
+    def open_pairs(self) -> npt.NDArray[np.bool_]:
+        """See `Candidates`."""
+        pairs = self._pool.pairs
+        result = np.zeros((self._pool.n_items, self._pool.n_labels), dtype=bool)
+        result[pairs.item, pairs.label] = self._n_open > 0
+        return result
+
+    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+        """See `Candidates`."""
+        wanted = np.zeros((self._pool.n_items, self._pool.n_labels), dtype=bool)
+        wanted[item, label] = True
+        return self._triplets(np.flatnonzero(self._open & wanted[self._pool.item, self._pool.label]))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
+        """See `Candidates`."""
+        places = np.flatnonzero(self._open)
+        return self._triplets(rng.permutation(places)[:n])
+
+    def _triplets(self, places: npt.NDArray[np.int64]) -> Triplets:
+        pool = self._pool
+        item, label, worker = (code[places].astype(np.int64) for code in (pool.item, pool.label, pool.worker))
+        return Triplets(item, label, worker)
+
+
+class Anything:
+    """Candidates of a live crowd: every worker who is there, about every pair he has not answered."""
+
+    def __init__(self, votes: Votes, available: npt.NDArray[np.bool_] | None = None) -> None:
+        self._votes = votes
+        self._workers = np.flatnonzero(np.ones(votes.n_workers, bool) if available is None else available)
+        key = (votes.item.astype(np.int64) * votes.n_labels + votes.label) * votes.n_workers + votes.worker
+        self._done_keys = np.sort(key)
+
+    def open_pairs(self) -> npt.NDArray[np.bool_]:
+        """See `Candidates`."""
+        votes = self._votes
+        by_available = np.isin(votes.worker, self._workers)
+        n_asked = np.zeros((votes.n_items, votes.n_labels), dtype=np.int64)
+        np.add.at(n_asked, (votes.item[by_available], votes.label[by_available]), 1)
+        return np.asarray(n_asked < len(self._workers))
+
+    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+        """See `Candidates`."""
+        n = len(self._workers)
+        return self._not_done(Triplets(np.repeat(item, n), np.repeat(label, n), np.tile(self._workers, len(item))))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
+        """See `Candidates`."""
+        votes, n_workers = self._votes, len(self._workers)
+        n_all = votes.n_items * votes.n_labels * n_workers
+        # Twice as many as wanted, and those already asked, so that enough are left.
+        drawn = np.unique(rng.integers(0, max(n_all, 1), size=min(2 * n + len(votes), 4 * n_all)))
+        if n_all <= 4 * (n + len(votes)):
+            drawn = np.arange(n_all)
+        pair, worker = np.divmod(rng.permutation(drawn), max(n_workers, 1))
+        item, label = np.divmod(pair, votes.n_labels)
+        found = self._not_done(Triplets(item, label, self._workers[worker]))
+        return found.take(np.arange(min(n, len(found))))
+
+    def _not_done(self, triplets: Triplets) -> Triplets:
+        votes = self._votes
+        key = (triplets.item * votes.n_labels + triplets.label) * votes.n_workers + triplets.worker
+        if not len(self._done_keys):
+            return triplets
+        place = np.searchsorted(self._done_keys, key).clip(max=len(self._done_keys) - 1)
+        return triplets.take(np.flatnonzero(self._done_keys[place] != key))
+
+
+class Learner:
+    """Keeps beliefs in step with growing votes: new votes count at once, workers are judged anew when it pays.
+
+    Parameters
+    ----------
+    make_model : a new model.
+    features : (n_items, n_features), optional.
+    growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
+        as learned, which costs one pass.
+    """
+
+    def __init__(
+        self, make_model: Callable[[], ConsensusModel], *, features: Floats | None = None, growth: float = 0.1
+    ) -> None:
+        self._make_model, self._features, self._growth = make_model, features, growth
+        self.model: ConsensusModel | None = None
+        self._n_fitted = 0
+
+    def learn(self, votes: Votes) -> Beliefs:
+        """Beliefs after all of `votes`."""
+        votes = as_votes(votes)
+        if self.model is None or len(votes) >= (1 + self._growth) * self._n_fitted or len(votes) < self._n_fitted:
+            self.model = self._make_model().fit(votes, self._features)
+            self._n_fitted = len(votes)
+            proba = self.model.predict_proba()
+        else:
+            proba = self.model.predict_proba(votes)
+        hit, false_alarm = self.model.rates_of_coins()
+        return Beliefs(
+            votes, proba, hit, false_alarm, votes.answers_per_worker, self.model.label_correlations(), self._features
+        )
