@@ -33,7 +33,7 @@ REAL = {
 OWN_TRUTH = tuple(name for name, entry in REAL.items() if DATASETS[entry].truth == "own")
 """Sets whose truth is made from the very answers: on all of them, majority is right almost by definition."""
 
-GENERATED = "generated"
+GENERATED = "generated crowd"
 """A crowd of `amcc.data.simulate`, which needs no data."""
 GENERATED_SPEC = CrowdSpec(n_items=400, n_workers=40, n_labels=8, answers_per_item=5, n_features=10)
 

@@ -102,15 +102,21 @@ def key(figure: Figure, entries: Sequence[tuple[str, str]]) -> None:
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]], gap: float = 0.055) -> None:
-    """Names at the right ends (x, y, name, colour) of lines, moved apart where they would overlap."""
-    low, high = axes.get_ylim()
-    logarithmic = axes.get_yscale() == "log"
-    place = np.log if logarithmic else np.asarray
-    bottom, top = float(place(low)), float(place(high))
-    heights = np.array([(float(place(y)) - bottom) / (top - bottom) for _, y, _, _ in ends])
-    for (x, _, name, colour), height in zip(ends, spread(heights, gap), strict=True):
-        level = bottom + height * (top - bottom)
-        axes.text(x, np.exp(level) if logarithmic else level, f"  {name}", color=colour, fontsize=8, va="center")
+    """Names beside the right ends (x, y, name, colour) of lines, moved apart where they would overlap."""
+    to_panel = axes.transData + axes.transAxes.inverted()
+    places = to_panel.transform([(x, y) for x, y, _, _ in ends])
+    for (x, y, name, colour), across, height in zip(ends, places[:, 0], spread(places[:, 1], gap), strict=True):
+        axes.annotate(
+            name,
+            (x, y),
+            (across + 0.05, height),
+            textcoords="axes fraction",
+            color=colour,
+            fontsize=8,
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 3},
+        )
 
 
 def spread(heights: Floats, gap: float) -> Floats:

@@ -40,7 +40,7 @@ def present(plan: Plan, results: Results) -> Sequence[Figure]:
     shown = []
     for crowd in crowds_of(plan):
         ours, printed = (results[Fit(crowd, 0, row)]["groups"] for row in (AMCC, FROBENIUS))
-        file = crowd.name.lower()
+        file = crowd.name.lower().replace(" ", "-")
         shown.append(
             Figure(
                 f"groups-{file}",

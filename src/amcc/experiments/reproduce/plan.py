@@ -70,7 +70,7 @@ FULL = Scale()
 QUICK = Scale(
     n_runs=2,
     mulan=("Emotions",),
-    left_out=("rakel-glad", "ml-jmf", "nam", "ds-tree", "ebcc", "mace", "amcc-printed"),
+    left_out=("ebcc", "mace", "amcc-printed"),
     thinned=("LoveEkman", "Affective"),
     removed=(0.1, 0.5),
     weight_powers=(-3, -1, 1, 3),
@@ -78,7 +78,7 @@ QUICK = Scale(
     n_groups=(2, 5, 7),
     sensitivity=(("Affective", None), ("AppleNakamura", 5)),
     growth_votes=(1_000, 10_000, 100_000),
-    patience=2.0,
+    patience=1.0,
 )
 
 

@@ -190,7 +190,7 @@ def draw_curves(data: pa.Table, column: str, chosen: float) -> Any:
     rows = data.to_pylist()
     sets = list(dict.fromkeys(row["set"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure, axes = figures.canvas(len(methods), len(sets), (3.1, 2.2), sharex=True)
+    figure, axes = figures.canvas(len(methods), len(sets), (3.1, 2.2), sharex=True, sharey="col")
     for row_of_axes, method in zip(axes, methods, strict=True):
         for panel, name in zip(row_of_axes, sets, strict=True):
             ends = []
