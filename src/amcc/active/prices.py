@@ -1,0 +1,228 @@
+"""Money in whole minor units (cents), and what a question costs.
+
+An amount is what a person writes: 12, "0.05", 7.5. `minor_units` turns it into an integer, once, where it comes in;
+from there on money is counted in integers, so that sums are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from amcc import tables
+from amcc.errors import ColumnError, IdError, InputError, ParameterError
+from amcc.io import read_table
+from amcc.truth import positions
+from amcc.votes import Votes
+
+__all__ = ["Prices", "major_units", "minor_units", "price_list", "read_price_list"]
+
+Money = npt.NDArray[np.int64]
+
+MOST_DECIMALS = 4  # no currency has more
+LARGEST = 10**15
+"""Minor units of the largest amount: sums of many of them still fit in 64 bits."""
+
+PRICE_COLUMNS = ("price", "cost", "rate", "pay", "reward")
+
+
+def minor_units(amount: Any, decimals: int = 0, what: str = "an amount") -> int:
+    """An amount of money as a whole number of minor units.
+
+    `decimals` is how many digits after the point amounts may have: 0 where they are given in minor units, 2 for
+    euros and cents.
+
+    >>> minor_units("0.05", decimals=2), minor_units(12)
+    (5, 12)
+    """
+    number, decimals = _decimal(amount, what), _checked_decimals(decimals)
+    if number < 0:
+        raise InputError(f"{what} must not be negative; got {amount}.")
+    if number > LARGEST or (units := number.scaleb(decimals)) > LARGEST:
+        raise InputError(f"{what} must be at most {major_units(LARGEST, decimals)}; got {amount}.")
+    if units != units.to_integral_value():
+        raise InputError(
+            f"{what} must {_precision(decimals)}; got {amount}. Round it, or say how many decimals the currency has "
+            f"(decimals, at most {MOST_DECIMALS})."
+        )
+    return int(units)
+
+
+def major_units(units: int, decimals: int = 0) -> str:
+    """Minor units as a person writes them.
+
+    >>> major_units(1205, decimals=2)
+    '12.05'
+    """
+    return f"{Decimal(units).scaleb(-decimals):.{decimals}f}"
+
+
+def _decimal(amount: Any, what: str) -> Decimal:
+    """The number as it is written: 0.1 is a tenth, not the binary fraction next to it."""
+    try:
+        if isinstance(amount, bool | np.bool_) or amount is None:
+            raise TypeError
+        number = Decimal(str(amount).strip())
+    except (InvalidOperation, TypeError):
+        raise InputError(f"{what} must be a number; got {amount!r}.") from None
+    if not number.is_finite():
+        raise InputError(f"{what} must be a finite number; got {amount}.")
+    return number
+
+
+def _precision(decimals: int) -> str:
+    return f"have at most {decimals} decimals" if decimals else "be a whole number of minor units (cents)"
+
+
+def _checked_decimals(decimals: int) -> int:
+    if not isinstance(decimals, Integral) or isinstance(decimals, bool) or not 0 <= decimals <= MOST_DECIMALS:
+        raise ParameterError(f"decimals must be a whole number from 0 to {MOST_DECIMALS}; got {decimals!r}.")
+    return int(decimals)
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What questions cost, in minor units.
+
+    Labels of one item that one worker is asked about together stand on one page.
+
+    Parameters
+    ----------
+    vote : (n_workers,) int64. Price of one vote of each worker.
+    page : int. Price of each page, beside those of its votes.
+    decimals : int. Digits after the point in which amounts are written, see `minor_units`.
+
+    Examples
+    --------
+    >>> prices = Prices.of(["ann", "bob"], {"ann": "0.05"}, default="0.03", page="0.02", decimals=2)
+    >>> prices.vote, prices.lone_vote
+    (array([5, 3]), array([7, 5]))
+    """
+
+    vote: Money
+    page: int = 0
+    decimals: int = 0
+
+    def __post_init__(self) -> None:
+        if self.vote.dtype != np.int64 or self.vote.ndim != 1:
+            raise ParameterError(f"vote must hold one int64 for each worker; got {self.vote.dtype} {self.vote.shape}.")
+        if self.page < 0 or (self.vote < 0).any():
+            raise ParameterError("prices must not be negative; use Prices.of, which says whose is.")
+
+    @classmethod
+    def of(
+        cls,
+        workers: pa.Array | Sequence[Any],
+        listed: Mapping[Any, Any] | None = None,
+        *,
+        default: Any | None = None,
+        page: Any = 0,
+        decimals: int = 0,
+    ) -> Prices:
+        """Prices of these workers: those `listed` by name, the `default` for all others.
+
+        All amounts are checked; a vote must cost something, for strategies divide by its price.
+        """
+        names = tables.vocabulary_of(workers, "worker")
+        everybody = -1 if default is None else minor_units(default, decimals, "the default price")
+        vote = np.full(len(names), everybody, dtype=np.int64)
+        if listed:
+            amounts = [minor_units(price, decimals, f"the price of worker {name!r}") for name, price in listed.items()]
+            vote[_places(list(listed), names)] = amounts
+        if (vote < 0).any():
+            missing = names.filter(pa.array(vote < 0)).to_pylist()
+            raise InputError(
+                f"every worker must have a price; {_some(missing)} have none. Add them to the list, or give a default "
+                "price for everybody who is not in it."
+            )
+        prices = cls(vote, minor_units(page, decimals, "the page price"), decimals)
+        if (prices.lone_vote == 0).any():
+            free = names.filter(pa.array(prices.lone_vote == 0)).to_pylist()
+            raise InputError(f"a vote must cost at least one minor unit; those of {_some(free)} cost nothing.")
+        return prices
+
+    @property
+    def lone_vote(self) -> Money:
+        """(n_workers,) what one vote costs on a page of its own."""
+        return self.vote + self.page
+
+    def of_votes(self, votes: Votes) -> int:
+        """What all these votes cost, each answer being one page."""
+        return int(self.vote[votes.worker].sum()) + self.page * int(votes.answers_per_worker.sum())
+
+    def units(self, amount: Any, what: str = "an amount") -> int:
+        """An amount in the currency of these prices, as minor units."""
+        return minor_units(amount, self.decimals, what)
+
+    def text(self, units: int) -> str:
+        """Minor units as amounts in this currency are written."""
+        return major_units(units, self.decimals)
+
+
+def _places(names: list[Any], workers: pa.Array) -> npt.NDArray[np.int64]:
+    """Codes of workers who have a price, each of whom must be there."""
+    place = positions(tables.vocabulary_of([str(name) for name in names], "worker"), workers)
+    if (place < 0).any():
+        unknown = [name for name, code in zip(names, place, strict=True) if code < 0]
+        raise InputError(
+            f"prices must be of known workers; {_some(unknown)} are not among the {len(workers)} there are. Check the "
+            "spelling, leave them out, or add them to the workers."
+        )
+    return place
+
+
+def price_list(frame: Any, *, decimals: int = 0) -> dict[str, Any]:
+    """Amount by worker, for `Prices.of`, from a table with a column for the worker and one for the price."""
+    found: list[str] = []
+
+    def choose(columns: Sequence[str]) -> list[str]:
+        found[:] = [tables.match_columns(columns, needed=("worker",), roles=("worker",))["worker"], _priced(columns)]
+        return found
+
+    table = tables.as_arrow(frame, choose)
+    workers, amounts = (table[column].to_pylist() for column in found)
+    listed: dict[str, Any] = {}
+    for row, (worker, amount) in enumerate(zip(workers, amounts, strict=True), start=1):
+        name = "" if worker is None else str(worker).strip()
+        if not name:
+            raise IdError(f"every price must have a worker; row {row} has none.")
+        if name in listed:
+            raise InputError(
+                f"every worker must have one price; {name!r} has another in row {row}. Leave one of the two out."
+            )
+        minor_units(
+            amount, decimals, f"the price of worker {name!r} (row {row})"
+        )  # refused here, where the row is known
+        listed[name] = amount
+    return listed
+
+
+def read_price_list(path: str | Path, *, decimals: int = 0) -> dict[str, Any]:
+    """`price_list` of a CSV, TSV, Parquet or JSON-lines file."""
+    table = read_table(path)
+    try:
+        return price_list(table, decimals=decimals)
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def _priced(columns: Sequence[str]) -> str:
+    """The column that holds the price; the first of the names it may have wins."""
+    by_name = {column.strip().lower(): column for column in reversed(columns)}
+    for name in PRICE_COLUMNS:
+        if name in by_name:
+            return by_name[name]
+    raise ColumnError(f"a column for the price is missing; the columns are {', '.join(columns)}. Call it 'price'.")
+
+
+def _some(names: Sequence[Any], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
