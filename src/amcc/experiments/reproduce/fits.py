@@ -45,6 +45,9 @@ SIZES = {"labels": "labels per item", "empty": "empty sets"}
 """What to know about sets before comparing precision: small ones have it easy."""
 MEASURES = READINGS | RANKINGS | SIZES
 
+GROWTH_LABELS = 10
+"""Labels of the crowds that are timed: larger ones have more items and workers."""
+
 SET_RULE = "a label is in the set if its probability is above ½ (the same rule for all methods)"
 
 Found = Mapping[str, Any]
@@ -158,14 +161,11 @@ class Growth:
 
     def measure(self) -> Found:
         """Seconds and votes of each size, the best of three where that is quick."""
-        self.contestant.model(0)
-        fit(
-            self.contestant.model(0), simulate_crowd(CrowdSpec.for_votes(self.sizes[0])).votes
-        )  # compiles what there is
+        fit(self.contestant.model(0), _votes_of_size(self.sizes[0]))  # imports and compiles what it needs
         n_votes: list[int] = []
         seconds: list[float] = []
         for size in self.sizes:
-            votes = simulate_crowd(CrowdSpec.for_votes(size)).votes
+            votes = _votes_of_size(size)
             times = [fit(self.contestant.model(0), votes)[1]]
             times += [fit(self.contestant.model(0), votes)[1] for _ in range(2 * (times[0] < self.patience / 10))]
             n_votes.append(len(votes))
@@ -173,6 +173,10 @@ class Growth:
             if seconds[-1] > self.patience:
                 break
         return {"votes": n_votes, "seconds": seconds}
+
+
+def _votes_of_size(size: int) -> Votes:
+    return simulate_crowd(CrowdSpec.for_votes(size, n_labels=GROWTH_LABELS)).votes
 
 
 # -- what is measured -----------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ QUICK = Scale(
     n_groups=(2, 5, 7),
     sensitivity=(("Affective", None), ("AppleNakamura", 5)),
     growth_votes=(1_000, 10_000, 100_000),
-    patience=1.0,
+    patience=3.0,
 )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.figures import COLOURS, GREY, MARKERS, PALE
-from amcc.experiments.reproduce.fits import Growth, Results
+from amcc.experiments.reproduce.fits import GROWTH_LABELS, Growth, Results
 from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
 
 
@@ -37,15 +37,16 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
         for name, found in courses.items()
     ]
     caption = (
-        "Seconds of a fit on generated crowds (20 labels, 5 answers per item, 20 % spammers), one process, one thread "
-        "of linear algebra, compiled beforehand; the best of three where a fit is quick. No larger crowd is tried "
-        f"after a fit of more than {plan.scale.patience:g} s. Growth: power of the number of votes between the two "
-        "largest crowds; 1 is linear."
+        f"Seconds of a fit on generated crowds ({GROWTH_LABELS} labels, 5 answers per item, 20 % spammers; larger "
+        "ones have more items and workers) with nothing else of this reproduction running; the best of three where a "
+        f"fit is quick. No larger crowd is tried after a fit of more than {plan.scale.patience:g} s. Growth: power of "
+        "the number of votes between the two largest crowds; 1 is linear."
     )
     head = ["method", *(f"{size:,} votes" for size in sizes), "growth"]
     title = "Run time and its growth"
     table = Table("runtime", title, caption, data, [View("", head, rows)])
-    return [table, Figure("runtime-growth", title, caption, data, partial(draw, data))]
+    drawn = "The seconds of the table; dashed: growth in step with the votes."
+    return [table, Figure("runtime-growth", f"{title}, drawn", drawn, data, partial(draw, data))]
 
 
 def _cells(votes: Sequence[int], seconds: Sequence[float], sizes: Sequence[int]) -> list[str]:
