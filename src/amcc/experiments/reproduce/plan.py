@@ -47,7 +47,7 @@ class Scale:
     n_runs : runs with chance, as seeds 0, 1 … .
     mulan : feature sets whose workers are simulated.
     left_out : methods that take too long.
-    thinned : sets of which answers are removed (Table 6); removed : shares of them.
+    thinned : sets that are also used with fewer answers (tables 5 and 6); removed : shares of them (Table 6).
     weight_powers : α and β as powers of ten; exponents : r; n_groups : M.
     sensitivity : crowds of the sensitivity figures: name, answers per item.
     growth_votes, patience : sizes of the generated crowds to be timed, and seconds after which no larger one follows.
@@ -70,15 +70,15 @@ FULL = Scale()
 QUICK = Scale(
     n_runs=2,
     mulan=("Emotions",),
-    left_out=("ebcc", "mace", "amcc-printed"),
+    left_out=("ml-jmf", "ebcc", "mace", "amcc-printed"),
     thinned=("LoveEkman", "Affective"),
     removed=(0.1, 0.5),
     weight_powers=(-3, -1, 1, 3),
     exponents=(2.0, 3.0, 5.0),
     n_groups=(2, 5, 7),
-    sensitivity=(("Affective", None), ("AppleNakamura", 5)),
+    sensitivity=(("Affective", None),),
     growth_votes=(1_000, 10_000, 100_000),
-    patience=3.0,
+    patience=1.0,
 )
 
 

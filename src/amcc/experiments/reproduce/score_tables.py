@@ -229,7 +229,7 @@ def table4_crowds(plan: Plan) -> list[Crowd]:
 
 def table5_crowds(plan: Plan) -> list[Crowd]:
     """Real crowds as they are; then with few answers per item, where that is fewer."""
-    few = [name for name in plan.real if name != "SONYC-UST"]
+    few = [name for name in plan.among(plan.scale.thinned) if name != "SONYC-UST"]
     return [plan.crowd(name) for name in plan.real] + [plan.crowd(name, answers=FEW_ANSWERS) for name in few]
 
 
