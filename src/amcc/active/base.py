@@ -149,10 +149,10 @@ class Anything:
         """See `Candidates`."""
         votes, n_workers = self._votes, len(self._workers)
         n_all = votes.n_items * votes.n_labels * n_workers
-        # Twice as many as wanted, and those already asked, so that enough are left.
-        drawn = np.unique(rng.integers(0, max(n_all, 1), size=min(2 * n + len(votes), 4 * n_all)))
         if n_all <= 4 * (n + len(votes)):
             drawn = np.arange(n_all)
+        else:  # less than a quarter was asked, less than a quarter is drawn twice: of these, enough are left
+            drawn = np.unique(rng.integers(0, n_all, size=2 * n + 20))
         pair, worker = np.divmod(rng.permutation(drawn), max(n_workers, 1))
         item, label = np.divmod(pair, votes.n_labels)
         found = self._not_done(Triplets(item, label, self._workers[worker]))

@@ -1,0 +1,64 @@
+"""Seconds to choose the next questions from a live crowd, for every strategy.
+
+`python benchmarks/selection.py [--items N] [--labels N] [--workers N] [--votes N] [--batch N] [strategy ...]`
+The votes are random: what they say does not matter for the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from amcc.active.base import Anything, Beliefs
+from amcc.active.strategies import STRATEGIES
+from amcc.votes import Votes
+
+SEED = 0
+REPEATS = 3
+
+
+def random_beliefs(n_items: int, n_labels: int, n_workers: int, n_votes: int) -> Beliefs:
+    """Beliefs of the wanted size, from workers who are right more often than not."""
+    rng = np.random.default_rng(SEED)
+    places = np.unique(rng.integers(0, n_items * n_labels * n_workers, n_votes))
+    pair, worker = np.divmod(places, n_workers)
+    item, label = np.divmod(pair, n_labels)
+    votes = Votes.from_codes(
+        item, worker, label, rng.choice((-1, 1), len(places)),
+        item_names=range(n_items), worker_names=range(n_workers), label_names=range(n_labels),
+    )  # fmt: skip
+    correlation = np.corrcoef(rng.random((n_labels, 3 * n_labels)))
+    hit, false_alarm = rng.uniform(0.6, 0.95, (n_workers, n_labels)), rng.uniform(0.05, 0.4, (n_workers, n_labels))
+    proba = rng.beta(0.3, 0.6, (n_items, n_labels))
+    return Beliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, correlation)
+
+
+def seconds(strategy: str, beliefs: Beliefs, batch: int) -> float:
+    """The shortest of a few runs, from the votes to the questions."""
+    prices = np.random.default_rng(SEED).uniform(1.0, 5.0, beliefs.votes.n_workers)
+    spent = []
+    for repeat in range(REPEATS):
+        start = time.perf_counter()
+        candidates = Anything(beliefs.votes)
+        STRATEGIES[strategy]().select(beliefs, candidates, prices, batch, np.random.default_rng(repeat))
+        spent.append(time.perf_counter() - start)
+    return min(spent)
+
+
+def main() -> None:
+    """Print one line per strategy."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("strategies", nargs="*", default=list(STRATEGIES))
+    for name, default in (("items", 100_000), ("labels", 20), ("workers", 5000), ("votes", 2_000_000), ("batch", 100)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = parser.parse_args()
+    beliefs = random_beliefs(options.items, options.labels, options.workers, options.votes)
+    print(f"{options.batch} questions, {beliefs.votes!r}")
+    for strategy in options.strategies:
+        print(f"{strategy:10} {seconds(strategy, beliefs, options.batch):6.2f} s")
+
+
+if __name__ == "__main__":
+    main()
