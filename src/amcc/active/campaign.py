@@ -1,0 +1,447 @@
+"""Ask, pay, record, repeat: a campaign spends a budget on the questions that help most.
+
+All that happens stands in one append-only file, the *ledger*, one JSON line per event:
+
+    campaign   the settings, once
+    round      what is going to be asked, before anybody is asked
+    answer     one question of the round: the value (null where nobody answered), its price, whether it is an audit
+
+Beliefs follow from the answers, and the luck of a round from the seed and its number. So the ledger is the whole state:
+a campaign that is killed at any moment and run again ends with the same ledger as one that was left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from amcc.active.base import Beliefs, Candidates, Codes, Learner, Strategy, Triplets
+from amcc.active.crowd import Crowd, Flags
+from amcc.active.ledger import Ledger, Round, joined, workers_on_record
+from amcc.active.prices import Money, Prices
+from amcc.consensus.base import SETTLED_ERROR, ConsensusModel
+from amcc.errors import InputError, ParameterError
+from amcc.kernels import Floats
+from amcc.tables import Signs
+from amcc.votes import Votes
+
+__all__ = ["Campaign", "Outcome", "Reason", "Standing", "cold_beliefs", "settled_pairs"]
+
+Reason = Literal["money", "nobody", "settled", "gain", "patience"]
+"""Why a campaign stopped: no question can be paid any more; nobody can be asked anything; every pair that can be asked
+is settled; the best question promises less than the floor; no progress in `patience` rounds."""
+
+COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
+"""What is expected of workers before the first vote: better than chance, or no question would be worth its price."""
+
+ROUNDING = 1e-9
+"""How far products of shares and whole numbers may be off."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a campaign stands before its next round.
+
+    settled : share of all pairs that are settled, see `settled_pairs`.
+    expected_error : mean probability that the more likely of present and absent is wrong.
+    """
+
+    n_rounds: int
+    n_votes: int
+    spent: int
+    budget: int
+    settled: float
+    expected_error: float
+    beliefs: Beliefs
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a campaign ended with; `model` is fitted to all votes, None where there is no vote."""
+
+    reason: Reason
+    votes: Votes
+    spent: int
+    model: ConsensusModel | None
+    ledger: Ledger
+
+
+@dataclass(eq=False)
+class Campaign:
+    """Spends a budget on a crowd, round by round.
+
+    Parameters
+    ----------
+    crowd : whom to ask.
+    strategy : what to ask. It must keep nothing in mind between rounds, or resumed campaigns would differ.
+    make_model : makes a new consensus model.
+    prices : what the votes of the crowd's workers cost.
+    budget : what may be spent, an amount as the prices are written. It is never overspent.
+    batch : questions in a round; fewer where money or the worker's shares do not allow more.
+    worker_share : no worker gives a larger share of all votes (rounded up, counted with a full batch).
+    audit : share of the questions that is drawn at random, whatever the strategy wants: answers chosen by what is
+        believed already give a biased picture of how well people agree.
+    gain_floor : stop when the best question has a lower utility, in the strategy's own measure (expected gain per unit
+        of money for `voi`).
+    stop_settled : stop when every pair that can be asked is settled.
+    patience : stop after so many rounds in which the expected error did not reach a new low.
+    start : votes that are there already; they cost nothing.
+    features : (n_items, n_features), for models and strategies that use them.
+    growth : share of new votes after which the model is fitted anew, see `Learner`.
+    seed : of everything drawn at random.
+    path : file of the ledger. A campaign whose file is there goes on where it stopped. New workers may have joined at
+        the end of the crowd's vocabulary; all else must be as before.
+    """
+
+    crowd: Crowd
+    strategy: Strategy
+    make_model: Callable[[], ConsensusModel]
+    prices: Prices
+    budget: Any
+    _: KW_ONLY
+    batch: int = 5
+    worker_share: float = 1.0
+    audit: float = 0.0
+    gain_floor: float | None = None
+    stop_settled: bool = True
+    patience: int | None = None
+    start: Votes | None = None
+    features: Floats | None = None
+    growth: float = 0.1
+    seed: int = 0
+    path: str | Path | None = None
+    _budget: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._budget = self.prices.units(self.budget, "the budget")
+        if self._budget == 0:
+            raise InputError("the budget must be above 0; got 0.")
+        _check("batch", self.batch, Integral, 1, math.inf)
+        _check("worker_share", self.worker_share, Real, 0, 1)
+        _check("audit", self.audit, Real, 0, 1)
+        _check("growth", self.growth, Real, 0, math.inf)
+        _check("seed", self.seed, Integral, 0, math.inf)
+        if self.gain_floor is not None:
+            _check("gain_floor", self.gain_floor, Real, -math.inf, math.inf)
+        if self.patience is not None:
+            _check("patience", self.patience, Integral, 1, math.inf)
+        nobody_asked, n_workers = self._nobody_asked, self._nobody_asked.n_workers
+        if len(self.prices.vote) != n_workers:
+            raise ParameterError(f"prices must be those of {n_workers} workers; got {len(self.prices.vote)}.")
+        if self.worker_share * n_workers < 1 - ROUNDING:
+            raise ParameterError(
+                f"worker_share must be at least 1/{n_workers}, for there are {n_workers} workers to share the votes; "
+                f"got {self.worker_share!r}."
+            )
+        if self.start is not None and self.start.select(np.zeros(len(self.start), dtype=bool)) != nobody_asked:
+            raise InputError(
+                "the votes at the start must have the items, labels and workers of the crowd, in its order."
+            )
+
+    @cached_property
+    def _nobody_asked(self) -> Votes:
+        return self.crowd.nobody_asked
+
+    @cached_property
+    def _start(self) -> Votes:
+        return self._nobody_asked if self.start is None else self.start
+
+    def run(self, progress: Callable[[Standing], object] | None = None) -> Outcome:
+        """Ask until a stopping rule holds; `progress` is told the standing before each round and at the end."""
+        ledger = Ledger(self._nobody_asked, self.prices)
+        if self.path is not None:
+            ledger.open(Path(self.path), self._settings(workers_on_record(Path(self.path))))
+        try:
+            return self._run(ledger, progress or (lambda standing: None))
+        finally:
+            ledger.close()
+
+    def _run(self, ledger: Ledger, progress: Callable[[Standing], object]) -> Outcome:
+        learner = self._learner_of(ledger)
+        while True:
+            if len(waiting := ledger.waiting()):
+                ledger.answer(checked_answers(self.crowd.ask(waiting), len(waiting)))
+            votes = self._votes(ledger, len(ledger.value))
+            beliefs, fitted = self._learn(learner, votes)
+            standing = self._standing(ledger, beliefs)
+            progress(standing)
+            planned = self._planned(ledger, standing, fitted)
+            if not isinstance(planned, Round):
+                model = learner.model if fitted or not len(votes) else self.make_model().fit(votes, self.features)
+                return Outcome(planned, votes, ledger.spent, model, ledger)
+            ledger.plan(planned)
+
+    # -- what is known ---------------------------------------------------------------------------------------------
+
+    def _votes(self, ledger: Ledger, n_asked: int) -> Votes:
+        """The votes at the start and those of the first questions on record."""
+        start, value = self._start, ledger.value[:n_asked]
+        given = np.flatnonzero(value)
+        if not len(given):
+            return start
+        new = ledger.asked.take(given)
+        return Votes.from_codes(
+            np.append(start.item, new.item), np.append(start.worker, new.worker), np.append(start.label, new.label),
+            np.append(start.value, value[given]),
+            item_names=start.item_names, worker_names=start.worker_names, label_names=start.label_names,
+        )  # fmt: skip
+
+    def _learner_of(self, ledger: Ledger) -> Learner:
+        """A learner that knows what it knew when the last round on record was planned."""
+        learner = Learner(self.make_model, features=self.features, growth=self.growth)
+        fitted = [number for number, each in enumerate(ledger.rounds) if each.fitted]
+        if fitted:
+            learner.learn(self._votes(ledger, sum(len(each.questions) for each in ledger.rounds[: fitted[-1]])))
+        return learner
+
+    def _learn(self, learner: Learner, votes: Votes) -> tuple[Beliefs, bool]:
+        """What is believed now, and whether a model was fitted for it."""
+        if not len(votes):
+            return cold_beliefs(votes, self.features), False
+        before = learner.model
+        beliefs = learner.learn(votes)
+        return beliefs, learner.model is not before
+
+    def _standing(self, ledger: Ledger, beliefs: Beliefs) -> Standing:
+        return Standing(
+            n_rounds=len(ledger.rounds),
+            n_votes=len(beliefs.votes),
+            spent=ledger.spent,
+            budget=self._budget,
+            settled=float(settled_pairs(beliefs).mean()),
+            expected_error=float(decision_error(beliefs.proba).mean()),
+            beliefs=beliefs,
+        )
+
+    # -- what to ask -----------------------------------------------------------------------------------------------
+
+    def _planned(self, ledger: Ledger, standing: Standing, fitted: bool) -> Round | Reason:
+        """The next round, or why there is none."""
+        beliefs, number = standing.beliefs, len(ledger.rounds)
+        if self.patience and not has_progress(
+            [*(each.expected_error for each in ledger.rounds), standing.expected_error], self.patience
+        ):
+            return "patience"
+        basket = _Basket(self.prices, self._budget - ledger.spent, self._votes_allowed(beliefs.votes))
+        asked = joined(_questions(self._start), ledger.asked)
+        candidates = self.crowd.candidates(asked, basket.open_workers(), number)
+        can_be_asked = candidates.open_pairs()
+        if not can_be_asked.any():
+            with_more_money = self.crowd.candidates(asked, basket.open_workers(rich=True), number)
+            return "money" if with_more_money.open_pairs().any() else "nobody"
+        if self.stop_settled and settled_pairs(beliefs)[can_be_asked].all():
+            return "settled"
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+        n_audits = int(rng.binomial(self.batch, self.audit))
+        audits = candidates.sample(n_audits, rng)
+        basket.add(audits, np.full(len(audits), np.nan), audit=True)
+        best = self._fill(basket, standing, asked, candidates, rng)
+        if self.gain_floor is not None and best is not None and best < self.gain_floor:
+            return "gain"
+        questions, audit, utility = basket.content()
+        if not len(questions):
+            return "nobody"
+        check_new(questions, asked, _described(self.strategy))
+        return Round(questions, audit, utility, fitted, standing.expected_error)
+
+    def _fill(
+        self, basket: _Basket, standing: Standing, asked: Triplets, candidates: Candidates, rng: np.random.Generator
+    ) -> float | None:
+        """Fill the basket with what the strategy chooses; gives the utility of its best question.
+
+        Where money or a worker's share refuse some of its choices, it chooses again, about other pairs.
+        """
+        best: float | None = None
+        price = self.prices.lone_vote.astype(np.float64)
+        while (missing := self.batch - len(basket)) > 0:
+            if len(basket):
+                planned = basket.content()[0]
+                candidates = self.crowd.candidates(joined(asked, planned), basket.open_workers(), standing.n_rounds)
+                candidates = candidates if best is None else _Elsewhere(candidates, planned)
+            if not candidates.open_pairs().any():
+                break
+            chosen = self.strategy.select(standing.beliefs, candidates, price, missing, rng)
+            if best is None and len(chosen):
+                best = float(chosen.utility.max())
+            n_before = len(basket)
+            basket.add(chosen.asked, chosen.utility)
+            if len(basket) - n_before in (0, len(chosen)):
+                break
+        return best
+
+    def _votes_allowed(self, votes: Votes) -> Money:
+        """(n_workers,) how many votes each worker may give in the next round."""
+        most = math.ceil(self.worker_share * (len(votes) + self.batch) - ROUNDING)
+        return most - np.bincount(votes.worker, minlength=votes.n_workers)
+
+    # -- the head of the ledger ------------------------------------------------------------------------------------
+
+    def _settings(self, n_workers: int | None) -> dict[str, Any]:
+        """All that must be the same when a campaign goes on, for the workers who were there when it began."""
+        nobody_asked, start = self._nobody_asked, self._start
+        n_workers = nobody_asked.n_workers if n_workers is None else min(n_workers, nobody_asked.n_workers)
+        return {
+            "budget": self._budget,
+            "batch": int(self.batch),
+            "worker_share": float(self.worker_share),
+            "audit": float(self.audit),
+            "gain_floor": None if self.gain_floor is None else float(self.gain_floor),
+            "stop_settled": bool(self.stop_settled),
+            "patience": None if self.patience is None else int(self.patience),
+            "growth": float(self.growth),
+            "seed": int(self.seed),
+            "strategy": _described(self.strategy),
+            "model": _described(self.make_model()),
+            "page": self.prices.page,
+            "decimals": self.prices.decimals,
+            "prices": _digest(self.prices.vote[:n_workers]),
+            "n_workers": n_workers,
+            "workers": _digest(nobody_asked.worker_names[:n_workers]),
+            "items": _digest(nobody_asked.item_names),
+            "labels": _digest(nobody_asked.label_names),
+            "start": _digest(start.item, start.label, start.worker, start.value),
+            "features": None if self.features is None else _digest(np.asarray(self.features, dtype=np.float64)),
+        }
+
+
+def cold_beliefs(votes: Votes, features: Floats | None = None) -> Beliefs:
+    """Beliefs before the first vote: every pair is open, every worker somewhat better than chance."""
+    coins = votes.n_workers, votes.n_labels
+    return Beliefs(
+        votes=votes,
+        proba=np.full((votes.n_items, votes.n_labels), 0.5),
+        hit=np.full(coins, COLD_HIT),
+        false_alarm=np.full(coins, COLD_FALSE_ALARM),
+        experience=np.zeros(votes.n_workers, dtype=np.int64),
+        correlation=np.eye(votes.n_labels),
+        features=features,
+    )
+
+
+def decision_error(proba: Floats) -> Floats:
+    """Probability that the more likely of present and absent is wrong."""
+    return np.minimum(proba, 1 - proba)
+
+
+def settled_pairs(beliefs: Beliefs) -> Flags:
+    """(n_items, n_labels) where the decision is wrong with at most `SETTLED_ERROR`, on answered items."""
+    answered = beliefs.votes.answers_per_item > 0
+    return np.asarray((decision_error(beliefs.proba) <= SETTLED_ERROR) & answered[:, None])
+
+
+def has_progress(errors: Sequence[float], patience: int) -> bool:
+    """Whether the error reached a new low in the last `patience` rounds; `errors` has one before each and the last."""
+    return len(errors) <= patience or min(errors[-patience:]) < min(errors[:-patience])
+
+
+def checked_answers(value: Signs, n_questions: int) -> Signs:
+    """What a crowd answered, which must be one value for each question."""
+    if value.shape != (n_questions,) or not np.isin(value, (-1, 0, 1)).all():
+        raise InputError(f"a crowd must answer {n_questions} questions with 1, -1 or 0 (nobody answered); got {value}.")
+    return value.astype(np.int8)
+
+
+def check_new(questions: Triplets, asked: Triplets, strategy: str) -> None:
+    """Raise ParameterError where a strategy chose a question twice: it would be paid twice."""
+    near = asked.take(np.flatnonzero(np.isin(asked.item, questions.item, kind="table")))  # few are left to be compared
+    new, old = (
+        list(zip(each.item.tolist(), each.label.tolist(), each.worker.tolist(), strict=True))
+        for each in (questions, near)
+    )
+    if len(set(new)) < len(new) or not set(new).isdisjoint(old):
+        raise ParameterError(f"a strategy must choose new questions; {strategy} chose one that was asked before.")
+
+
+class _Basket:
+    """Questions that money and the workers' shares allow to be asked together."""
+
+    def __init__(self, prices: Prices, money: int, votes_allowed: Money) -> None:
+        self._prices, self._money, self._allowed = prices, money, votes_allowed.copy()
+        self._chosen: list[tuple[int, int, int, bool, float]] = []
+        self._pages: dict[tuple[int, int], int] = {}  # item and worker → number of the page
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    def open_workers(self, *, rich: bool = False) -> Flags:
+        """(n_workers,) who may be asked one more question; `rich`: if only there were more money."""
+        affordable = (self._prices.lone_vote <= self._money) | rich
+        return np.asarray(affordable & (self._allowed > 0))
+
+    def add(self, questions: Triplets, utility: Floats, *, audit: bool = False) -> None:
+        """Put in what is allowed, the best first."""
+        codes = (each.tolist() for each in (questions.item, questions.label, questions.worker))
+        for item, label, worker, gain in zip(*codes, utility.tolist(), strict=True):
+            page = (item, worker)
+            price = int(self._prices.vote[worker]) + self._prices.page * (page not in self._pages)
+            if price <= self._money and self._allowed[worker] > 0:
+                self._money -= price
+                self._allowed[worker] -= 1
+                self._pages.setdefault(page, len(self._pages))
+                self._chosen.append((item, label, worker, audit, gain))
+
+    def content(self) -> tuple[Triplets, Flags, Floats]:
+        """Questions, which of them are audits, and utilities; pages in the order of their first question."""
+        ordered = sorted(self._chosen, key=lambda row: self._pages[row[0], row[2]])
+        columns = list(zip(*ordered, strict=True)) or [()] * 5
+        codes = (np.array(column, dtype=np.int64) for column in columns[:3])
+        return Triplets(*codes), np.array(columns[3], dtype=bool), np.array(columns[4], dtype=np.float64)
+
+
+class _Elsewhere:
+    """Candidates without the pairs of some questions: a second choice of a round is no repetition of the first."""
+
+    def __init__(self, candidates: Candidates, taken: Triplets) -> None:
+        self._candidates, self._taken = candidates, taken
+        self._free = candidates.open_pairs()
+        self._free[taken.item, taken.label] = False
+
+    def open_pairs(self) -> Flags:
+        """See `Candidates`."""
+        return self._free.copy()
+
+    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+        """See `Candidates`."""
+        free = self._free[item, label]
+        return self._candidates.of_pairs(item[free], label[free])
+
+    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
+        """See `Candidates`."""
+        n_taken = len(self._candidates.of_pairs(self._taken.item, self._taken.label))
+        drawn = self._candidates.sample(n + n_taken, rng)
+        return drawn.take(np.flatnonzero(self._free[drawn.item, drawn.label])[:n])
+
+
+def _questions(votes: Votes) -> Triplets:
+    return Triplets(*(code.astype(np.int64) for code in (votes.item, votes.label, votes.worker)))
+
+
+def _described(thing: object) -> str:
+    """A name that is the same in every process."""
+    has_own = type(thing).__repr__ is not object.__repr__
+    return repr(thing) if has_own else type(thing).__qualname__
+
+
+def _digest(*columns: npt.NDArray[Any] | pa.Array) -> str:
+    """A short fingerprint of names or numbers."""
+    parts = (json.dumps(column.to_pylist() if isinstance(column, pa.Array) else column.tolist()) for column in columns)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _check(name: str, value: Any, kind: type, low: float, high: float) -> None:
+    """Raise ParameterError unless `value` is a number of this kind from `low` to `high`."""
+    if not isinstance(value, kind) or isinstance(value, bool) or not low <= float(value) <= high:  # type: ignore[arg-type]
+        noun = "a whole number" if kind is Integral else "a number"
+        limits = f" of at least {low}" if high == math.inf else f" from {low} to {high}"
+        raise ParameterError(f"{name} must be {noun}{'' if low == -math.inf else limits}; got {value!r}.")

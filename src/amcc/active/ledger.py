@@ -1,0 +1,283 @@
+"""What a campaign asked, was answered and paid: one append-only file that is its whole state."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from amcc.active.base import Triplets
+from amcc.active.crowd import Flags, check_known
+from amcc.active.prices import Money, Prices
+from amcc.errors import FileFormatError, InputError, ParameterError
+from amcc.kernels import Floats
+from amcc.tables import Signs
+from amcc.votes import Votes
+
+__all__ = ["Ledger", "Round", "answer_prices", "joined", "workers_on_record"]
+
+FORMAT_VERSION = 1
+
+NOTHING_ASKED = Triplets(*(np.empty(0, dtype=np.int64) for _ in range(3)))
+
+
+@dataclass(frozen=True)
+class Round:
+    """Questions that are asked together, those on one page beside each other.
+
+    questions : their codes; audit : (n,) whether drawn at random; utility : (n,) NaN for audits.
+    fitted : whether the model was fitted anew before they were chosen.
+    expected_error : mean probability that a decision was wrong, before they were asked.
+    """
+
+    questions: Triplets
+    audit: Flags
+    utility: Floats
+    fitted: bool
+    expected_error: float
+
+
+class Ledger:
+    """All rounds and answers so far, in memory and, where there is a path, in a file.
+
+    Attributes
+    ----------
+    rounds : list of Round
+    asked, value, price : questions with an answer on record, (n,) its value (0: nobody answered) and its price.
+    """
+
+    def __init__(self, vocabularies: Votes, prices: Prices) -> None:
+        self._vocabularies, self._prices = vocabularies, prices
+        self._file: BinaryIO | None = None
+        self._n_planned = 0
+        self.rounds: list[Round] = []
+        self.asked = NOTHING_ASKED
+        self.value: Signs = np.empty(0, dtype=np.int8)
+        self.price: Money = np.empty(0, dtype=np.int64)
+
+    @property
+    def spent(self) -> int:
+        """The sum of the prices of all answers."""
+        return int(self.price.sum())
+
+    def waiting(self) -> Triplets:
+        """Questions of the last round that have no answer on record yet."""
+        if not self.rounds:
+            return NOTHING_ASKED
+        questions = self.rounds[-1].questions
+        n_waiting = self._n_planned - len(self.value)
+        return questions.take(np.arange(len(questions) - n_waiting, len(questions)))
+
+    def plan(self, new: Round) -> None:
+        """Record what is going to be asked."""
+        self._write([_round_line(len(self.rounds), new)])
+        self._append_round(new)
+
+    def answer(self, value: Signs) -> None:
+        """Record the answers to the next questions that wait for them."""
+        price = self._priced(value)
+        self._write(self._answer_lines(value, price))
+        self._append_answers(value, price)
+
+    def table(self) -> pa.Table:
+        """Table round, item, label, worker, value, price, audit, one row per answer; value is null where nobody did."""
+        names = self._vocabularies
+        number = np.repeat(np.arange(len(self.rounds)), [len(each.questions) for each in self.rounds])
+        audit = np.concatenate([np.empty(0, dtype=bool), *(each.audit for each in self.rounds)])
+        return pa.table(
+            {
+                "round": number[: len(self.value)],
+                "item": names.item_names.take(pa.array(self.asked.item)),
+                "label": names.label_names.take(pa.array(self.asked.label)),
+                "worker": names.worker_names.take(pa.array(self.asked.worker)),
+                "value": pa.array(self.value, mask=self.value == 0),
+                "price": self.price,
+                "audit": audit[: len(self.value)],
+            }
+        )
+
+    def _priced(self, value: Signs) -> Money:
+        """Prices of answers to the next questions; what was answered on the same pages before counts."""
+        questions = self.rounds[-1].questions
+        n_before = len(questions) - len(self.waiting())
+        so_far = np.append(self.value[len(self.value) - n_before :], value)
+        return answer_prices(questions.take(np.arange(len(so_far))), so_far, self._prices)[n_before:]
+
+    def _append_round(self, new: Round) -> None:
+        self.rounds.append(new)
+        self._n_planned += len(new.questions)
+
+    def _append_answers(self, value: Signs, price: Money) -> None:
+        self.asked = joined(self.asked, self.waiting().take(np.arange(len(value))))
+        self.value = np.append(self.value, value)
+        self.price = np.append(self.price, price)
+
+    def _answer_lines(self, value: Signs, price: Money) -> list[dict[str, Any]]:
+        waiting, names, last = self.waiting(), self._vocabularies, self.rounds[-1]
+        questions = waiting.take(np.arange(len(value)))
+        audit = last.audit[len(last.questions) - len(waiting) :][: len(value)]
+        columns = {
+            "item": names.item_names.take(pa.array(questions.item)).to_pylist(),
+            "label": names.label_names.take(pa.array(questions.label)).to_pylist(),
+            "worker": names.worker_names.take(pa.array(questions.worker)).to_pylist(),
+            "value": [each or None for each in value.tolist()],
+            "price": price.tolist(),
+            "audit": audit.tolist(),
+        }
+        rows = zip(*columns.values(), strict=True)
+        number = len(self.rounds) - 1
+        return [{"event": "answer", "round": number, **dict(zip(columns, row, strict=True))} for row in rows]
+
+    # -- in a file -------------------------------------------------------------------------------------------------
+
+    def open(self, path: Path, settings: dict[str, Any]) -> None:
+        """Read the file if there is one, drop a last line that was cut off, and write to it from now on."""
+        header = {"event": "campaign", "format": FORMAT_VERSION, "settings": settings}
+        try:
+            content = path.read_bytes() if path.exists() else b""
+            lines = content.split(b"\n")[:-1]
+            if lines:
+                self._read(lines, settings)
+            elif not _encoded([header]).startswith(content):
+                raise damaged(1, "it is not the beginning of these settings")
+            self._file = path.open("r+b" if path.exists() else "xb")
+            self._file.truncate(sum(len(line) + 1 for line in lines))
+            self._file.seek(0, os.SEEK_END)
+        except OSError as error:
+            raise InputError(f"the ledger {path} cannot be used: {error.strerror}. Name another file.") from None
+        except (FileFormatError, ParameterError) as error:
+            raise type(error)(f"{path}: {error}") from None
+        if not lines:
+            self._write([header])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _write(self, events: list[dict[str, Any]]) -> None:
+        """Add lines to the file; they are on the disk when this returns."""
+        if self._file is not None:
+            self._file.write(_encoded(events))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def _read(self, lines: Sequence[bytes], settings: dict[str, Any]) -> None:
+        """Take over what the lines of a ledger say, after checking that all of it fits together."""
+        events = [_decoded(number, line) for number, line in enumerate(lines, start=1)]
+        check_settings(events[0], settings)
+        begins = [place for place, event in enumerate(events) if event["event"] == "round"]
+        if len(events) > 1 and begins[:1] != [1]:
+            raise damaged(2, "a round must follow the settings")
+        for begin, end in pairwise([*begins, len(events)]):
+            if len(self.waiting()):
+                raise damaged(begin + 1, "the round before has questions without an answer")
+            self._append_round(self._round_of(events[begin], begin + 1))
+            self._read_answers(events[begin + 1 : end], begin + 2)
+
+    def _round_of(self, event: dict[str, Any], line: int) -> Round:
+        try:
+            questions = Triplets(*(np.array(event[role], dtype=np.int64) for role in ("item", "label", "worker")))
+            check_known(questions, self._vocabularies)
+            utility = np.array([np.nan if each is None else each for each in event["utility"]], dtype=np.float64)
+            audit = np.array(event["audit"], dtype=bool)
+            new = Round(questions, audit, utility, event["fitted"], event["expected_error"])
+            if _round_line(len(self.rounds), new) != event:
+                raise ValueError("it is not a round, or not the next one")
+        except (ValueError, KeyError, TypeError, OverflowError) as problem:
+            raise damaged(line, str(problem)) from None
+        return new
+
+    def _read_answers(self, events: Sequence[dict[str, Any]], line: int) -> None:
+        given = [event.get("value") for event in events]
+        if len(events) > len(self.waiting()) or not all(each in (1, -1, None) for each in given):
+            raise damaged(line, "there are more answers than questions, or other answers than 1, -1 and null")
+        value = np.array([each or 0 for each in given], dtype=np.int8)
+        price = self._priced(value)
+        for place, (event, expected) in enumerate(zip(events, self._answer_lines(value, price), strict=True)):
+            if event != expected:
+                raise damaged(line + place, f"the next question of the round was {expected}")
+        self._append_answers(value, price)
+
+
+def damaged(line: int, problem: str) -> FileFormatError:
+    """The error for a line that no campaign writes."""
+    return FileFormatError(f"line {line} is not what a campaign writes: {problem}. It is damaged, or another file.")
+
+
+def _decoded(line: int, text: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(text)
+    except ValueError:
+        raise damaged(line, "it is not JSON") from None
+    if not isinstance(event, dict) or event.get("event") not in ("campaign", "round", "answer"):
+        raise damaged(line, "it is neither the settings nor a round nor an answer")
+    return event
+
+
+def _encoded(events: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(event, ensure_ascii=False, allow_nan=False) + "\n" for event in events).encode()
+
+
+def _round_line(number: int, new: Round) -> dict[str, Any]:
+    return {
+        "event": "round",
+        "round": number,
+        "fitted": new.fitted,
+        "expected_error": new.expected_error,
+        "item": new.questions.item.tolist(),
+        "label": new.questions.label.tolist(),
+        "worker": new.questions.worker.tolist(),
+        "utility": [each if math.isfinite(each) else None for each in new.utility.tolist()],
+        "audit": new.audit.tolist(),
+    }
+
+
+def check_settings(event: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Raise ParameterError unless the campaign on record has these settings."""
+    recorded = event.get("settings")
+    if event.get("format") != FORMAT_VERSION or not isinstance(recorded, dict):
+        raise damaged(1, f"it must hold the settings in format {FORMAT_VERSION}")
+    differ = [name for name in settings if name not in recorded or recorded[name] != settings[name]]
+    if differ:
+        changes = ", ".join(f"{name} was {recorded.get(name)!r} and is {settings[name]!r}" for name in differ)
+        raise ParameterError(
+            f"a campaign must go on with the settings it began with; {changes}. Use the same, or another file."
+        )
+
+
+def answer_prices(questions: Triplets, value: Signs, prices: Prices) -> Money:
+    """(n,) what each answer of a round costs; the first answer on a page bears its price, no answer costs nothing."""
+    answered = np.flatnonzero(value)
+    page = questions.item[answered] * len(prices.vote) + questions.worker[answered]
+    first = answered[np.unique(page, return_index=True)[1]]
+    price = np.zeros(len(value), dtype=np.int64)
+    price[answered] = prices.vote[questions.worker[answered]]
+    price[first] += prices.page
+    return price
+
+
+def joined(one: Triplets, other: Triplets) -> Triplets:
+    """Questions of both."""
+    return Triplets(
+        np.append(one.item, other.item), np.append(one.label, other.label), np.append(one.worker, other.worker)
+    )
+
+
+def workers_on_record(path: Path) -> int | None:
+    """How many workers a campaign began with, None where that is not (or not readably) on record."""
+    try:
+        with path.open("rb") as file:
+            number = json.loads(file.readline())["settings"]["n_workers"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return number if isinstance(number, int) else None
