@@ -241,6 +241,16 @@ def weight_per_code(code: npt.NDArray[Any], weight: npt.NDArray[Any], n_codes: i
     return np.bincount(code, weights=weight, minlength=n_codes).astype(np.float64, copy=False)
 
 
+def safe_log(probability: Floats) -> Floats:
+    """Log that stays finite: nobody is more certain than one in 10¹⁰."""
+    return np.asarray(np.log(np.maximum(probability, 1e-10)), dtype=np.float64)
+
+
+def safe_logit(probability: Floats) -> Floats:
+    """Log-odds that stay finite, likewise."""
+    return safe_log(probability) - safe_log(1 - probability)
+
+
 def sigmoid(log_odds: Floats) -> Floats:
     """Probability from log-odds, without overflow."""
     tail = np.exp(-np.abs(log_odds))

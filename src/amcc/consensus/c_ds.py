@@ -9,14 +9,14 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from scipy.special import logit, logsumexp
+from scipy.special import logsumexp
 
 from amcc import kernels
 from amcc.consensus.base import Gold, Posterior, match_coins, new_code
 from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
 from amcc.consensus.ibcc import check_at_least_one, learned_or_average
 from amcc.errors import ParameterError
-from amcc.kernels import Floats, weight_per_code
+from amcc.kernels import Floats, safe_logit, weight_per_code
 from amcc.votes import Votes
 
 Mode = Literal["separate", "cascade"]
@@ -138,7 +138,7 @@ class CDS(DawidSkene):
         proba, _ = _exchanged(posterior.pair, 1 - posterior.pair, switched[pairs.label])
         prevalence, _ = _exchanged(posterior.label, 1 - posterior.label, switched)
         evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
-        prior = gold.log_odds(_logit(prevalence)[pairs.label])
+        prior = gold.log_odds(safe_logit(prevalence)[pairs.label])
         return Posterior(proba, prevalence, partial(kernels.others_pass, coins.slot, pairs.start, evidence, prior))
 
     # -- cascade -----------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class CDS(DawidSkene):
         self.set_share_ = set_shares(table, self.label_sets_)
         proba = self._sets_to_pairs(of_pairs, pairs.item, pairs.label, votes.n_items)
         # Without any of its votes a pair still has what the item's other labels say.
-        others = _logit(proba) - of_votes
+        others = safe_logit(proba) - of_votes
         return Posterior(
             proba,
             self.set_share_ @ self.label_sets_,
@@ -179,7 +179,7 @@ class CDS(DawidSkene):
             return super()._infer(votes, prior)
         evidence = pair_evidence(votes, learned_evidence(self, votes))
         label = new_code(votes.label_names, self.label_names_)[votes.pairs.label]
-        proba = kernels.sigmoid(_logit(prior)[votes.pairs.label] + evidence)  # labels that are in no set
+        proba = kernels.sigmoid(safe_logit(prior)[votes.pairs.label] + evidence)  # labels that are in no set
         met = label >= 0
         proba[met] = self._sets_to_pairs(evidence[met], votes.pairs.item[met], label[met], votes.n_items)
         return proba
@@ -250,7 +250,3 @@ def set_posteriors(table: csr_array, sets: Sets, share: Floats) -> Iterator[tupl
 
 def _exchanged(one: Floats, other: Floats, where: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
     return np.where(where, other, one), np.where(where, one, other)
-
-
-def _logit(probability: Floats) -> Floats:
-    return np.asarray(logit(np.clip(probability, 1e-10, 1 - 1e-10)), dtype=np.float64)

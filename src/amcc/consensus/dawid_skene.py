@@ -9,7 +9,7 @@ import numpy as np
 from amcc import kernels
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_or_mean, match_coins
 from amcc.errors import ParameterError
-from amcc.kernels import Floats, weight_per_code
+from amcc.kernels import Floats, safe_log, safe_logit, weight_per_code
 from amcc.votes import Votes
 
 PseudoVotes = tuple[float, float]
@@ -93,12 +93,12 @@ class DawidSkene(ConsensusModel):
         for _ in monitor.rounds():
             prevalence = self._prevalence(weight_per_code(pairs.label, proba, votes.n_labels), asked)
             hit, false_alarm = self._rates(present, slot_votes)
-            prior = gold.log_odds(_logit(prevalence)[pairs.label])
+            prior = gold.log_odds(safe_logit(prevalence)[pairs.label])
             evidence = slot_evidence(hit, false_alarm)
             step = kernels.posterior_pass(coins.slot, pairs.start, evidence, prior, proba)
             monitor.report(self._objective(step, slot_votes, asked, hit, false_alarm, prevalence), step.change)
             proba, present = step.proba, step.present
-        monitor.warn_unless_converged("DawidSkene")
+        monitor.warn_unless_converged(type(self).__name__)
         self.objective_history_, self.n_iter_, self.converged_ = (
             monitor.history,
             len(monitor.history),
@@ -142,13 +142,13 @@ class DawidSkene(ConsensusModel):
 
         A pair's likelihood is (its likelihood if absent) · (1 + odds); the first factor needs no pass over votes.
         """
-        if_absent = _log(np.stack([1 - false_alarm, false_alarm], axis=1)).ravel()
-        likelihood = slot_votes @ if_absent + asked @ _log(1 - prevalence) + step.log_odds_sum
+        if_absent = safe_log(np.stack([1 - false_alarm, false_alarm], axis=1)).ravel()
+        likelihood = slot_votes @ if_absent + asked @ safe_log(1 - prevalence) + step.log_odds_sum
         return float(
             likelihood
-            + _log_prior(hit, self.hit_prior)
-            + _log_prior(false_alarm, self.false_alarm_prior)
-            + _log_prior(prevalence, self.prevalence_prior)
+            + log_prior(hit, self.hit_prior)
+            + log_prior(false_alarm, self.false_alarm_prior)
+            + log_prior(prevalence, self.prevalence_prior)
         )
 
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
@@ -161,13 +161,13 @@ class DawidSkene(ConsensusModel):
             rates(self.hit_rate_, self.average_hit_rate_),
             rates(self.false_alarm_rate_, self.average_false_alarm_rate_),
         )
-        log_odds = _logit(prior)[votes.pairs.label]
+        log_odds = safe_logit(prior)[votes.pairs.label]
         return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba
 
 
 def slot_evidence(hit: Floats, false_alarm: Floats) -> Floats:
     """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present"."""
-    no, yes = _log(1 - hit) - _log(1 - false_alarm), _log(hit) - _log(false_alarm)
+    no, yes = safe_log(1 - hit) - safe_log(1 - false_alarm), safe_log(hit) - safe_log(false_alarm)
     evidence: Floats = np.stack([no, yes], axis=1).ravel()
     return evidence
 
@@ -183,15 +183,6 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
     return share
 
 
-def _log_prior(rate: Floats, prior: PseudoVotes) -> float:
+def log_prior(rate: Floats, prior: PseudoVotes) -> float:
     """Log-density of Beta(1 + yes, 1 + no), whose mode the M-step finds, without its constant."""
-    return float((prior[0] * _log(rate) + prior[1] * _log(1 - rate)).sum())
-
-
-def _log(probability: Floats) -> Floats:
-    """Log that stays finite: nobody is more certain than one in 10¹⁰."""
-    return np.asarray(np.log(np.maximum(probability, 1e-10)), dtype=np.float64)
-
-
-def _logit(probability: Floats) -> Floats:
-    return _log(probability) - _log(1 - probability)
+    return float((prior[0] * safe_log(rate) + prior[1] * safe_log(1 - rate)).sum())

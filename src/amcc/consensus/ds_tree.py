@@ -9,13 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from scipy.special import logit
 
 from amcc import kernels
 from amcc.consensus.base import Gold, Monitor, Posterior, new_code
 from amcc.consensus.c_ds import learned_evidence, pair_evidence
-from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, _log, _log_prior, slot_evidence
-from amcc.kernels import Floats, Ints, weight_per_code
+from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
+from amcc.kernels import Floats, Ints, safe_log, safe_logit, weight_per_code
 from amcc.votes import Votes
 
 CELL_PRIOR = 0.5
@@ -106,9 +105,9 @@ class DSTree(DawidSkene):
             evidence = slot_evidence(hit, false_alarm)
             of_votes = pair_evidence(votes, evidence)
             beliefs = propagate(nodes, table, nodes.from_pairs(of_votes + certain))
-            if_absent = _log(np.stack([1 - false_alarm, false_alarm], axis=1)).ravel()
+            if_absent = safe_log(np.stack([1 - false_alarm, false_alarm], axis=1)).ravel()
             objective = beliefs.log_likelihood + slot_votes @ if_absent + tree.log_prior(table)
-            objective += _log_prior(hit, self.hit_prior) + _log_prior(false_alarm, self.false_alarm_prior)
+            objective += log_prior(hit, self.hit_prior) + log_prior(false_alarm, self.false_alarm_prior)
             before, proba = proba, beliefs.proba[nodes.of_pair]
             monitor.report(float(objective), float(np.abs(proba - before).max(initial=0.0)))
         monitor.warn_unless_converged("DSTree")
@@ -123,7 +122,7 @@ class DSTree(DawidSkene):
         self.parent_label_, self.present_given_parent_ = tree.parent, table
         self.node_item_, self.node_label_, self.node_proba_ = nodes.item, nodes.label, beliefs.proba
         # Without any of its votes a pair still has what the item's other labels say.
-        others = gold.log_odds(_logit(proba) - of_votes)
+        others = gold.log_odds(safe_logit(proba) - of_votes)
         nothing = np.full((1, votes.n_labels), np.nan)
         return Posterior(
             proba,
@@ -188,7 +187,7 @@ class Tree:
 
     def log_prior(self, table: Floats) -> float:
         """Log-density of the Beta priors of `present_given_parent`, without its constant."""
-        return float(self.prior @ (_log(table) + _log(1 - table)).sum(axis=1))
+        return float(self.prior @ (safe_log(table) + safe_log(1 - table)).sum(axis=1))
 
 
 def chow_liu(votes: Votes) -> Ints:
@@ -349,7 +348,7 @@ def propagate(nodes: Nodes, table: Floats, evidence: Floats) -> Beliefs:
 
     `table` is `present_given_parent`; `evidence` (n_nodes,) holds log-odds.
     """
-    log_odds, log_absent = _logit(table), np.log1p(-table)
+    log_odds, log_absent = safe_logit(table), np.log1p(-table)
     below = evidence.copy()  # evidence of a node and all under it
     log_likelihood = 0.0
     for level in reversed(nodes.levels):
@@ -375,7 +374,3 @@ def expected_along(tree: Tree, table: Floats, proba: Floats) -> Floats:
         expected = (1 - parent) * table[label, 0] + parent * table[label, 1]
         proba[:, label] = np.where(np.isnan(proba[:, label]), expected, proba[:, label])
     return proba
-
-
-def _logit(probability: Floats) -> Floats:
-    return np.asarray(logit(np.clip(probability, 1e-10, 1 - 1e-10)), dtype=np.float64)

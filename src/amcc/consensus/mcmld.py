@@ -14,7 +14,7 @@ from amcc import kernels
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, as_votes, known_or_mean, match_coins, new_code
 from amcc.consensus.signature import draws, signatures
 from amcc.errors import ParameterError
-from amcc.kernels import Floats, Ints, weight_per_code
+from amcc.kernels import Floats, Ints, safe_log, safe_logit, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Votes
 
@@ -163,7 +163,7 @@ class MCMLD(ConsensusModel):
         self._keep(votes, data, mixture, belief, rules)
         label_prior = mixture.share @ self.cluster_label_rate_
         evidence = mixture.share @ mixture.slot_log_odds if rules.per_cluster else mixture.slot_log_odds[0]
-        prior = gold.log_odds(_logit(label_prior)[votes.pairs.label])
+        prior = gold.log_odds(safe_logit(label_prior)[votes.pairs.label])
         judge = partial(kernels.others_pass, votes.coins.slot, votes.pairs.start, evidence, prior)
         return Posterior(belief.proba, label_prior, judge)
 
@@ -373,13 +373,13 @@ def start(votes: Votes, n_clusters: int, rules: Rules, random_state: int) -> Mix
 
 def expect(mixture: Mixture, data: Asked) -> Belief:
     """E-step: sums over labels one by one equal the authors' sum over all label sets, as labels are independent."""
-    if_present = _log(mixture.label_rate)[:, data.label] + votes_per_pair(slot_logs(mixture.hit), data)
-    if_absent = _log(1 - mixture.label_rate)[:, data.label] + votes_per_pair(slot_logs(mixture.false_alarm), data)
+    if_present = safe_log(mixture.label_rate)[:, data.label] + votes_per_pair(slot_logs(mixture.hit), data)
+    if_absent = safe_log(1 - mixture.label_rate)[:, data.label] + votes_per_pair(slot_logs(mixture.false_alarm), data)
     if_present[:, data.gold.known & ~data.gold.present] = -np.inf
     if_absent[:, data.gold.known & data.gold.present] = -np.inf
     either = np.logaddexp(if_present, if_absent)
     given = np.exp(if_present - either)
-    joint = _log(mixture.share)[:, None] + np.add.reduceat(either, data.first, axis=1)
+    joint = safe_log(mixture.share)[:, None] + np.add.reduceat(either, data.first, axis=1)
     per_item = np.logaddexp.reduce(joint, axis=0)
     cluster = np.exp(joint - per_item)
     return Belief(cluster, given, _over_clusters(cluster, given, data.row), float(per_item.sum()))
@@ -436,14 +436,14 @@ def average_rates(votes: Votes, belief: Belief, data: Asked, rules: Rules) -> tu
 def objective(mixture: Mixture, belief: Belief, rules: Rules) -> float:
     """Log-likelihood plus the log-densities of the priors that the smoothing stands for; "exact" never lowers it."""
     coins = (mixture.hit,) if rules.one_coin else (mixture.hit, mixture.false_alarm)
-    log_prior = _log(mixture.share).sum() if len(mixture.share) > 1 else 0.0
-    log_prior += sum((_log(rate) + _log(1 - rate)).sum() for rate in (mixture.label_rate, *coins))
+    log_prior = safe_log(mixture.share).sum() if len(mixture.share) > 1 else 0.0
+    log_prior += sum((safe_log(rate) + safe_log(1 - rate)).sum() for rate in (mixture.label_rate, *coins))
     return belief.log_likelihood + rules.smoothing * float(log_prior)
 
 
 def slot_logs(rate: Floats) -> Floats:
     """(…, slots) log-probability of a no and a yes of coins with these rates of yes."""
-    return _log(np.stack([1 - rate, rate], axis=-1)).reshape(len(rate), -1)
+    return safe_log(np.stack([1 - rate, rate], axis=-1)).reshape(len(rate), -1)
 
 
 def votes_per_pair(of_slot: Floats, data: Asked) -> Floats:
@@ -493,7 +493,7 @@ def mode_of_mixture(cluster: Floats, present: Floats) -> Flags:
 
     cluster : (items, clusters); present : (items, clusters, labels)
     """
-    log_odds, log_cluster = _logit(present), _log(cluster) + _log(1 - present).sum(axis=2)
+    log_odds, log_cluster = safe_logit(present), safe_log(cluster) + safe_log(1 - present).sum(axis=2)
     starts = [np.einsum("nk,nkl->nl", cluster, present) > 0.5, *np.moveaxis(log_odds > 0, 1, 0)]
     ends, scores = zip(*(climb(sets, log_cluster, log_odds) for sets in starts), strict=True)
     best = np.argmax(np.stack(scores), axis=0)
@@ -541,12 +541,3 @@ def _share(part: Floats, whole: Floats | float, before: Floats, smoothing: float
     total = np.broadcast_to(whole + n_outcomes * smoothing, part.shape)
     share: Floats = np.divide(part + smoothing, total, out=before.copy(), where=total > 0)
     return np.clip(share, 0.0, 1.0)
-
-
-def _log(probability: Floats) -> Floats:
-    """Log that stays finite: nobody is more certain than one in 10¹⁰."""
-    return np.asarray(np.log(np.maximum(probability, 1e-10)), dtype=np.float64)
-
-
-def _logit(probability: Floats) -> Floats:
-    return _log(probability) - _log(1 - probability)

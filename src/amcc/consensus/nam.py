@@ -17,7 +17,14 @@ from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_
 from amcc.consensus.ml_jmf import row_products
 from amcc.consensus.signature import signatures
 from amcc.errors import ParameterError
-from amcc.kernels import Floats, Ints, Judgement, sigmoid, weight_per_code
+from amcc.kernels import (
+    Floats,
+    Ints,
+    Judgement,
+    safe_logit,
+    sigmoid,
+    weight_per_code,
+)
 from amcc.tables import Codes
 from amcc.votes import Votes
 
@@ -150,7 +157,7 @@ class NAM(ConsensusModel):
         self.truth_weights_, self.worker_weights_ = weights.truth, weights.workers
         self.average_margin_ = _mean_per_code(votes.label, margins.workers, votes.n_labels)
         prior = _mean_per_code(votes.pairs.label, proba, votes.n_labels)
-        before = margins.truth if self.features_given_ else _logit(prior)[votes.pairs.label]
+        before = margins.truth if self.features_given_ else safe_logit(prior)[votes.pairs.label]
         return Posterior(proba, prior, partial(_judge, votes, margins.workers, before, gold))
 
     def _describe(self, votes: Votes, features: Floats | None) -> Answers:
@@ -238,7 +245,7 @@ class NAM(ConsensusModel):
         margin = np.where(coins.met[coin], own, known_or_mean(self.average_margin_, label)[votes.label])
         of_pair = label[votes.pairs.label]
         truth = row_products(self.truth_weights_, of_pair, with_constant(features), votes.pairs.item)
-        log_odds = np.where(of_pair >= 0, truth, _logit(prior)[votes.pairs.label])
+        log_odds = np.where(of_pair >= 0, truth, safe_logit(prior)[votes.pairs.label])
         return sigmoid(log_odds + np.add.reduceat(votes.value * margin, votes.pairs.start[:-1]))
 
     def _features_of(self, votes: Votes, known_item: npt.NDArray[np.int64]) -> Floats:
@@ -571,11 +578,6 @@ def _mean_per_code(code: npt.NDArray[Any], value: npt.NDArray[Any], n_codes: int
     """Mean of the values that carry each code; codes with few lean on the mean of all."""
     count = np.bincount(code, minlength=n_codes)
     return np.asarray((weight_per_code(code, value, n_codes) + value.mean()) / (count + 1))
-
-
-def _logit(probability: Floats) -> Floats:
-    inner = np.clip(probability, 1e-10, 1 - 1e-10)
-    return np.asarray(np.log(inner) - np.log1p(-inner))
 
 
 def _judge(votes: Votes, margin: Floats, before: Floats, gold: Gold) -> Judgement:
