@@ -40,7 +40,8 @@ def best_places(score: Floats, n: int, rng: np.random.Generator) -> Codes:
     places = np.flatnonzero(~np.isnan(single))
     if 0 < n < len(places):
         bound = np.partition(single[places], len(places) - n)[len(places) - n]
-        places = places[single[places] >= bound]
+        above, equal = places[single[places] > bound], places[single[places] == bound]
+        places = np.append(above, rng.choice(equal, n - len(above), replace=False, shuffle=False))
     return places[np.argsort(-without_ties(single[places], rng))][: max(n, 0)]
 
 
@@ -101,16 +102,24 @@ def _promising(asked: Triplets, utility: Floats, worker_score: Floats, rng: np.r
     rows = np.flatnonzero(~np.isnan(utility))
     if len(rows) == 0:
         return rows
-    n_labels, n_workers = int(asked.label.max()) + 1, int(asked.worker.max()) + 1
+    n_labels = int(asked.label.max()) + 1
     pair, code = distinct(asked.item[rows] * n_labels + asked.label[rows])
-    score = worker_score[rows].astype(np.float32)
-    by_worker = np.full((len(pair), n_workers), -np.inf, np.float32)
-    by_worker[code, asked.worker[rows]] = score
-    k = min(n_workers, int(np.bincount(distinct(pair // n_labels)[1]).max()))
-    enough = np.partition(by_worker, n_workers - k, axis=1)[:, n_workers - k]
-    promising = np.flatnonzero(score >= enough[code])
-    rows, score = rows[promising], score[promising]
-    return rows[np.lexsort((-without_ties(score, rng), -utility[rows].astype(np.float32)))]
+    k = int(np.bincount(distinct(pair // n_labels)[1]).max())
+    single = worker_score[rows].astype(np.float32)
+    near = _best_of_pairs(code, asked.worker[rows], single, k)  # and their equals, among whom chance decides
+    rows, code, score = rows[near], code[near], without_ties(single[near], rng)
+    best = _best_of_pairs(code, asked.worker[rows], score, k)
+    rows, score = rows[best], score[best]
+    return rows[np.lexsort((-score, -utility[rows].astype(np.float32)))]
+
+
+def _best_of_pairs(pair: Codes, worker: Codes, score: Floats | scores.Singles, k: int) -> Codes:
+    """Places of the k best workers of each pair, and of those equal to the last of them."""
+    shape = int(pair.max()) + 1, int(worker.max()) + 1
+    table = np.full(shape, -np.inf, score.dtype)
+    table[pair, worker] = score
+    last = max(shape[1] - k, 0)
+    return np.flatnonzero(score >= np.partition(table, last, axis=1)[pair, last])
 
 
 # -- what several strategies look at ---------------------------------------------------------------------------------
@@ -334,12 +343,13 @@ class NamActive:
     def _pairs(
         self, proba: Floats, item_score: Floats, allowed: Mask, batch: int, rng: np.random.Generator
     ) -> tuple[Codes, Codes]:
-        """The likeliest labels of the best items, item by item until the batch is full."""
+        """The likeliest labels of the best items, item by item; once all had theirs, the next ones of each."""
         item = best_places(item_score, batch, rng)
         likely = without_ties(np.where(allowed[item], proba[item], np.nan).astype(np.float32), rng)
-        label = np.argsort(-likely, axis=1)[:, : self.labels_per_item]  # NaN comes last
-        row, column = np.nonzero(np.take_along_axis(allowed[item], label, axis=1))
-        return item[row][:batch], label[row, column][:batch]
+        label = np.argsort(-likely, axis=1)  # NaN comes last
+        row, rank = np.nonzero(np.take_along_axis(allowed[item], label, axis=1))
+        order = np.lexsort((rank, row, rank // self.labels_per_item))[: max(batch, 0)]
+        return item[row[order]], label[row[order], rank[order]]
 
 
 def cardinality_scores(beliefs: Beliefs) -> Floats:
