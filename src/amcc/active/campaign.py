@@ -435,8 +435,12 @@ def _described(thing: object) -> str:
 
 def _digest(*columns: npt.NDArray[Any] | pa.Array) -> str:
     """A short fingerprint of names or numbers."""
-    parts = (json.dumps(column.to_pylist() if isinstance(column, pa.Array) else column.tolist()) for column in columns)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    fingerprint = hashlib.sha256()
+    for column in columns:
+        named = isinstance(column, pa.Array)
+        fingerprint.update(json.dumps(column.to_pylist()).encode() if named else f"{column.shape}".encode())
+        fingerprint.update(b"" if named else np.ascontiguousarray(column).tobytes())
+    return fingerprint.hexdigest()[:16]
 
 
 def _check(name: str, value: Any, kind: type, low: float, high: float) -> None:
