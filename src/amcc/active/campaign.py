@@ -437,9 +437,10 @@ def _digest(*columns: npt.NDArray[Any] | pa.Array) -> str:
     """A short fingerprint of names or numbers."""
     fingerprint = hashlib.sha256()
     for column in columns:
-        named = isinstance(column, pa.Array)
-        fingerprint.update(json.dumps(column.to_pylist()).encode() if named else f"{column.shape}".encode())
-        fingerprint.update(b"" if named else np.ascontiguousarray(column).tobytes())
+        if isinstance(column, np.ndarray):
+            fingerprint.update(f"{column.shape}".encode() + np.ascontiguousarray(column).tobytes())
+        else:
+            fingerprint.update(json.dumps(column.to_pylist()).encode())
     return fingerprint.hexdigest()[:16]
 
 
