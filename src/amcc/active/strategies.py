@@ -22,7 +22,7 @@ from amcc.votes import Votes
 
 Mask = npt.NDArray[np.bool_]
 
-LOOKED_AT = 1_000_000
+LOOKED_AT = 750_000
 """About as many (item, label, worker) are looked at, for any number of workers."""
 
 
