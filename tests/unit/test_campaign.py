@@ -14,14 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amcc.active.base import Beliefs, Candidates, Questions, Triplets
+from amcc.active.base import Beliefs, Candidates, Questions, Triplets, cold_beliefs
 from amcc.active.campaign import (
     Campaign,
     Outcome,
     Standing,
     check_new,
     checked_answers,
-    cold_beliefs,
     has_progress,
     settled_pairs,
 )

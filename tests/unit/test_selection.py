@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc.active import scores, strategies
 from amcc.active.base import Anything, Beliefs, Questions, Recorded, Triplets
-from amcc.active.strategies import STRATEGIES, best_places, distinct, pick_batch, votes_on
+from amcc.active.picking import best_places, distinct, pick_batch
+from amcc.active.strategies import STRATEGIES, votes_on
 from amcc.errors import ParameterError
 from amcc.votes import Votes
 

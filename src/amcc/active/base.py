@@ -15,6 +15,9 @@ from amcc.votes import Votes
 
 Codes = npt.NDArray[np.int64]
 
+COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
+"""What is expected of workers before the first vote: better than chance, or no question would be worth its price."""
+
 
 @dataclass(frozen=True)
 class Triplets:
@@ -85,6 +88,10 @@ class Candidates(Protocol):
 
 class Strategy(Protocol):
     """Chooses the next questions."""
+
+    @property
+    def model(self) -> str:
+        """Name of the consensus method that it was published with."""
 
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -167,6 +174,20 @@ class Anything:
         return triplets.take(np.flatnonzero(self._done_keys[place] != key))
 
 
+def cold_beliefs(votes: Votes, features: Floats | None = None) -> Beliefs:
+    """Beliefs before the first vote: every pair is open, every worker somewhat better than chance."""
+    coins = votes.n_workers, votes.n_labels
+    return Beliefs(
+        votes=votes,
+        proba=np.full((votes.n_items, votes.n_labels), 0.5),
+        hit=np.full(coins, COLD_HIT),
+        false_alarm=np.full(coins, COLD_FALSE_ALARM),
+        experience=np.zeros(votes.n_workers, dtype=np.int64),
+        correlation=np.eye(votes.n_labels),
+        features=features,
+    )
+
+
 class Learner:
     """Keeps beliefs in step with growing votes: new votes count at once, workers are judged anew when it pays.
 
@@ -188,6 +209,8 @@ class Learner:
     def learn(self, votes: Votes) -> Beliefs:
         """Beliefs after all of `votes`."""
         votes = as_votes(votes)
+        if not len(votes):
+            return cold_beliefs(votes, self._features)
         if self.model is None or len(votes) >= (1 + self._growth) * self._n_fitted or len(votes) < self._n_fitted:
             self.model = self._make_model().fit(votes, self._features)
             self._n_fitted = len(votes)

@@ -36,14 +36,11 @@ from amcc.kernels import Floats
 from amcc.tables import Signs
 from amcc.votes import Votes
 
-__all__ = ["Campaign", "Outcome", "Reason", "Standing", "cold_beliefs", "settled_pairs"]
+__all__ = ["Campaign", "Outcome", "Reason", "Standing", "settled_pairs"]
 
 Reason = Literal["money", "nobody", "settled", "gain", "patience"]
 """Why a campaign stopped: no question can be paid any more; nobody can be asked anything; every pair that can be asked
 is settled; the best question promises less than the floor; no progress in `patience` rounds."""
-
-COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
-"""What is expected of workers before the first vote: better than chance, or no question would be worth its price."""
 
 ROUNDING = 1e-9
 """How far products of shares and whole numbers may be off."""
@@ -207,8 +204,6 @@ class Campaign:
 
     def _learn(self, learner: Learner, votes: Votes) -> tuple[Beliefs, bool]:
         """What is believed now, and whether a model was fitted for it."""
-        if not len(votes):
-            return cold_beliefs(votes, self.features), False
         before = learner.model
         beliefs = learner.learn(votes)
         return beliefs, learner.model is not before
@@ -313,20 +308,6 @@ class Campaign:
             "start": _digest(start.item, start.label, start.worker, start.value),
             "features": None if self.features is None else _digest(np.asarray(self.features, dtype=np.float64)),
         }
-
-
-def cold_beliefs(votes: Votes, features: Floats | None = None) -> Beliefs:
-    """Beliefs before the first vote: every pair is open, every worker somewhat better than chance."""
-    coins = votes.n_workers, votes.n_labels
-    return Beliefs(
-        votes=votes,
-        proba=np.full((votes.n_items, votes.n_labels), 0.5),
-        hit=np.full(coins, COLD_HIT),
-        false_alarm=np.full(coins, COLD_FALSE_ALARM),
-        experience=np.zeros(votes.n_workers, dtype=np.int64),
-        correlation=np.eye(votes.n_labels),
-        features=features,
-    )
 
 
 def decision_error(proba: Floats) -> Floats:

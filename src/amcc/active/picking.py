@@ -1,0 +1,114 @@
+"""The best questions of many: a shortlist of pairs, and a batch without near-duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from amcc.active import scores
+from amcc.active.base import Candidates, Codes, Questions, Triplets
+from amcc.kernels import Floats
+
+LOOKED_AT = 750_000
+"""About as many (item, label, worker) are looked at, for any number of workers."""
+
+
+def without_ties(score: scores.Singles, rng: np.random.Generator) -> Floats:
+    """Scores that are equal in single precision, where rounding errors do not count, in random order; NaN stays NaN."""
+    return np.asarray(score + 0.25 * np.spacing(score).astype(np.float64) * rng.random(score.shape))
+
+
+def best_places(score: Floats, n: int, rng: np.random.Generator) -> Codes:
+    """Places of the n highest scores, the best first; NaN has no place, and equals come in random order."""
+    single = score.ravel().astype(np.float32)
+    places = np.flatnonzero(~np.isnan(single))
+    if 0 < n < len(places):
+        bound = np.partition(single[places], len(places) - n)[len(places) - n]
+        above, equal = places[single[places] > bound], places[single[places] == bound]
+        places = np.append(above, rng.choice(equal, n - len(above), replace=False, shuffle=False))
+    return places[np.argsort(-without_ties(single[places], rng))][: max(n, 0)]
+
+
+def questions_about(
+    pair_score: Floats, candidates: Candidates, batch: int, n_workers: int, rng: np.random.Generator
+) -> Triplets:
+    """All questions about the pairs with the highest (n_items, n_labels) scores; more pairs than will be asked."""
+    n_pairs = max(batch, min(max(10 * batch, 1000), LOOKED_AT // max(n_workers, 1)))
+    item, label = np.divmod(best_places(pair_score, n_pairs, rng), pair_score.shape[1])
+    return candidates.of_pairs(item, label)
+
+
+def pick_batch(
+    asked: Triplets,
+    utility: Floats,
+    batch: int,
+    rng: np.random.Generator,
+    *,
+    worker_score: Floats | None = None,
+    parts: Mapping[str, Floats] | None = None,
+) -> Questions:
+    """The best questions that are not near-duplicates of each other, by decreasing utility, equals in random order.
+
+    At most one about a pair. At most one to a worker about an item, as long as there are others.
+
+    utility : (n,) NaN where a question must not be asked.
+    worker_score : (n,) who is preferred for a pair, where the utility only tells pairs apart.
+    parts : what the utility was made of, to be kept for those that are chosen.
+    """
+    order = _promising(asked, utility, utility if worker_score is None else worker_score, rng)
+    item, label, worker = (code[order].tolist() for code in (asked.item, asked.label, asked.worker))
+    pairs: set[tuple[int, int]] = set()
+    answers: set[tuple[int, int]] = set()
+    chosen: list[int] = []
+    put_off: list[int] = []
+    for again, rows in ((False, range(len(order))), (True, put_off)):
+        for row in rows:
+            if len(chosen) >= batch:
+                break
+            if (item[row], label[row]) in pairs:
+                continue
+            if not again and (item[row], worker[row]) in answers:
+                put_off.append(row)
+                continue
+            pairs.add((item[row], label[row]))
+            answers.add((item[row], worker[row]))
+            chosen.append(row)
+    places = order[np.array(chosen, dtype=np.int64)]
+    kept = {name: part[places] for name, part in (parts or {}).items()}
+    return Questions(asked.take(places), utility[places], kept)
+
+
+def _promising(asked: Triplets, utility: Floats, worker_score: Floats, rng: np.random.Generator) -> Codes:
+    """Places of the questions that a batch can come from, the best first.
+
+    Of k pairs of an item, at most k − 1 workers are taken by the others: the best k workers of a pair will do.
+    """
+    rows = np.flatnonzero(~np.isnan(utility))
+    if len(rows) == 0:
+        return rows
+    n_labels = int(asked.label.max()) + 1
+    pair, code = distinct(asked.item[rows] * n_labels + asked.label[rows])
+    k = int(np.bincount(distinct(pair // n_labels)[1]).max())
+    single = worker_score[rows].astype(np.float32)
+    near = _best_of_pairs(code, asked.worker[rows], single, k)  # and their equals, among whom chance decides
+    rows, code, score = rows[near], code[near], without_ties(single[near], rng)
+    best = _best_of_pairs(code, asked.worker[rows], score, k)
+    rows, score = rows[best], score[best]
+    return rows[np.lexsort((-score, -utility[rows].astype(np.float32)))]
+
+
+def _best_of_pairs(pair: Codes, worker: Codes, score: Floats | scores.Singles, k: int) -> Codes:
+    """Places of the k best workers of each pair, and of those equal to the last of them."""
+    shape = int(pair.max()) + 1, int(worker.max()) + 1
+    table = np.full(shape, -np.inf, score.dtype)
+    table[pair, worker] = score
+    last = max(shape[1] - k, 0)
+    return np.flatnonzero(score >= np.partition(table, last, axis=1)[pair, last])
+
+
+def distinct(code: Codes) -> tuple[Codes, Codes]:
+    """The codes that occur, sorted, and the place among them of each one given; quicker than to sort them."""
+    used = np.zeros(int(code.max(initial=-1)) + 1, dtype=bool)
+    used[code] = True
+    return np.flatnonzero(used), (np.cumsum(used) - 1)[code]

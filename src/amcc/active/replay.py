@@ -1,0 +1,135 @@
+"""What would it have cost? Recorded votes are asked for one after the other, as a strategy chooses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from amcc import metrics
+from amcc.active.base import Codes, Learner, Recorded, Strategy, Triplets
+from amcc.consensus.base import ConsensusModel
+from amcc.errors import ParameterError
+from amcc.kernels import Floats
+from amcc.votes import Votes
+
+Mask = npt.NDArray[np.bool_]
+Start = Literal["none", "one"] | float
+"""What is known before the first question: nothing, one answer per item, or a share of the votes."""
+
+N_POINTS, BATCHES_PER_PAIR = 100, 20
+"""A batch, unless its size is given, is at most this part of the votes and of the pairs: enough for a smooth curve, and
+small enough that there is something to choose, for a batch asks about a pair only once."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Votes that were really given, and what is true where that is known, (n_items, n_labels) each."""
+
+    votes: Votes
+    truth: Mask
+    known: Mask
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Quality against money: (n_points,) share of the cost of all votes, votes, and mean Jaccard."""
+
+    cost_share: Floats
+    n_votes: Floats
+    jaccard: Floats
+
+    def cost_to_reach(self, jaccard: float) -> float | None:
+        """The share of the cost at which this quality is first reached; None where it never is."""
+        reached = np.flatnonzero(self.jaccard >= jaccard)
+        return float(self.cost_share[reached[0]]) if len(reached) else None
+
+
+def replay(
+    recording: Recording,
+    strategy: Strategy,
+    make_model: Callable[[], ConsensusModel],
+    prices: Floats,
+    *,
+    start: Start = "one",
+    batch: int | None = None,
+    budget: float | None = None,
+    seed: int = 0,
+    features: Floats | None = None,
+    growth: float = 0.1,
+    progress: Callable[[float], object] = lambda share: None,
+) -> Curve:
+    """Ask until all votes are bought, or the budget is spent; prices (n_workers,) are those of one vote."""
+    votes = recording.votes
+    rng = np.random.default_rng(seed)
+    asked = first_votes(votes, start, rng)
+    price = prices[votes.worker]
+    total, limit = price.sum(), price.sum() if budget is None else budget
+    batch = batch or max(1, round(min(len(votes) / N_POINTS, len(votes.pairs) / BATCHES_PER_PAIR)))
+    place = _Places(votes)
+    learner = Learner(make_model, features=features, growth=growth)
+    points: list[tuple[float, float, float]] = []
+    while True:
+        beliefs = learner.learn(votes.select(asked))
+        jaccard = metrics.evaluate(recording.truth, beliefs.proba > 0.5, beliefs.proba, recording.known)["jaccard"]
+        spent = price[asked].sum()
+        points.append((spent / total, asked.sum(), jaccard))
+        progress(spent / limit)
+        if asked.all() or spent >= limit:
+            break
+        chosen = strategy.select(beliefs, Recorded(votes, asked), prices, batch, rng).asked
+        new = place.of(chosen)
+        new = new[np.cumsum(price[new]) <= limit - spent + 1e-9]
+        if not len(new):
+            break
+        asked[new] = True
+    return Curve(*(np.array(column, dtype=np.float64) for column in zip(*points, strict=True)))
+
+
+def first_votes(votes: Votes, start: Start, rng: np.random.Generator) -> Mask:
+    """(n_votes,) which votes are there at the start; whole answers, chosen at random."""
+    if start == "none":
+        return np.zeros(len(votes), dtype=bool)
+    answer = votes.item.astype(np.int64) * votes.n_workers + votes.worker
+    distinct, answer_of_vote = np.unique(answer, return_inverse=True)
+    lot = rng.random(len(distinct))
+    if start == "one":
+        item = distinct // votes.n_workers
+        order = np.lexsort((lot, item))
+        chosen = np.zeros(len(distinct), dtype=bool)
+        chosen[order[np.flatnonzero(np.diff(item[order], prepend=-1))]] = True
+    else:
+        if not isinstance(start, float | int) or not 0 <= start <= 1:
+            raise ParameterError(f"start must be 'none', 'one' or a share from 0 to 1; got {start!r}.")
+        chosen = lot < np.quantile(lot, start) if start < 1 else np.ones(len(lot), dtype=bool)
+    return np.asarray(chosen[answer_of_vote])
+
+
+def mean_curve(curves: Sequence[Curve], n_points: int = 101) -> Curve:
+    """The mean of curves from several seeds, at equal shares of the cost that all of them have seen."""
+    first, last = max(curve.cost_share[0] for curve in curves), min(curve.cost_share[-1] for curve in curves)
+    share = np.linspace(first, last, n_points)
+    columns = (
+        np.mean([np.interp(share, curve.cost_share, getattr(curve, name)) for curve in curves], axis=0)
+        for name in ("n_votes", "jaccard")
+    )
+    return Curve(share, *columns)
+
+
+class _Places:
+    """Finds votes by item, label and worker."""
+
+    def __init__(self, votes: Votes) -> None:
+        self._votes = votes
+        self._key = self._keys(votes.item, votes.label, votes.worker)  # votes are in this order
+
+    def of(self, asked: Triplets) -> npt.NDArray[np.int64]:
+        """(n,) places of the questions among the votes."""
+        return np.asarray(np.searchsorted(self._key, self._keys(asked.item, asked.label, asked.worker)))
+
+    def _keys(self, item: npt.NDArray[Any], label: npt.NDArray[Any], worker: npt.NDArray[Any]) -> Codes:
+        pair = item.astype(np.int64) * self._votes.n_labels + label
+        return np.asarray(pair * self._votes.n_workers + worker)

@@ -1,0 +1,88 @@
+"""Replays: the books are right, and a good strategy is cheaper than chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from amcc import DawidSkene, MajorityVote
+from amcc.active.replay import Curve, Recording, first_votes, mean_curve, replay
+from amcc.active.strategies import STRATEGIES
+from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.errors import ParameterError
+
+
+@pytest.fixture(scope="module")
+def recording():
+    crowd = simulate_crowd(CrowdSpec(n_items=120, n_workers=15, n_labels=5, answers_per_item=6, seed=2))
+    return Recording(crowd.votes, crowd.truth, np.ones_like(crowd.truth))
+
+
+def run(recording, strategy="voi", model=DawidSkene, prices=None, **settings):
+    prices = np.ones(recording.votes.n_workers) if prices is None else prices
+    return replay(recording, STRATEGIES[strategy](), model, prices, **settings)
+
+
+def test_one_answer_per_item_at_the_start(recording):
+    votes = recording.votes
+    start = votes.select(first_votes(votes, "one", np.random.default_rng(0)))
+    assert_array_equal(start.answers_per_item, 1)
+    assert len(start) == votes.n_items * votes.n_labels  # whole answers
+    assert not first_votes(votes, "none", np.random.default_rng(0)).any()
+    assert first_votes(votes, 0.5, np.random.default_rng(0)).mean() == pytest.approx(0.5, abs=0.02)
+    assert first_votes(votes, 1.0, np.random.default_rng(0)).all()
+
+
+def test_start_out_of_range(recording):
+    with pytest.raises(ParameterError, match="start must be 'none', 'one' or a share from 0 to 1; got 2"):
+        run(recording, start=2.0)
+
+
+def test_everything_is_bought_once_and_the_end_is_all_votes(recording):
+    curve = run(recording, batch=200)
+    assert curve.cost_share[0] == pytest.approx(1 / 6)
+    assert curve.cost_share[-1] == pytest.approx(1)
+    assert curve.n_votes[-1] == len(recording.votes)
+    assert (np.diff(curve.n_votes) > 0).all()
+
+
+def test_cost_is_the_sum_of_prices(recording):
+    prices = np.arange(1.0, 16.0)
+    curve = run(recording, prices=prices, batch=500)
+    total = prices[recording.votes.worker].sum()
+    assert curve.cost_share[-1] == pytest.approx(1)
+    budget = 0.6 * total
+    part = run(recording, prices=prices, batch=50, budget=budget)
+    assert part.cost_share[-1] * total <= budget + 1e-6
+    assert part.cost_share[-1] > 0.55
+
+
+def test_value_of_information_is_cheaper_than_chance(recording):
+    curves = {
+        name: mean_curve([run(recording, name, seed=seed, budget=0.6 * len(recording.votes)) for seed in range(2)])
+        for name in ("voi", "uniform")
+    }
+    share = np.linspace(0.3, 0.55, 6)
+    voi, uniform = (np.interp(share, curve.cost_share, curve.jaccard) for curve in curves.values())
+    assert (voi > uniform + 0.03).all()
+
+
+def test_a_seed_fixes_the_curve(recording):
+    first, again, other = (run(recording, model=MajorityVote, batch=400, seed=seed) for seed in (1, 1, 2))
+    assert_array_equal(first.jaccard, again.jaccard)
+    assert not np.array_equal(first.jaccard, other.jaccard)
+
+
+def test_cold_start(recording):
+    curve = run(recording, start="none", batch=100, budget=1000)
+    assert curve.cost_share[0] == 0
+    assert curve.jaccard[-1] > curve.jaccard[0]
+
+
+def test_cost_to_reach_and_mean():
+    curve = Curve(np.array([0.1, 0.3, 0.5]), np.array([1.0, 3.0, 5.0]), np.array([0.2, 0.8, 0.7]))
+    assert curve.cost_to_reach(0.75) == 0.3
+    assert curve.cost_to_reach(0.9) is None
+    mean = mean_curve([curve, Curve(curve.cost_share, curve.n_votes, curve.jaccard + 0.1)], n_points=3)
+    assert_allclose(mean.jaccard, curve.jaccard + 0.05)
