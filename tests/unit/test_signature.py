@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from amcc import Votes
+from amcc.consensus import signature
 from amcc.consensus.signature import draws, signatures
 
 
@@ -92,3 +93,11 @@ def test_lot_is_roughly_uniform(dense):
 def test_answers_have_distinct_hashes(dense):
     item, worker = (index.ravel() for index in np.indices((400, 15)))
     assert len(np.unique(hashes(dense).of_answers(item, worker))) == 6000
+
+
+def test_compiled_hashes_equal_numpy(dense, monkeypatch):
+    by_numpy = hashes(dense)
+    monkeypatch.setattr(signature, "SMALL", 0)
+    compiled = hashes(dense)
+    for role in ("item", "worker", "label"):
+        assert_array_equal(getattr(compiled, role), getattr(by_numpy, role))
