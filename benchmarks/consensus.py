@@ -7,7 +7,9 @@ machines differ. `--write` puts the table into docs/performance.md.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -201,7 +203,7 @@ HEAD = ["| votes | task | seconds | peak MB | Jaccard | ratio of times |", "|---
 def main() -> None:
     """Measure everything, print the table, write it if asked."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=lambda text: int(float(text)), nargs="+", default=[10**4, 10**6, 10**7])
+    parser.add_argument("--sizes", type=lambda text: int(float(text)), nargs="+", default=[10**4, 10**5, 10**6, 10**7])
     parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--write", action="store_true", help="also write docs/performance.md")
     parser.add_argument("--child", choices=TASKS, help=argparse.SUPPRESS)
@@ -212,19 +214,37 @@ def main() -> None:
         return
     print("\n".join(HEAD))
     rows: list[str] = []
+    of_sizes: dict[int, dict[str, Result]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         make_crowd(Path(scratch) / "warm", 300_000)  # large enough to compile the kernels
         for n_votes in arguments.sizes:
             folder = Path(scratch) / "crowd"
             make_crowd(folder, n_votes)
             results = {name: measure(name, folder) for name in arguments.only}
+            of_sizes[n_votes] = results
             rows += (new := rows_of(n_votes, results))
             print("\n".join(new), flush=True)
+    print("\n".join(growth := growth_of(of_sizes)))
     if arguments.write:
-        PAGE.write_text(page(rows))
+        PAGE.write_text(page(rows, growth))
 
 
-def page(rows: list[str]) -> str:
+def growth_of(of_sizes: dict[int, dict[str, Result]]) -> list[str]:
+    """Exponents by which times grow from size to size: 1 is linear."""
+    steps = list(itertools.pairwise(of_sizes))
+    titles = " | ".join(f"{small:.0e} to {large:.0e}".replace("e+0", "e") for small, large in steps)
+    lines = [f"| task | {titles} |", "|---" * (len(steps) + 1) + "|"] if steps else []
+    for name in of_sizes[steps[0][0]] if steps else ():
+        exponents = []
+        for small, large in steps:
+            times = [of_sizes[size][name].get("seconds") for size in (small, large)]
+            known = None not in times
+            exponents.append(f"{math.log(times[1] / times[0]) / math.log(large / small):.2f}" if known else "–")
+        lines.append(f"| {name} | {' | '.join(exponents)} |")
+    return lines
+
+
+def page(rows: list[str], growth: list[str]) -> str:
     """The whole of docs/performance.md."""
     versions = ", ".join(
         f"{name} {version(name)}" for name in ("amcc", "crowd-kit", "polars", "pyarrow", "numba", "numpy")
@@ -241,6 +261,10 @@ def page(rows: list[str]) -> str:
             "",
             *HEAD,
             *rows,
+            "",
+            "Growth: the exponent of the time from one size to the next, where 1 is linear. Below 1, a fixed cost weighs in.",
+            "",
+            *growth,
             "",
         ]
     )
