@@ -19,6 +19,8 @@ from amcc.cli.consensus import consensus
 from amcc.cli.demo import demo
 from amcc.cli.evaluate import evaluate
 from amcc.cli.methods import methods
+from amcc.cli.next_questions import next_questions
+from amcc.cli.replay import replay
 from amcc.cli.reproduce import reproduce
 from amcc.cli.simulate_crowd import simulate_crowd
 from amcc.cli.workers import workers
@@ -37,6 +39,8 @@ EXAMPLES: dict[Callable[..., None], str] = {
     consensus: "amcc consensus votes.csv -o consensus.csv --report report.html",
     workers: "amcc workers votes.csv --intervals -o workers.csv",
     evaluate: "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
+    next_questions: "amcc next votes.csv --budget 100 --prices prices.csv --explain",
+    replay: "amcc replay votes.csv truth.csv --strategy voi,uniform --plot replay.png",
     methods: "amcc methods",
     board: "amcc board --data crowd-data -o board",
     reproduce: "amcc reproduce table4 groups --data crowd-data --out reproduction --quick",

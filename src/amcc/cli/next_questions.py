@@ -1,0 +1,320 @@
+"""amcc next: whom to ask about what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+
+from amcc import tables
+from amcc.active.base import Anything, Beliefs, Learner, Questions, Strategy, Triplets
+from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
+from amcc.active.strategies import STRATEGIES, Uniform, votes_on
+from amcc.cli.common import Json, Output, busy, notes, print_json, reads_votes, write_rows
+from amcc.consensus import make_model
+from amcc.errors import ColumnError, InputError, ParameterError
+from amcc.io import read_table
+from amcc.kernels import Floats
+from amcc.truth import positions
+from amcc.votes import Votes
+
+Mask = npt.NDArray[np.bool_]
+
+DEFAULT_STRATEGY = "voi"
+
+INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
+"""How much more often a worker says yes where the label is present, to be called so."""
+
+PriceList = Annotated[Path | None, typer.Option("--prices", help="Price list: a table worker,price.")]
+Price = Annotated[
+    str | None,
+    typer.Option(help="What a vote costs of everybody who is not in the price list. Default, without a list: 1."),
+]
+Decimals = Annotated[int, typer.Option(help="Digits after the point of all amounts: 0 for whole cents, 2 for 1.25.")]
+
+
+@reads_votes
+def next_questions(
+    votes: Votes,
+    budget: Annotated[str, typer.Option(help="What all questions together may cost.")],
+    prices: PriceList = None,
+    price: Price = None,
+    decimals: Decimals = 0,
+    batch: Annotated[int, typer.Option(help="At most so many questions; then come back with the answers.")] = 100,
+    strategy: Annotated[str, typer.Option(help=f"One of: {', '.join(STRATEGIES)}.")] = DEFAULT_STRATEGY,
+    worker: Annotated[list[str] | None, typer.Option(help="Ask only this worker. May be repeated.")] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(help="Table of items and numbers that tell which are alike, for strategies like amcc."),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
+    output: Output = None,
+    as_json: Json = False,
+) -> None:
+    """Choose the questions that help most for the money; writes item,label,worker,price,utility,why.
+
+    Everybody can be asked who has voted or is in the price list.
+    """
+    chooser = make_strategy(strategy)
+    money = checked_budget(budget, decimals)
+    check_batch(batch)
+    listed = {} if prices is None else read_price_list(prices, decimals=decimals)
+    votes = with_newcomers(votes, listed)
+    allowed = allowed_workers(votes, worker)
+    vote_price = prices_of_allowed(votes, allowed, listed, price_of_others(prices, price), decimals)
+    check_affordable(vote_price[allowed], money, decimals)
+    described = None if features is None else read_features(features, votes)
+    with busy(f"Choosing after {len(votes):,} votes"):
+        beliefs = Learner(partial(make_model, chooser.model), features=described).learn(votes)
+        chosen = choose(chooser, beliefs, allowed, vote_price, money, batch, np.random.default_rng(seed))
+    rows = question_rows(chosen, beliefs, vote_price, decimals, drawn=isinstance(chooser, Uniform), explain=explain)
+    cost = int(vote_price[chosen.asked.worker].sum())
+    if as_json:
+        amounts = {"budget": _amount(money, decimals), "cost": _amount(cost, decimals)}
+        print_json({"strategy": strategy, **amounts, "questions": rows.to_pylist()})
+    if not as_json or output is not None:
+        write_rows(rows, output)
+    notes.print(
+        f"{len(chosen)} questions for {major_units(cost, decimals)} of {major_units(money, decimals)}"
+        if len(chosen)
+        else "no question is left: everybody who can be asked has answered everything"
+    )
+
+
+next_questions.__name__ = "next"  # of the command; in Python it would hide the function
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------
+
+
+def make_strategy(name: str) -> Strategy:
+    """The strategy of that name with its default settings."""
+    if name not in STRATEGIES:
+        raise ParameterError(f"strategy must be one of {', '.join(STRATEGIES)}; got {name!r}.")
+    return STRATEGIES[name]()
+
+
+def checked_budget(budget: str, decimals: int) -> int:
+    """The budget in minor units, which must be above 0."""
+    money = minor_units(budget, decimals, "the budget")
+    if money == 0:
+        raise InputError(f"the budget must be above 0; got {budget}.")
+    return money
+
+
+def check_batch(batch: int | None) -> None:
+    """Raise ParameterError where a batch is empty."""
+    if batch is not None and batch < 1:
+        raise ParameterError(f"batch must be at least 1; got {batch}.")
+
+
+def price_of_others(prices: Path | None, price: str | None) -> str | None:
+    """The price of those who are in no list; None where everybody must be in it."""
+    return "1" if prices is None and price is None else price
+
+
+def with_newcomers(votes: Votes, listed: Mapping[str, Any]) -> Votes:
+    """Votes whose workers are also those of the price list who have not voted."""
+    names = pa.array(list(listed), pa.string())
+    new = names.filter(pa.array(positions(names, votes.worker_names) < 0))
+    if not len(new):
+        return votes
+    return replace(votes, worker_names=pa.concat_arrays([votes.worker_names.cast(pa.string()), new]))
+
+
+def allowed_workers(votes: Votes, wanted: Sequence[str] | None) -> Mask:
+    """(n_workers,) who may be asked: those wanted, or everybody."""
+    if not wanted:
+        return np.ones(votes.n_workers, dtype=bool)
+    names = [name.strip() for name in wanted]
+    place = positions(pa.array(names, pa.string()), votes.worker_names)
+    if (place < 0).any():
+        unknown = names[int((place < 0).argmax())]
+        raise InputError(
+            f"--worker must name somebody who has voted or is in the price list; {unknown!r} is neither. Check "
+            "the spelling, or add newcomers to the list (--prices)."
+        )
+    return np.isin(np.arange(votes.n_workers), place)
+
+
+def prices_of_allowed(votes: Votes, allowed: Mask, listed: Mapping[str, Any], others: Any, decimals: int) -> Money:
+    """(n_workers,) minor units for a vote of each worker who may be asked; nobody needs to know what others cost."""
+    names = votes.worker_names.cast(pa.string()).filter(pa.array(allowed))
+    needed = set(names.to_pylist())
+    amounts = {name: amount for name, amount in listed.items() if name in needed}
+    vote_price = np.ones(votes.n_workers, dtype=np.int64)
+    vote_price[allowed] = Prices.of(names, amounts, default=others, decimals=decimals).vote
+    return vote_price
+
+
+def check_affordable(vote_price: Money, money: int, decimals: int) -> None:
+    """Raise InputError unless the budget pays for a vote."""
+    if vote_price.min() > money:
+        raise InputError(
+            f"the budget must pay for at least one vote, {major_units(int(vote_price.min()), decimals)}; got "
+            f"{major_units(money, decimals)}."
+        )
+
+
+def read_features(path: Path, votes: Votes) -> Floats:
+    """(n_items, n_features) of a table with a column for the item and columns of numbers."""
+    table = read_table(path)
+    try:
+        return features_of(table, votes)
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def features_of(table: pa.Table, votes: Votes) -> Floats:
+    """The numbers of each item of the votes; every one must stand in the table once."""
+    item = tables.match_columns(table.column_names, needed=("item",), roles=("item",))["item"]
+    columns = [name for name in table.column_names if name != item]
+    if not columns:
+        raise ColumnError(f"features must have columns of numbers beside the item; there is only {item!r}.")
+    ids = tables.encode_ids(table[item], "item", item)
+    if len(ids.names) < table.num_rows:
+        twice = ids.names[int(np.bincount(ids.codes).argmax())].as_py()
+        raise InputError(f"features must describe every item once; {twice!r} stands there again. Drop one row.")
+    place = positions(votes.item_names, ids.names)
+    if (place < 0).any():
+        first = votes.item_names[int((place < 0).argmax())].as_py()
+        raise InputError(
+            f"features must describe every item of the votes; {(place < 0).sum()} are missing, {first!r} is the first."
+        )
+    matrix = np.column_stack([_numbers(table[name], name) for name in columns])
+    return np.asarray(matrix[np.argsort(ids.codes)[place]])
+
+
+def _numbers(column: pa.ChunkedArray, name: str) -> Floats:
+    try:
+        cells = pc.utf8_trim_whitespace(column.cast(pa.string())) if pa.types.is_dictionary(column.type) else column
+        numbers = np.asarray(cells.cast(pa.float64()).to_numpy())
+    except pa.ArrowException as error:
+        raise InputError(f"column {name!r} must hold numbers ({error}). Leave it out, or convert it.") from None
+    if not np.isfinite(numbers).all():
+        row = int((~np.isfinite(numbers)).argmax())
+        raise InputError(f"column {name!r} must hold finite numbers; row {row + 1} has {numbers[row]}.")
+    return numbers
+
+
+# -- choosing --------------------------------------------------------------------------------------------------------
+
+
+def choose(
+    strategy: Strategy,
+    beliefs: Beliefs,
+    allowed: Mask,
+    vote_price: Money,
+    money: int,
+    batch: int,
+    rng: np.random.Generator,
+) -> Questions:
+    """Up to `batch` questions that `money` pays for, no two about a pair, the best first.
+
+    Where some of the strategy's choices are too expensive, it chooses again, among workers who are not.
+    """
+    votes, cost = beliefs.votes, vote_price.astype(np.float64)
+    pieces: list[Questions] = []
+    taken: set[tuple[int, int]] = set()
+    refused = True
+    while refused and len(taken) < batch and (affordable := allowed & (vote_price <= money)).any():
+        # a whole batch: of so many pairs, as many as are missing are new
+        found = strategy.select(beliefs, Anything(votes, affordable), cost, batch, rng)
+        places: list[int] = []
+        refused = False
+        codes = (code.tolist() for code in (found.asked.item, found.asked.label, vote_price[found.asked.worker]))
+        for place, (item, label, price) in enumerate(zip(*codes, strict=True)):
+            if len(taken) == batch:
+                break
+            if price > money:
+                refused = True
+            elif (item, label) not in taken:
+                taken.add((item, label))
+                money -= price
+                places.append(place)
+        pieces.append(some_of(found, np.array(places, dtype=np.int64)))
+    return best_first(pieces)
+
+
+def some_of(questions: Questions, places: npt.NDArray[np.int64]) -> Questions:
+    """Some of the questions, in that order."""
+    parts = {name: part[places] for name, part in questions.parts.items()}
+    return Questions(questions.asked.take(places), questions.utility[places], parts)
+
+
+def best_first(pieces: Sequence[Questions]) -> Questions:
+    """All of them, by falling utility."""
+    codes = (np.concatenate([getattr(piece.asked, role) for piece in pieces]) for role in ("item", "label", "worker"))
+    parts = {name: np.concatenate([piece.parts[name] for piece in pieces]) for name in pieces[0].parts}
+    joined = Questions(Triplets(*codes), np.concatenate([piece.utility for piece in pieces]), parts)
+    return some_of(joined, np.argsort(-joined.utility, kind="stable"))
+
+
+# -- telling ---------------------------------------------------------------------------------------------------------
+
+
+def question_rows(
+    chosen: Questions, beliefs: Beliefs, vote_price: Money, decimals: int, *, drawn: bool, explain: bool
+) -> pa.Table:
+    """One row per question."""
+    votes, asked = beliefs.votes, chosen.asked
+    price = [_amount(units, decimals) for units in vote_price[asked.worker].tolist()]
+    return pa.table(
+        {
+            "item": votes.item_names.take(pa.array(asked.item)),
+            "label": votes.label_names.take(pa.array(asked.label)),
+            "worker": votes.worker_names.take(pa.array(asked.worker)),
+            "price": pa.array(price, pa.float64() if decimals else pa.int64()),
+            "utility": chosen.utility,
+            "why": pa.array(reasons(asked, beliefs, drawn=drawn), pa.string()),
+            **(chosen.parts if explain else {}),
+        }
+    )
+
+
+def reasons(asked: Triplets, beliefs: Beliefs, *, drawn: bool) -> list[str]:
+    """Why each question was chosen, in words; `drawn`: by chance."""
+    columns = (
+        beliefs.proba[asked.item, asked.label],
+        votes_on(beliefs.votes, asked.item, asked.label)[1],
+        beliefs.experience[asked.worker],
+        beliefs.hit[asked.worker, asked.label],
+        beliefs.false_alarm[asked.worker, asked.label],
+    )
+    prefix = "drawn at random: " if drawn else ""
+    return [prefix + reason(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def reason(proba: float, n_votes: int, experience: int, hit: float, false_alarm: float) -> str:
+    """How open a pair is and what the worker is worth, in one line.
+
+    >>> reason(0.52, 3, 40, 0.81, 0.04)
+    'probability 0.52 after 3 votes; informative worker (hit 0.81, false alarm 0.04)'
+    """
+    so_far = f"after {n_votes} vote{'s' * (n_votes > 1)}" if n_votes else "before the first vote"
+    return (
+        f"probability {proba:.2f} {so_far}; {_kind(experience, hit - false_alarm)} "
+        f"(hit {hit:.2f}, false alarm {false_alarm:.2f})"
+    )
+
+
+def _kind(experience: int, informativeness: float) -> str:
+    if not experience:
+        return "new worker"
+    if informativeness >= INFORMATIVE:
+        return "informative worker"
+    return "fairly informative worker" if informativeness >= FAIRLY_INFORMATIVE else "hardly informative worker"
+
+
+def _amount(units: int, decimals: int) -> float:
+    """Minor units as the number that a person writes."""
+    return float(major_units(units, decimals)) if decimals else units

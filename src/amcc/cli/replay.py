@@ -1,0 +1,359 @@
+"""amcc replay: what would it have cost?"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import typer
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from amcc import metrics
+from amcc.active.prices import Prices, read_price_list
+from amcc.active.replay import Curve, Recording, Start, first_votes, mean_curve
+from amcc.active.replay import replay as replayed
+from amcc.active.strategies import STRATEGIES
+from amcc.cli.common import DEFAULT_METHOD, Json, busy, notes, print_json, reads_votes, screen
+from amcc.cli.next_questions import (
+    DEFAULT_STRATEGY,
+    Decimals,
+    Price,
+    PriceList,
+    check_batch,
+    checked_budget,
+    make_strategy,
+    price_of_others,
+)
+from amcc.consensus import make_model
+from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, MissingExtraError, ParameterError
+from amcc.experiments.board import computed
+from amcc.files import whole_file
+from amcc.io import format_of, read_truth, write_table
+from amcc.kernels import Floats
+from amcc.truth import Truth
+from amcc.votes import Votes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GOALS = {"0.90": 0.90, "0.95": 0.95, "1.00": 1.00}
+SAME_QUALITY = 0.005
+"""A Jaccard index so far below another counts as the same."""
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+@reads_votes
+def replay(
+    votes: Votes,
+    truth: Annotated[Path, typer.Argument(help="True pairs: a table item,label.")],
+    strategy: Annotated[
+        str, typer.Option(help=f"What to compare, separated by commas: {', '.join(STRATEGIES)}.")
+    ] = DEFAULT_STRATEGY,
+    prices: PriceList = None,
+    price: Price = None,
+    decimals: Decimals = 0,
+    budget: Annotated[
+        str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = 3,
+    known_items: Annotated[Path | None, typer.Option(help="Table of the items that the truth covers.")] = None,
+    known_pairs: Annotated[Path | None, typer.Option(help="Table item,label of the pairs it covers.")] = None,
+    start: Annotated[
+        str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
+    ] = "one",
+    batch: Annotated[
+        int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?
+
+    Quality is the mean Jaccard index of the consensus; that of all votes counts as reached from 0.005 below it.
+    """
+    names = strategy_names(strategy)
+    if seeds < 1:
+        raise ParameterError(f"seeds must be at least 1; got {seeds}.")
+    check_batch(batch)
+    first = parse_start(start)
+    money = None if budget is None else checked_budget(budget, decimals)
+    check_outputs(output, plot)
+    recording = recorded(votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs))
+    vote_price = prices_of_recorded(votes, prices, price, decimals)
+    check_start(votes, vote_price, first, money, seeds)
+    with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
+        quality = quality_of_all(recording)
+    run = partial(run_once, recording, vote_price.vote.astype(np.float64), first, batch, money)
+    curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
+    found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
+    if output is not None:
+        write_table(curve_rows(curves), output)
+        notes.print(f"wrote the curves to {output}")
+    if plot is not None:
+        draw(found, quality, plot)
+        notes.print(f"drew the curves in {plot}")
+    if as_json:
+        print_json({name: each.as_json() for name, each in found.items()})
+    else:
+        total = vote_price.text(int(vote_price.vote[votes.worker].sum()))
+        screen.print(f"all {len(votes):,} votes cost {total} and reach Jaccard {quality:.4f}", soft_wrap=True)
+        screen.print(result_table(found))
+        for name, each in found.items():
+            screen.print(f"{name}: {verdict(each.cost_share_to_reach()['1.00'])}", soft_wrap=True)
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------
+
+
+def strategy_names(text: str) -> list[str]:
+    """Strategies that are separated by commas; each must be known, and there must be one."""
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names or [text]:
+        make_strategy(name)
+    return names
+
+
+def parse_start(text: str) -> Start:
+    """What is known before the first question, from what a person writes."""
+    if text == "none":
+        return "none"
+    if text == "one":
+        return "one"
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = float("nan")
+    if not 0 <= percent <= 100:
+        raise ParameterError(f"start must be none, one or a percentage from 0 to 100; got {text!r}.")
+    return percent / 100
+
+
+def check_outputs(output: Path | None, plot: Path | None) -> None:
+    """Raise before the work is done, not after, where its result could not be written."""
+    if output is not None:
+        format_of(output)
+    if plot is not None:
+        if plot.suffix.lower() not in PICTURES:
+            raise InputError(f"{plot}: the suffix must say the format, one of {', '.join(PICTURES)}.")
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError(
+                f"--plot needs matplotlib, which cannot be imported ({error}). Install it: pip install 'amcc[plot]'."
+            ) from error
+    for path in (output, plot):
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"{path} cannot be written: there is no folder {path.parent}. Make it, or choose another.")
+
+
+def recorded(votes: Votes, truth: Truth) -> Recording:
+    """Votes with their truth, which must speak of some of them."""
+    n_matching = len(truth.positives.keys(votes.item_names, votes.label_names))
+    true, known = truth.matrices(votes.item_names, votes.label_names)
+    if not n_matching or not (true & known).any():
+        raise EmptyInputError(
+            f"the truth must name labels of items that were voted on; none of its {len(truth.positives.item)} pairs is "
+            "one that it covers. Are these the ids of the votes?"
+        )
+    if outside := len(truth.positives.item) - n_matching:
+        notes.print(f"{outside} true pairs are about items or labels without votes; they do not count")
+    return Recording(votes, true, known)
+
+
+def prices_of_recorded(votes: Votes, path: Path | None, price: str | None, decimals: int) -> Prices:
+    """What the votes of each worker cost; others in the price list do not matter."""
+    listed = {} if path is None else read_price_list(path, decimals=decimals)
+    there = set(votes.worker_names.cast(pa.string()).to_pylist())
+    if strangers := [name for name in listed if name not in there]:
+        notes.print(f"{len(strangers)} workers of the price list have no recorded vote", markup=False)
+    amounts = {name: amount for name, amount in listed.items() if name in there}
+    return Prices.of(votes.worker_names, amounts, default=price_of_others(path, price), decimals=decimals)
+
+
+def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, seeds: int) -> None:
+    """Raise InputError where the budget does not even pay for what is bought first."""
+    if money is None:
+        return
+    bought = (first_votes(votes, start, np.random.default_rng(seed)) for seed in range(seeds))
+    cost = max(int(prices.vote[votes.worker[first]].sum()) for first in bought)
+    if cost > money:
+        raise InputError(
+            f"the budget must pay for what is bought first, {prices.text(cost)}; got {prices.text(money)}. Raise it, "
+            "or start with less (--start none)."
+        )
+
+
+# -- running ---------------------------------------------------------------------------------------------------------
+
+
+def quality_of_all(recording: Recording) -> float:
+    """Mean Jaccard index of the default consensus of all votes."""
+    proba = make_model(DEFAULT_METHOD).fit(recording.votes).predict_proba()
+    return metrics.jaccard(recording.truth, proba > 0.5, recording.known)
+
+
+def run_once(
+    recording: Recording,
+    vote_price: Floats,
+    start: Start,
+    batch: int | None,
+    money: int | None,
+    name: str,
+    seed: int,
+    progress: Callable[[float], object] = lambda share: None,
+) -> Curve:
+    """One strategy with one seed."""
+    strategy = make_strategy(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of models that are fitted anew soon
+        return replayed(
+            recording, strategy, partial(make_model, strategy.model), vote_price,
+            start=start, batch=batch, budget=money, seed=seed, progress=progress,
+        )  # fmt: skip
+
+
+def run_all(
+    run: Callable[..., Curve], tasks: Sequence[tuple[str, int]], n_processes: int
+) -> dict[tuple[str, int], Curve]:
+    """Curves by strategy and seed, with a progress bar."""
+    columns = (
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+    )  # fmt: skip
+    curves: dict[tuple[str, int], Curve] = {}
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as shown:
+        bar = shown.add_task("Replaying", total=len(tasks))
+        n_processes = min(n_processes, len(tasks))
+        if n_processes == 1:  # others cannot tell how far they are
+            run = partial(run, progress=lambda share: shown.update(bar, completed=len(curves) + share))
+        for task, curve in computed(run, [(task, task) for task in tasks], n_processes):
+            curves[task] = curve
+            shown.update(bar, completed=len(curves))
+    return {task: curves[task] for task in tasks}
+
+
+# -- telling ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What one strategy achieved: a curve for each seed, and the quality of all votes to compare with."""
+
+    curves: Sequence[Curve]
+    all_votes_jaccard: float
+
+    @property
+    def mean(self) -> Curve:
+        """Mean over the seeds."""
+        return mean_curve(self.curves)
+
+    def cost_share_to_reach(self) -> dict[str, float | None]:
+        """Share of the money for each of the goals, None where it is never reached."""
+        goals = {name: share * self.all_votes_jaccard for name, share in GOALS.items()}
+        goals["1.00"] -= SAME_QUALITY
+        return {name: self.mean.cost_to_reach(goal) for name, goal in goals.items()}
+
+    def as_json(self) -> dict[str, Any]:
+        """All that scripts may want."""
+        curve = np.column_stack([self.mean.cost_share, self.mean.jaccard]).tolist()
+        return {
+            "all_votes_jaccard": self.all_votes_jaccard,
+            "cost_share_to_reach": self.cost_share_to_reach(),
+            "curve": curve,
+        }
+
+
+def verdict(share: float | None) -> str:
+    """What the quality of all votes costs, in words.
+
+    >>> verdict(0.212)
+    'same quality as all votes for 21 % of the money'
+    """
+    if share is None:
+        return "the quality of all votes is not reached"
+    return f"same quality as all votes for {_percent(share)} of the money"
+
+
+def result_table(found: Mapping[str, Replay]) -> Table:
+    """One row per strategy: the cost of each goal."""
+    table = Table("strategy", "first votes", *(f"{100 * goal:.0f} % of it" for goal in GOALS.values()), box=None)
+    for name, each in found.items():
+        shares = [float(each.mean.cost_share[0]), *each.cost_share_to_reach().values()]
+        table.add_row(name, *("never" if share is None else _percent(share) for share in shares))
+    return table
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
+    """One row per strategy, seed and point."""
+    pieces = [
+        pa.table(
+            {
+                "strategy": [name] * len(curve.jaccard),
+                "seed": [seed] * len(curve.jaccard),
+                "cost_share": curve.cost_share,
+                "votes": curve.n_votes.astype(np.int64),
+                "jaccard": curve.jaccard,
+            }
+        )
+        for (name, seed), curve in curves.items()
+    ]
+    return pa.concat_tables(pieces)
+
+
+# -- drawing ---------------------------------------------------------------------------------------------------------
+
+
+def draw(found: Mapping[str, Replay], quality: float, path: Path) -> None:
+    """Quality against money: means as lines, the range of the seeds as bands."""
+    from amcc.experiments.reproduce import figures
+
+    with figures.style():
+        figure, panels = figures.canvas(1, 1, (6.4, 4.0))
+        axes = panels[0, 0]
+        ends = []
+        for number, (name, each) in enumerate(found.items()):
+            colour = figures.COLOURS[number % len(figures.COLOURS)]
+            line = ("-", "--", ":")[number // len(figures.COLOURS) % 3]
+            text = _draw_curves(axes, name, each, colour, line)
+            ends.append((100 * each.mean.cost_share[-1], each.mean.jaccard[-1], text, colour))
+        axes.axhline(quality, color=figures.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.annotate(
+            f"all votes: {quality:.3f}", (0, quality), (4, 4), xycoords=("axes fraction", "data"),
+            textcoords="offset points", color=figures.GREY, fontsize=8,
+        )  # fmt: skip
+        axes.set_title("● same quality as all votes")
+        axes.set_xlabel("money spent, % of what all votes cost")
+        axes.set_ylabel("mean Jaccard index")
+        figures.label_ends(axes, ends)
+        with whole_file(path) as temporary:
+            figure.savefig(temporary, format=path.suffix[1:].lower())
+
+
+def _draw_curves(axes: Axes, name: str, each: Replay, colour: str, line: str) -> str:
+    """Draw one strategy with a dot where it reaches the quality of all votes; gives what to write beside it."""
+    mean = each.mean
+    share = 100 * mean.cost_share
+    of_seeds = np.array([np.interp(mean.cost_share, curve.cost_share, curve.jaccard) for curve in each.curves])
+    axes.fill_between(share, of_seeds.min(axis=0), of_seeds.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+    axes.plot(share, mean.jaccard, color=colour, linestyle=line)
+    reached = each.cost_share_to_reach()["1.00"]
+    if reached is not None:
+        height = np.interp(reached, mean.cost_share, mean.jaccard)
+        axes.plot(100 * reached, height, marker="o", color=colour, zorder=3)
+    return name if reached is None else f"{name}: {_percent(reached)}"
