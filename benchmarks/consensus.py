@@ -262,7 +262,7 @@ def page(rows: list[str], growth: list[str]) -> str:
             *HEAD,
             *rows,
             "",
-            "Growth: the exponent of the time from one size to the next, where 1 is linear; below, a fixed cost weighs in.",
+            "Growth: the exponent of the time from one size to the next; 1 is linear, below a fixed cost weighs in.",
             "",
             *growth,
             "",
