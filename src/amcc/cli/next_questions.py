@@ -218,30 +218,27 @@ def choose(
     batch: int,
     rng: np.random.Generator,
 ) -> Questions:
-    """Up to `batch` questions that `money` pays for, no two about a pair, the best first.
+    """Up to `batch` questions that `money` pays for, the best first.
 
-    Where some of the strategy's choices are too expensive, it chooses again, among workers who are not.
+    Where some of the strategy's choices are too expensive, it chooses again: other pairs, and workers who are not.
     """
-    votes, cost = beliefs.votes, vote_price.astype(np.float64)
+    cost = vote_price.astype(np.float64)
     pieces: list[Questions] = []
     taken: set[tuple[int, int]] = set()
-    refused = True
-    while refused and len(taken) < batch and (affordable := allowed & (vote_price <= money)).any():
-        # a whole batch: of so many pairs, as many as are missing are new
-        found = strategy.select(beliefs, Anything(votes, affordable), cost, batch, rng)
+    missing, refused = batch, True
+    while missing and refused and (affordable := allowed & (vote_price <= money)).any():
+        # a whole batch: of so many pairs, at least as many as are missing are new
+        found = strategy.select(beliefs, Anything(beliefs.votes, affordable), cost, batch, rng)
+        pairs = list(zip(found.asked.item.tolist(), found.asked.label.tolist(), strict=True))
         places: list[int] = []
-        refused = False
-        codes = (code.tolist() for code in (found.asked.item, found.asked.label, vote_price[found.asked.worker]))
-        for place, (item, label, price) in enumerate(zip(*codes, strict=True)):
-            if len(taken) == batch:
-                break
-            if price > money:
-                refused = True
-            elif (item, label) not in taken:
-                taken.add((item, label))
-                money -= price
+        for place, price in enumerate(vote_price[found.asked.worker].tolist()):
+            if len(places) < missing and price <= money and pairs[place] not in taken:
                 places.append(place)
+                money -= price
         pieces.append(some_of(found, np.array(places, dtype=np.int64)))
+        taken |= {pairs[place] for place in places}
+        missing -= len(places)
+        refused = 0 < len(places) < len(found)
     return best_first(pieces)
 
 

@@ -283,7 +283,7 @@ def verdict(share: float | None) -> str:
     """
     if share is None:
         return "the quality of all votes is not reached"
-    return f"same quality as all votes for {_percent(share)} of the money"
+    return f"same quality as all votes for {_percent_or_never(share)} of the money"
 
 
 def result_table(found: Mapping[str, Replay]) -> Table:
@@ -291,12 +291,12 @@ def result_table(found: Mapping[str, Replay]) -> Table:
     table = Table("strategy", "first votes", *(f"{100 * goal:.0f} % of it" for goal in GOALS.values()), box=None)
     for name, each in found.items():
         shares = [float(each.mean.cost_share[0]), *each.cost_share_to_reach().values()]
-        table.add_row(name, *("never" if share is None else _percent(share) for share in shares))
+        table.add_row(name, *map(_percent_or_never, shares))
     return table
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _percent_or_never(share: float | None) -> str:
+    return "never" if share is None else f"{100 * share:.0f} %"
 
 
 def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
@@ -318,20 +318,28 @@ def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
 
 # -- drawing ---------------------------------------------------------------------------------------------------------
 
+LINES = {"-": "——", "--": "– –", ":": "····"}
+"""Styles of lines, and what they look like beside a name."""
+
 
 def draw(found: Mapping[str, Replay], quality: float, path: Path) -> None:
-    """Quality against money: means as lines, the range of the seeds as bands."""
+    """Quality against money: means as lines, the range of the seeds as bands, a dot where the goal is reached.
+
+    All lines end at the same point, so their names stand beside it in the order of what they cost.
+    """
     from amcc.experiments.reproduce import figures
 
+    looks = [(colour, line) for line in LINES for colour in figures.COLOURS]
+    look = dict(zip(found, looks, strict=False))
     with figures.style():
         figure, panels = figures.canvas(1, 1, (6.4, 4.0))
         axes = panels[0, 0]
-        ends = []
-        for number, (name, each) in enumerate(found.items()):
-            colour = figures.COLOURS[number % len(figures.COLOURS)]
-            line = ("-", "--", ":")[number // len(figures.COLOURS) % 3]
-            text = _draw_curves(axes, name, each, colour, line)
-            ends.append((100 * each.mean.cost_share[-1], each.mean.jaccard[-1], text, colour))
+        for name, each in found.items():
+            _draw_curves(axes, each, *look[name])
+        for rank, name in enumerate(sorted(found, key=lambda name: _cost_of_all(found[name]))):
+            colour, line = look[name]
+            text = f"{LINES[line]} {name}: {_percent_or_never(found[name].cost_share_to_reach()['1.00'])}"
+            axes.text(1.02, 0.95 - 0.06 * rank, text, transform=axes.transAxes, color=colour, fontsize=8)
         axes.axhline(quality, color=figures.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         axes.annotate(
             f"all votes: {quality:.3f}", (0, quality), (4, 4), xycoords=("axes fraction", "data"),
@@ -340,13 +348,11 @@ def draw(found: Mapping[str, Replay], quality: float, path: Path) -> None:
         axes.set_title("● same quality as all votes")
         axes.set_xlabel("money spent, % of what all votes cost")
         axes.set_ylabel("mean Jaccard index")
-        figures.label_ends(axes, ends)
         with whole_file(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:].lower())
 
 
-def _draw_curves(axes: Axes, name: str, each: Replay, colour: str, line: str) -> str:
-    """Draw one strategy with a dot where it reaches the quality of all votes; gives what to write beside it."""
+def _draw_curves(axes: Axes, each: Replay, colour: str, line: str) -> None:
     mean = each.mean
     share = 100 * mean.cost_share
     of_seeds = np.array([np.interp(mean.cost_share, curve.cost_share, curve.jaccard) for curve in each.curves])
@@ -354,6 +360,9 @@ def _draw_curves(axes: Axes, name: str, each: Replay, colour: str, line: str) ->
     axes.plot(share, mean.jaccard, color=colour, linestyle=line)
     reached = each.cost_share_to_reach()["1.00"]
     if reached is not None:
-        height = np.interp(reached, mean.cost_share, mean.jaccard)
-        axes.plot(100 * reached, height, marker="o", color=colour, zorder=3)
-    return name if reached is None else f"{name}: {_percent(reached)}"
+        axes.plot(100 * reached, np.interp(reached, mean.cost_share, mean.jaccard), marker="o", color=colour, zorder=3)
+
+
+def _cost_of_all(each: Replay) -> float:
+    reached = each.cost_share_to_reach()["1.00"]
+    return float("inf") if reached is None else reached

@@ -1,0 +1,185 @@
+"""amcc replay as a user runs it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amcc import Votes, write_votes
+from amcc.cli import main
+
+QUICK = ("--seeds", 1, "--batch", 24, "--processes", 1)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Three workers who are always right about twelve items with one of two labels each."""
+    monkeypatch.chdir(tmp_path)
+    truth = [[1, -1] if item % 3 else [-1, 1] for item in range(12)]
+    items = [f"i{number}" for number in range(12)]
+    votes = Votes.from_dense(
+        [truth] * 3, worker_names=[f"w{number}" for number in range(3)], item_names=items, label_names=["cat", "dog"]
+    )
+    write_votes(votes, tmp_path / "votes.csv")
+    rows = [f"{item},{'cat' if signs[0] > 0 else 'dog'}" for item, signs in zip(items, truth, strict=True)]
+    (tmp_path / "truth.csv").write_text("\n".join(["item,label", *rows]))
+    (tmp_path / "prices.csv").write_text("worker,price\n" + "\n".join(f"w{number},{number + 1}" for number in range(3)))
+    return tmp_path
+
+
+@pytest.fixture
+def amcc_replay(folder, monkeypatch, capsys):
+    """Runs the command in this process: what it prints, what it notes."""
+
+    def run(*arguments: object, code: int = 0, truth: str = "truth.csv") -> tuple[str, str]:
+        monkeypatch.setattr(sys, "argv", ["amcc", "replay", "votes.csv", truth, *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        said = capsys.readouterr()
+        assert (stopped.value.code or 0) == code, said.err
+        return said.out, said.err
+
+    return run
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_perfect_workers_need_to_be_asked_once(folder):
+    """One answer per item is a third of the money, and all there is to know."""
+    command = [sys.executable, "-m", "amcc", "replay", "votes.csv", "truth.csv", *map(str, QUICK)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    assert "all 72 votes cost 72 and reach Jaccard 1.0000" in run.stdout
+    assert "voi: same quality as all votes for 33 % of the money" in run.stdout
+
+
+def test_json_is_the_curve_and_its_goals(amcc_replay):
+    out, _ = amcc_replay("--strategy", "voi, uniform", *QUICK, "--json")
+    found = json.loads(out, parse_constant=pytest.fail)
+    assert list(found) == ["voi", "uniform"]
+    for each in found.values():
+        assert list(each) == ["all_votes_jaccard", "cost_share_to_reach", "curve"]
+        assert each["all_votes_jaccard"] == 1
+        assert each["cost_share_to_reach"] == pytest.approx({"0.90": 1 / 3, "0.95": 1 / 3, "1.00": 1 / 3})
+        assert each["curve"][0] == pytest.approx([1 / 3, 1])
+        assert each["curve"][-1] == pytest.approx([1, 1])
+
+
+def test_files_hold_every_seed(folder, amcc_replay):
+    arguments = ("--strategy", "mv-rsw,ceal", "--seeds", 2, "--batch", 24, "--start", "none", "--budget", 48)
+    amcc_replay(*arguments, "--processes", 2, "-o", "curves.csv", "--plot", "curves.png")
+    table = rows((folder / "curves.csv").read_text())
+    assert list(table[0]) == ["strategy", "seed", "cost_share", "votes", "jaccard"]
+    assert {(row["strategy"], row["seed"]) for row in table} == {
+        ("mv-rsw", "0"), ("mv-rsw", "1"), ("ceal", "0"), ("ceal", "1"),
+    }  # fmt: skip
+    assert (table[0]["cost_share"], table[0]["votes"]) == ("0", "0")
+    assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    amcc_replay(*arguments, "--processes", 1, "-o", "again.csv", "--plot", "curves.svg")
+    assert (folder / "again.csv").read_text() == (folder / "curves.csv").read_text()
+    assert "<svg" in (folder / "curves.svg").read_text()
+
+
+def test_prices_budget_and_start(folder, amcc_replay):
+    """A quarter of the answers; then what 100 of the 144 pay for, at the workers' prices."""
+    arguments = ("--prices", "prices.csv", "--budget", 100, "--start", "25", *QUICK)
+    amcc_replay(*arguments, "-o", "curves.csv")
+    table = rows((folder / "curves.csv").read_text())
+    assert table[0]["votes"] == "18"
+    assert 90 / 144 < float(table[-1]["cost_share"]) <= 100 / 144
+    out, _ = amcc_replay("--prices", "prices.csv", *QUICK)
+    assert "all 72 votes cost 144 and" in out
+    (folder / "prices.csv").write_text("worker,price\nw0,0.25\nzoe,1\n")
+    out, err = amcc_replay("--prices", "prices.csv", "--price", "0.5", "--decimals", 2, *QUICK)
+    assert "all 72 votes cost 30.00 and" in out
+    assert "1 workers of the price list have no recorded vote" in err
+
+
+def test_a_goal_that_is_never_reached_is_null(folder, amcc_replay):
+    arguments = ("--start", "none", "--budget", 4, *QUICK)
+    assert json.loads(amcc_replay(*arguments, "--json")[0])["voi"]["cost_share_to_reach"]["1.00"] is None
+    assert "voi: the quality of all votes is not reached" in amcc_replay(*arguments)[0]
+
+
+def test_truth_of_some_items(folder, amcc_replay):
+    """The truth says cat where there is a dog: what is not known does not count."""
+    (folder / "truth.csv").write_text("item,label\ni0,cat\ni1,cat\nx,cat\n")
+    (folder / "known.csv").write_text("item\ni1\n")
+    majority = ("--strategy", "mv-rsw", *QUICK, "--json")
+    out, err = amcc_replay("--known-items", "known.csv", *majority)
+    assert json.loads(out)["mv-rsw"]["all_votes_jaccard"] == 1
+    assert "1 true pairs are about items or labels without votes" in err
+    (folder / "known.csv").write_text("item,label\ni0,cat\ni1,cat\n")
+    out, _ = amcc_replay("--known-pairs", "known.csv", *majority)
+    assert json.loads(out)["mv-rsw"]["all_votes_jaccard"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--budget", "-1"], "the budget must not be negative; got -1"),
+        (["--budget", "NaN"], "the budget must be a finite number; got NaN"),
+        (["--budget", "0"], "the budget must be above 0; got 0"),
+        (["--budget", "5"], "the budget must pay for what is bought first, 24; got 5"),
+        (["--strategy", "voi,magic"], "strategy must be one of amcc, "),
+        (["--strategy", ","], "strategy must be one of amcc, "),
+        (["--seeds", "0"], "seeds must be at least 1; got 0"),
+        (["--batch", "0"], "batch must be at least 1; got 0"),
+        (["--start", "101"], "start must be none, one or a percentage from 0 to 100; got '101'"),
+        (["--start", "-1"], "start must be none, one or a percentage from 0 to 100; got '-1'"),
+        (["--start", "two"], "start must be none, one or a percentage from 0 to 100; got 'two'"),
+        (["--start", "nan"], "start must be none, one or a percentage from 0 to 100; got 'nan'"),
+        (["--known-items", "truth.csv", "--known-pairs", "truth.csv"], "known items or known pairs"),
+        (["--price", "-3"], "the default price must not be negative; got -3"),
+        (["--plot", "curves.bmp"], "curves.bmp: the suffix must say the format, one of .png, .svg, .pdf"),
+        (["--plot", "no/such/curves.png"], "there is no folder no/such"),
+        (["-o", "curves.xlsx"], "the suffix must say the format"),
+        (["-o", "no/such/curves.csv"], "there is no folder no/such"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_arguments(folder, amcc_replay, arguments, message):
+    before = sorted(folder.iterdir())
+    out, err = amcc_replay("-o", "out.csv", "--plot", "out.png", *arguments, code=2)
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("prices", "message"),
+    [
+        ("w0,1", "every worker must have a price; 'w1', 'w2' have none"),
+        ("w0,-1", "the price of worker 'w0' (row 1) must not be negative; got -1"),
+        ("w0,nan", "the price of worker 'w0' (row 1) must be a finite number; got nan"),
+        ("w0,0.125", "the price of worker 'w0' (row 1) must have at most 2 decimals; got 0.125"),
+    ],
+)
+def test_bad_prices(folder, amcc_replay, prices, message):
+    (folder / "prices.csv").write_text(f"worker,price\n{prices}\n")
+    out, err = amcc_replay("--prices", "prices.csv", "--decimals", 2, "-o", "out.csv", code=2)
+    assert message in err
+    assert out == ""
+    assert not (folder / "out.csv").exists()
+
+
+def test_truth_that_matches_nothing(folder, amcc_replay):
+    (folder / "truth.csv").write_text("item,label\n1,cat\n2,dog\n")
+    _, err = amcc_replay(code=2)
+    assert "the truth must name labels of items that were voted on; none of its 2 pairs" in err
+    _, err = amcc_replay(truth="missing.csv", code=2)
+    assert "missing.csv does not exist" in err
+
+
+def test_without_matplotlib_it_says_what_to_install(folder, amcc_replay, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    _, err = amcc_replay("--plot", "curves.png", code=1)
+    assert "pip install 'amcc[plot]'" in err
