@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc import metrics
-from amcc.active.base import Codes, Learner, Recorded, Strategy, Triplets
+from amcc.active.base import Beliefs, Codes, Learner, Recorded, Strategy, Triplets
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
 from amcc.kernels import Floats
@@ -23,6 +23,12 @@ Start = Literal["none", "one"] | float
 N_POINTS, BATCHES_PER_PAIR = 100, 20
 """A batch, unless its size is given, is at most this part of the votes and of the pairs: enough for a smooth curve, and
 small enough that there is something to choose, for a batch asks about a pair only once."""
+
+GOALS = (0.90, 0.95, 1.00)
+"""Shares of the quality of all votes whose cost is asked for."""
+
+SAME_QUALITY = 0.005
+"""A Jaccard index so far below that of all votes counts as the same."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,11 @@ class Curve:
         reached = np.flatnonzero(self.jaccard >= jaccard)
         return float(self.cost_share[reached[0]]) if len(reached) else None
 
+    def cost_of_goals(self, all_votes_jaccard: float) -> dict[float, float | None]:
+        """The same for each of the `GOALS`, given the quality of all votes."""
+        wanted = {goal: goal * all_votes_jaccard - (SAME_QUALITY if goal == 1 else 0.0) for goal in GOALS}
+        return {goal: self.cost_to_reach(jaccard) for goal, jaccard in wanted.items()}
+
 
 def replay(
     recording: Recording,
@@ -65,28 +76,62 @@ def replay(
     """Ask until all votes are bought, or the budget is spent; prices (n_workers,) are those of one vote."""
     votes = recording.votes
     rng = np.random.default_rng(seed)
-    asked = first_votes(votes, start, rng)
     price = prices[votes.worker]
     total, limit = price.sum(), price.sum() if budget is None else budget
-    batch = batch or max(1, round(min(len(votes) / N_POINTS, len(votes.pairs) / BATCHES_PER_PAIR)))
-    place = _Places(votes)
     learner = Learner(make_model, features=features, growth=growth)
+    first = first_votes(votes, start, rng)
     points: list[tuple[float, float, float]] = []
+    for moment in purchases(
+        votes, first, strategy, learner, prices, batch=batch or usual_batch(votes), limit=limit, rng=rng
+    ):
+        proba = moment.beliefs.proba
+        jaccard = metrics.jaccard(recording.truth, proba > 0.5, recording.known)
+        points.append((moment.spent / total, moment.asked.sum(), jaccard))
+        progress(moment.spent / limit)
+    return Curve(*(np.array(column, dtype=np.float64) for column in zip(*points, strict=True)))
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a replay stands: (n_votes,) which votes were bought, what they cost, and what is believed after them."""
+
+    asked: Mask
+    spent: float
+    beliefs: Beliefs
+
+
+def purchases(
+    votes: Votes,
+    first: Mask,
+    strategy: Strategy,
+    learner: Learner,
+    prices: Floats,
+    *,
+    batch: int,
+    rng: np.random.Generator,
+    limit: float = np.inf,
+) -> Iterator[Moment]:
+    """Buy batch after batch of `votes` until all are bought or the limit is spent; `first` are there at the start."""
+    price = prices[votes.worker]
+    place = _Places(votes)
+    asked = first.copy()
     while True:
         beliefs = learner.learn(votes.select(asked))
-        jaccard = metrics.evaluate(recording.truth, beliefs.proba > 0.5, beliefs.proba, recording.known)["jaccard"]
-        spent = price[asked].sum()
-        points.append((spent / total, asked.sum(), jaccard))
-        progress(spent / limit)
+        spent = float(price[asked].sum())
+        yield Moment(asked.copy(), spent, beliefs)
         if asked.all() or spent >= limit:
-            break
+            return
         chosen = strategy.select(beliefs, Recorded(votes, asked), prices, batch, rng).asked
         new = place.of(chosen)
         new = new[np.cumsum(price[new]) <= limit - spent + 1e-9]
         if not len(new):
-            break
+            return
         asked[new] = True
-    return Curve(*(np.array(column, dtype=np.float64) for column in zip(*points, strict=True)))
+
+
+def usual_batch(votes: Votes) -> int:
+    """How many questions are asked at a time, unless a number is given."""
+    return max(1, round(min(len(votes) / N_POINTS, len(votes.pairs) / BATCHES_PER_PAIR)))
 
 
 def first_votes(votes: Votes, start: Start, rng: np.random.Generator) -> Mask:
