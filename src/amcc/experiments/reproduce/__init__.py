@@ -13,13 +13,22 @@ from pathlib import Path
 
 from amcc.data.registry import DATASETS, is_present
 from amcc.errors import EmptyInputError, ParameterError
-from amcc.experiments.reproduce import convergence, data_tables, groups, runtime, score_tables, sensitivity
+from amcc.experiments.reproduce import (
+    active,
+    active_replay,
+    convergence,
+    data_tables,
+    groups,
+    runtime,
+    score_tables,
+    sensitivity,
+)
 from amcc.experiments.reproduce.crowds import MULAN, REAL
 from amcc.experiments.reproduce.figures import check_matplotlib
 from amcc.experiments.reproduce.fits import run_tasks
 from amcc.experiments.reproduce.plan import Plan, Reproduction, Scale, Study
 
-FAMILIES = (data_tables, score_tables, groups, sensitivity, convergence, runtime)
+FAMILIES = (data_tables, score_tables, groups, sensitivity, convergence, runtime, active, active_replay)
 """Modules with STUDIES; a further family of figures is one more name here."""
 
 ENTRIES = MULAN | REAL

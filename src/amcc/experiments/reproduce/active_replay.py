@@ -1,0 +1,174 @@
+"""Our larger replay: what would the quality of all votes have cost, had a strategy chosen the questions?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from amcc.active.replay import GOALS, SAME_QUALITY, Curve, mean_curve
+from amcc.experiments.reproduce import figures
+from amcc.experiments.reproduce.active import LOOKS, SHORT, extent_of, name_ends
+from amcc.experiments.reproduce.active_runs import REPLAY_GROWTH, ReplayRun, further_crowds, replay_run
+from amcc.experiments.reproduce.crowds import GENERATED, Crowd
+from amcc.experiments.reproduce.figures import GREY
+from amcc.experiments.reproduce.fits import Fit, Results, Task
+from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
+
+SETS = ("AppleNakamura", "AppleEkman", "LoveNakamura", "LoveEkman", "Affective")
+"""Sets of the paper with at least five answers per item."""
+N_POINTS = 101
+"""Of a mean curve."""
+
+TITLES = {"equal": "equal prices", "paper": "the paper's prices, 1 to W", "random": "random prices, 1 to 10"}
+"""What people call the price lists."""
+
+
+def crowds_of(plan: Plan) -> list[Crowd]:
+    """Sets with answers enough and a generated crowd; in short, two small sets."""
+    of_paper = [plan.crowd(name) for name in plan.among(SETS) if name in extent_of(plan).sets]
+    if extent_of(plan) is SHORT:
+        return of_paper or [plan.crowd(GENERATED)]
+    return [*of_paper, *further_crowds(plan.data), plan.crowd(GENERATED)]
+
+
+def runs_of(plan: Plan, crowd: Crowd, strategy: str, prices: str) -> list[ReplayRun]:
+    """A strategy with a few seeds: the first answers, ties and random prices change with them."""
+    return [replay_run(crowd, seed, strategy, prices, extent_of(plan).budget) for seed in _seeds(plan)]
+
+
+def _all_votes(plan: Plan, crowd: Crowd) -> list[Fit]:
+    return [Fit(crowd, seed, AMCC) for seed in ([0] if crowd.fixed else _seeds(plan))]
+
+
+def _seeds(plan: Plan) -> range:
+    return range(min(plan.scale.n_runs, extent_of(plan).most_runs))
+
+
+def _cases(plan: Plan) -> list[tuple[Crowd, str, str]]:
+    return [
+        (crowd, prices, strategy)
+        for crowd in crowds_of(plan)
+        for prices in extent_of(plan).price_lists
+        for strategy in extent_of(plan).strategies
+    ]
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """All strategies on all sets at all price lists, and the consensus of all votes."""
+    found: list[Task] = [fit for crowd in crowds_of(plan) for fit in _all_votes(plan, crowd)]
+    for crowd, prices, strategy in _cases(plan):
+        found += runs_of(plan, crowd, strategy, prices)
+    return found
+
+
+def curve_of(found: Mapping[str, Any], prices: str) -> Curve:
+    """What a run has measured, at one of the price lists."""
+    return Curve(*(np.array(found[column], dtype=np.float64) for column in (prices, "votes", "jaccard")))
+
+
+def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
+    """Costs of the goals, and the curves."""
+    goal_rows, curve_rows = [], []
+    for crowd, prices, strategy in _cases(plan):
+        quality = float(np.mean([results[fit]["scores"]["jaccard"] for fit in _all_votes(plan, crowd)]))
+        curves = [curve_of(results[run], prices) for run in runs_of(plan, crowd, strategy, prices)]
+        mean = mean_curve(curves, N_POINTS)
+        where = {"set": crowd.title, "prices": prices, "strategy": strategy, "all_votes_jaccard": quality}
+        goal_rows += [
+            {**where, "goal": goal, "runs": len(curves), "first_share": float(mean.cost_share[0]), "cost_share": share}
+            for goal, share in mean.cost_of_goals(quality).items()
+        ]
+        of_runs = np.array([np.interp(mean.cost_share, each.cost_share, each.jaccard) for each in curves])
+        curve_rows += [
+            {**where, "cost_share": share, "mean": jaccard, "ci_low": low, "ci_high": high}
+            for share, jaccard, low, high in zip(
+                mean.cost_share.tolist(), mean.jaccard.tolist(), of_runs.min(0).tolist(), of_runs.max(0).tolist(),
+                strict=True,
+            )
+        ]  # fmt: skip
+    goals, curves_table = pa.Table.from_pylist(goal_rows), pa.Table.from_pylist(curve_rows)
+    budget = extent_of(plan).budget
+    caption = (
+        "Share of the cost of all votes at which the mean curve first reaches a share of the Jaccard index that AMCC "
+        f"has with all votes ({SAME_QUALITY} below counts as all of it); — where it does not"
+        f"{'' if budget == 1 else f' within {100 * budget:.0f} % of the cost'}. One recorded answer per item at the "
+        "start, which is paid too; about 1 % of the votes at a time; workers are judged anew when the votes have "
+        f"grown by {100 * REPLAY_GROWTH:.0f} %; {len(_seeds(plan))} runs. The paper's prices go from 1 "
+        "to the number of workers by accuracy on all their votes; random ones differ from seed to seed. Best in bold."
+    )
+    drawn = "The curves of the table: means as lines, the range of the seeds as bands; dashed: all votes; ●: reached."
+    title = "What the quality of all votes would have cost"
+    figure = Figure("active-replay-curves", f"{title}, drawn", drawn, curves_table, partial(draw, curves_table))
+    return [Table("active-replay", title, caption, goals, goal_views(goal_rows)), figure]
+
+
+def goal_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
+    """Strategies in rows, sets in columns; the highest goal first, others folded."""
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    strategies = list(dict.fromkeys(row["strategy"] for row in rows))
+    views = []
+    for goal in sorted(GOALS, reverse=True):
+        for prices in dict.fromkeys(row["prices"] for row in rows):
+            here = {
+                (row["strategy"], row["set"]): row["cost_share"]
+                for row in rows
+                if (row["prices"], row["goal"]) == (prices, goal)
+            }
+            columns = [_percents([here[strategy, name] for strategy in strategies]) for name in sets]
+            body = [[name, *cells] for name, *cells in zip(strategies, *columns, strict=True)]
+            title = f"{100 * goal:.0f} % of the quality, {TITLES[prices]}"
+            views.append(View(title, ["strategy", *sets], body, folded=goal != 1))
+    return views
+
+
+def _percents(shares: Sequence[float | None]) -> list[str]:
+    """In words, the least in bold.
+
+    >>> _percents([0.25, None, 0.5])
+    ['**25.0 %**', '—', '50.0 %']
+    """
+    least = min((share for share in shares if share is not None), default=None)
+    texts = ["—" if share is None else f"{100 * share:.1f} %" for share in shares]
+    return [
+        f"**{text}**" if share is not None and share == least else text
+        for share, text in zip(shares, texts, strict=True)
+    ]
+
+
+def draw(data: pa.Table) -> Any:
+    """Sets in rows, price lists in columns."""
+    rows = data.to_pylist()
+    sets, lists = (list(dict.fromkeys(row[column] for row in rows)) for column in ("set", "prices"))
+    figure, axes = figures.canvas(len(sets), len(lists), (4.6, 3.0))
+    for line_of_axes, name in zip(axes, sets, strict=True):
+        for panel, prices in zip(line_of_axes, lists, strict=True):
+            _draw_panel(panel, [row for row in rows if (row["set"], row["prices"]) == (name, prices)])
+            panel.set_title(f"{name}, {TITLES[prices]}")
+            panel.set_xlabel("money spent, % of what all votes cost")
+        line_of_axes[0].set_ylabel("Jaccard")
+    return figure
+
+
+def _draw_panel(panel: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    quality = rows[0]["all_votes_jaccard"]
+    panel.axhline(quality, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    ends = []
+    for name in dict.fromkeys(row["strategy"] for row in rows):
+        here = [row for row in rows if row["strategy"] == name]
+        share = 100 * np.array([row["cost_share"] for row in here])
+        mean, low, high = (np.array([row[column] for row in here]) for column in ("mean", "ci_low", "ci_high"))
+        colour, line = LOOKS[name]
+        panel.fill_between(share, low, high, color=colour, alpha=0.1, linewidth=0)
+        panel.plot(share, mean, color=colour, linestyle=line, linewidth=1.4)
+        reached = np.flatnonzero(mean >= quality - SAME_QUALITY)
+        if len(reached):
+            panel.plot(share[reached[0]], mean[reached[0]], marker="o", color=colour, markersize=5, zorder=4)
+        ends.append((float(share[-1]), float(mean[-1]), name, colour))
+    name_ends(panel, ends)
+
+
+STUDIES = (Study("active-replay", "what the quality of all votes would have cost", tasks, present, SETS),)

@@ -1,0 +1,245 @@
+"""Measuring strategies on recorded votes: by the paper's protocol, and on whole sets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from amcc import metrics
+from amcc.active.base import Learner, Strategy, cold_beliefs
+from amcc.active.replay import first_votes, purchases, usual_batch
+from amcc.active.scores import paper_prices
+from amcc.active.strategies import STRATEGIES
+from amcc.consensus import make_model
+from amcc.data.registry import is_present, read_set
+from amcc.errors import ConvergenceWarning
+from amcc.experiments.board import hash_of
+from amcc.experiments.cells import Mask
+from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
+from amcc.experiments.reproduce.fits import Found
+from amcc.kernels import Floats, weight_per_code
+from amcc.votes import Votes
+
+INITIAL_SHARE, TEST_SHARE = 0.05, 0.25
+"""Of the items; the others are the pool."""
+N_QUESTIONS, PAPER_BATCH = 100, 5
+"""20 rounds of 5 questions."""
+PAPER_GROWTH, REPLAY_GROWTH = 0.05, 0.2
+"""Share of new votes after which all workers are judged anew; what is new counts at once."""
+
+PRICE_LISTS = ("equal", "paper", "random")
+"""All the same; from 1 to the number of workers by accuracy; or whole numbers from 1 to 10 by lot."""
+PRICE_BLIND = ("amcc-rw", "sac", "nam-a", "mv-rsw", "uniform")
+"""Strategies whose questions do not depend on prices: one run of them tells the cost at every price list."""
+
+
+# -- the paper's protocol --------------------------------------------------------------------------------------------
+
+
+class Partition(NamedTuple):
+    """(n_items,) which items come with all their answers, and which are for testing only."""
+
+    initial: Mask
+    test: Mask
+
+
+def partition(n_items: int, rng: np.random.Generator) -> Partition:
+    """Parts of 5 % and 25 %, at least one item each, drawn at random."""
+    place = rng.permutation(n_items)
+    n_initial, n_test = (max(1, round(share * n_items)) for share in (INITIAL_SHARE, TEST_SHARE))
+    return Partition(place < n_initial, place >= n_items - n_test)
+
+
+def worker_accuracy(draw: FeaturedDraw, item: Mask) -> Floats:
+    """(n_workers,) share of each worker's votes on these items that are true; NaN without any that can be judged."""
+    votes = draw.votes
+    judged = draw.known[votes.item, votes.label] & item[votes.item]
+    right = judged & ((votes.value > 0) == draw.truth[votes.item, votes.label])
+    n_judged = weight_per_code(votes.worker, judged.astype(float), votes.n_workers)
+    n_right = weight_per_code(votes.worker, right.astype(float), votes.n_workers)
+    return np.where(n_judged > 0, n_right / np.maximum(n_judged, 1.0), np.nan)
+
+
+def quality(draw: FeaturedDraw, item: Mask, proba: Floats) -> dict[str, float]:
+    """Both readings of accuracy on these items."""
+    known = draw.known & item[:, None]
+    return {
+        "jaccard": metrics.jaccard(draw.truth, proba > 0.5, known),
+        "precision": metrics.precision(draw.truth, proba > 0.5, known),
+    }
+
+
+@dataclass(frozen=True)
+class PaperRun:
+    """One strategy on one partition.
+
+    params : of the strategy. batch : questions at a time. every : questions from one point of the curve to the next.
+    up_to : ask until this share of the votes on all items is known, and not the paper's 100 questions.
+    """
+
+    crowd: Crowd
+    seed: int
+    strategy: str
+    params: tuple[tuple[str, Any], ...] = ()
+    batch: int = PAPER_BATCH
+    every: int = PAPER_BATCH
+    up_to: float | None = None
+    alone = False
+
+    @property
+    def drawn_from(self) -> tuple[Crowd, int]:
+        """The crowd and its seed."""
+        return self.crowd, 0 if self.crowd.fixed else self.seed
+
+    @property
+    def depends_on(self) -> list[Any]:
+        """All settings, and how it is measured."""
+        settings = [self.strategy, self.params, self.batch, self.every, self.up_to]
+        return ["active", *settings, self.seed, hash_of(__file__)]
+
+    def measure(self) -> Found:
+        """Questions, their cost, and quality on training and test items, point by point.
+
+        The quality on test items is that of their recorded votes, judged by the workers as learned so far.
+        """
+        draw, rng = self.crowd.draw(self.seed), np.random.default_rng(self.seed)
+        votes = draw.votes
+        initial, test = partition(votes.n_items, rng)
+        prices = paper_prices(worker_accuracy(draw, initial))
+        train_votes, test_votes = (votes.select(part[votes.item]) for part in (~test, test))
+        first = initial[train_votes.item]
+        n_questions = N_QUESTIONS if self.up_to is None else round(self.up_to * len(votes)) - int(first.sum())
+        strategy = STRATEGIES[self.strategy](**dict(self.params))
+        learner = _learner(strategy, draw, PAPER_GROWTH)
+        spent_first = float(prices[train_votes.worker[first]].sum())
+        points = []
+        with _without_warnings():
+            for moment in purchases(train_votes, first, strategy, learner, prices, batch=self.batch, rng=rng):
+                n_asked = int(moment.asked.sum() - first.sum())
+                if n_asked % self.every == 0:
+                    point = {"queries": n_asked, "cost": moment.spent - spent_first}
+                    of_parts = {"training": (~test, moment.beliefs.proba), "test": (test, _judged(learner, test_votes))}
+                    for part, (item, proba) in of_parts.items():
+                        point |= {f"{part} {name}": value for name, value in quality(draw, item, proba).items()}
+                    points.append(point)
+                if n_asked + self.batch > n_questions:
+                    break
+        return _columns(points)
+
+
+# -- whole sets ------------------------------------------------------------------------------------------------------
+
+
+def price_list(kind: str, draw: FeaturedDraw, seed: int) -> Floats:
+    """(n_workers,) what one vote costs, by one of the `PRICE_LISTS`."""
+    n_workers = draw.votes.n_workers
+    if kind == "equal":
+        return np.ones(n_workers)
+    if kind == "paper":
+        return paper_prices(worker_accuracy(draw, np.ones(draw.votes.n_items, dtype=bool)))
+    return np.random.default_rng([seed, n_workers]).integers(1, 11, size=n_workers).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class ReplayRun:
+    """One strategy that buys all votes of a set, from one answer per item on; `prices` are those that it sees."""
+
+    crowd: Crowd
+    seed: int
+    strategy: str
+    prices: str
+    budget: float = 1.0
+    alone = False
+
+    @property
+    def drawn_from(self) -> tuple[Crowd, int]:
+        """The crowd and its seed."""
+        return self.crowd, 0 if self.crowd.fixed else self.seed
+
+    @property
+    def depends_on(self) -> list[Any]:
+        """All settings, and how it is measured."""
+        return ["replay", self.strategy, self.prices, self.budget, self.seed, hash_of(__file__)]
+
+    def measure(self) -> Found:
+        """Votes, Jaccard, and share of the cost of all votes at each of the price lists, point by point."""
+        draw, rng = self.crowd.draw(self.seed), np.random.default_rng(self.seed)
+        votes = draw.votes
+        prices = {kind: price_list(kind, draw, self.seed) for kind in PRICE_LISTS}
+        share = {kind: each[votes.worker] / each[votes.worker].sum() for kind, each in prices.items()}
+        strategy = STRATEGIES[self.strategy]()
+        learner = _learner(strategy, draw, REPLAY_GROWTH)
+        first = first_votes(votes, "one", rng)
+        limit = self.budget * float(prices[self.prices][votes.worker].sum())
+        points = []
+        with _without_warnings():
+            for moment in purchases(
+                votes, first, strategy, learner, prices[self.prices], batch=usual_batch(votes), limit=limit, rng=rng
+            ):
+                jaccard = metrics.jaccard(draw.truth, moment.beliefs.proba > 0.5, draw.known)
+                shares = {kind: float(each[moment.asked].sum()) for kind, each in share.items()}
+                points.append({"votes": int(moment.asked.sum()), "jaccard": jaccard, **shares})
+        return _columns(points)
+
+
+def replay_run(crowd: Crowd, seed: int, strategy: str, prices: str, budget: float) -> ReplayRun:
+    """The run that tells the cost of a strategy at these prices: those blind to prices need only one."""
+    return ReplayRun(crowd, seed, strategy, "equal" if strategy in PRICE_BLIND else prices, budget)
+
+
+# -- sets that the paper does not have -------------------------------------------------------------------------------
+
+FURTHER = {"Tweets": "crowdtruth_tweets"}
+"""Name → name in the registry."""
+
+
+@dataclass(frozen=True)
+class FurtherCrowd(Crowd):
+    """A set beside those of the paper, as it is."""
+
+    @property
+    def fixed(self) -> bool:
+        """All seeds give the same crowd."""
+        return True
+
+    def draw(self, seed: int) -> FeaturedDraw:
+        """The whole set."""
+        return _read(FURTHER[self.name], str(self.data))
+
+
+@lru_cache(maxsize=1)
+def _read(name: str, data: str) -> FeaturedDraw:
+    found = read_set(name, Path(data))
+    return FeaturedDraw(found.votes, found.truth, found.known)
+
+
+def further_crowds(data: Path | None) -> list[Crowd]:
+    """Those whose data are there."""
+    return [FurtherCrowd(name, str(data)) for name, entry in FURTHER.items() if data and is_present(entry, data)]
+
+
+# -- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def _learner(strategy: Strategy, draw: FeaturedDraw, growth: float) -> Learner:
+    return Learner(partial(make_model, strategy.model), features=draw.features, growth=growth)
+
+
+def _judged(learner: Learner, votes: Votes) -> Floats:
+    """(n_items, n_labels) probabilities from these votes, by the workers as learned so far."""
+    return cold_beliefs(votes).proba if learner.model is None else learner.model.predict_proba(votes)
+
+
+def _without_warnings() -> Any:
+    """Fits that did not settle are made anew soon."""
+    return warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
+
+
+def _columns(points: list[dict[str, float]]) -> Mapping[str, list[float]]:
+    return {name: [round(point[name], 6) for point in points] for name in points[0]}

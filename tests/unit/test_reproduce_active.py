@@ -1,0 +1,247 @@
+"""The paper's active experiments and the larger replay, on crowds made small."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import amcc
+from amcc import DawidSkene, MajorityVote, Votes, write_votes
+from amcc.active.base import Learner, Recorded
+from amcc.active.replay import Curve, first_votes, purchases
+from amcc.active.strategies import STRATEGIES
+from amcc.data.simulate import CrowdSpec
+from amcc.experiments.reproduce import STUDIES, active, active_replay, active_runs, crowds, figures, fits, run_studies
+from amcc.experiments.reproduce.active_runs import (
+    PRICE_BLIND,
+    PRICE_LISTS,
+    FurtherCrowd,
+    PaperRun,
+    ReplayRun,
+    further_crowds,
+    partition,
+    price_list,
+    quality,
+    replay_run,
+    worker_accuracy,
+)
+from amcc.experiments.reproduce.crowds import GENERATED, Crowd, FeaturedDraw
+from amcc.experiments.reproduce.plan import FULL, QUICK, Figure, Plan, Table
+
+CROWD = Crowd(GENERATED)
+
+
+@pytest.fixture(autouse=True)
+def everything_is_small(monkeypatch):
+    monkeypatch.setitem(amcc.METHODS, "amcc", partial(amcc.DawidSkene, max_iter=20))  # quicker
+    monkeypatch.setitem(figures.STYLE, "savefig.dpi", 30)
+    spec = CrowdSpec(n_items=40, n_workers=10, n_labels=4, answers_per_item=4, n_features=3)
+    monkeypatch.setattr(crowds, "GENERATED_SPEC", spec)
+    monkeypatch.setattr(active, "SHORT", replace(active.SHORT, up_to=0.3))
+    monkeypatch.setattr(active_replay, "SHORT", active.SHORT)
+    crowds._drawn.cache_clear()
+    yield
+    crowds._drawn.cache_clear()
+
+
+@pytest.fixture
+def hand_made():
+    """Two workers, three items, one label; the truth of the last item is unknown."""
+    votes = Votes.from_dense([[[1], [1], [1]], [[1], [-1], [-1]]])
+    return FeaturedDraw(votes, np.array([[True], [True], [False]]), np.array([[True], [True], [False]]))
+
+
+# -- measuring -------------------------------------------------------------------------------------------------------
+
+
+def test_parts_of_the_items():
+    initial, test = partition(100, np.random.default_rng(0))
+    assert (initial.sum(), test.sum(), (initial & test).sum()) == (5, 25, 0)
+    initial, test = partition(4, np.random.default_rng(0))  # at least one of each
+    assert (initial.sum(), test.sum(), (initial & test).sum()) == (1, 1, 0)
+    other, _ = partition(100, np.random.default_rng(1))
+    assert not np.array_equal(other, partition(100, np.random.default_rng(0)).initial)
+
+
+def test_accuracy_of_workers_by_hand(hand_made):
+    assert_array_equal(worker_accuracy(hand_made, np.array([True, True, True])), [1.0, 0.5])
+    assert_array_equal(worker_accuracy(hand_made, np.array([False, False, True])), [np.nan, np.nan])
+
+
+def test_quality_counts_the_chosen_items_only(hand_made):
+    proba = np.array([[0.9], [0.1], [0.9]])
+    assert quality(hand_made, np.array([True, True, True]), proba) == {"jaccard": 0.5, "precision": 1.0}
+    assert quality(hand_made, np.array([True, False, True]), proba)["jaccard"] == 1.0
+
+
+def test_price_lists(hand_made):
+    assert_array_equal(price_list("equal", hand_made, 0), [1, 1])
+    assert_array_equal(price_list("paper", hand_made, 0), [2, 1])
+    draw = CROWD.draw(0)
+    first, again, other = (price_list("random", draw, seed) for seed in (0, 0, 1))
+    assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert set(first) <= set(range(1, 11))
+
+
+def test_the_protocol_asks_a_hundred_questions_and_adds_up():
+    found = PaperRun(CROWD, 0, "uniform").measure()
+    assert found["queries"] == list(range(0, 101, 5))
+    assert found["cost"][0] == 0
+    steps = np.diff(found["cost"])
+    assert (steps >= 5).all()  # nobody costs less than 1
+    assert (steps <= 5 * 10).all()  # or more than the number of workers
+    assert set(found) == {"queries", "cost"} | {f"{p} {r}" for p in active.EVALUATIONS for r in active.READINGS}
+    assert found == PaperRun(CROWD, 0, "uniform").measure()
+    assert found != PaperRun(CROWD, 1, "uniform").measure()
+
+
+def test_only_training_items_are_asked_about(monkeypatch):
+    seen = []
+
+    def spy(votes, first, *rest, **options):
+        seen.append((votes, first))
+        return purchases(votes, first, *rest, **options)
+
+    monkeypatch.setattr(active_runs, "purchases", spy)
+    PaperRun(CROWD, 3, "uniform").measure()
+    ((votes, first),) = seen
+    initial, test = partition(40, np.random.default_rng(3))
+    assert not test[votes.item].any()
+    assert_array_equal(first, initial[votes.item])
+
+
+def test_test_items_are_judged_by_their_recorded_votes():
+    draw = CROWD.draw(0)
+    _, test = partition(40, np.random.default_rng(0))
+    proba = MajorityVote().fit(draw.votes).predict_proba()
+    expected = quality(draw, test, proba)["jaccard"]  # majority learns nothing about workers
+    found = PaperRun(CROWD, 0, "mv-rsw").measure()
+    assert_allclose(found["test jaccard"], expected, rtol=0, atol=1e-6)
+
+
+def test_batches_end_at_the_share_that_is_wanted():
+    found = PaperRun(CROWD, 0, "uniform", batch=10, every=50, up_to=0.5).measure()
+    n_votes = len(CROWD.draw(0).votes)
+    assert found["queries"] == list(range(0, 51 * (len(found["queries"]) - 1), 50))
+    assert 0.5 * n_votes - 60 < found["queries"][-1] + 2 * 16 <= 0.5 * n_votes
+
+
+def test_settings_are_part_of_the_key():
+    runs = [
+        PaperRun(CROWD, 0, "amcc"),
+        PaperRun(CROWD, 1, "amcc"),
+        PaperRun(CROWD, 0, "voi"),
+        PaperRun(CROWD, 0, "amcc", (("correlation_mix", 0.5),)),
+        PaperRun(CROWD, 0, "amcc", batch=2),
+        PaperRun(CROWD, 0, "amcc", up_to=0.5),
+        ReplayRun(CROWD, 0, "amcc", "equal"),
+        ReplayRun(CROWD, 0, "amcc", "paper"),
+    ]
+    assert len({fits._key(run, "") for run in runs}) == len(runs)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_who_is_blind_to_prices(name):
+    draw = CROWD.draw(0)
+    first = first_votes(draw.votes, 0.5, np.random.default_rng(0))
+    beliefs = Learner(DawidSkene).learn(draw.votes.select(first))
+    chosen = []
+    for prices in (np.ones(10), np.array([1.0, 9.0] * 5), np.array([9.0, 1.0] * 5)):
+        strategy, rng = STRATEGIES[name](), np.random.default_rng(0)
+        asked = strategy.select(beliefs, Recorded(draw.votes, first), prices, 20, rng).asked
+        chosen.append(list(zip(asked.item, asked.label, asked.worker, strict=True)))
+    assert (chosen[0] == chosen[1] == chosen[2]) == (name in PRICE_BLIND)
+
+
+def test_replays_count_the_cost_at_every_price_list():
+    found = ReplayRun(CROWD, 0, "uniform", "equal").measure()
+    votes = CROWD.draw(0).votes
+    assert found["votes"][0] == 40 * 4
+    assert found["votes"][-1] == len(votes)
+    for kind in PRICE_LISTS:
+        assert found[kind][-1] == pytest.approx(1)
+        assert (np.diff(found[kind]) > 0).all()
+    assert_allclose(found["equal"], np.array(found["votes"]) / len(votes), rtol=0, atol=1e-6)
+    assert found["paper"] != found["equal"]
+    half = ReplayRun(CROWD, 0, "uniform", "paper", 0.5).measure()
+    assert half["paper"][-1] <= 0.5 + 1e-6
+    assert replay_run(CROWD, 0, "uniform", "paper", 1.0) == replay_run(CROWD, 0, "uniform", "equal", 1.0)
+    assert replay_run(CROWD, 0, "voi", "paper", 1.0).prices == "paper"
+
+
+def test_further_sets(tmp_path):
+    assert further_crowds(None) == further_crowds(tmp_path) == []
+    folder = tmp_path / "crowdtruth_tweets"
+    folder.mkdir()
+    write_votes(Votes.from_dense([[[1, -1], [-1, 1]]] * 3), folder / "annotations.csv.gz")
+    (folder / "truth.csv").write_text("item,label\n0,0\n")
+    (tweets,) = further_crowds(tmp_path)
+    assert tweets == FurtherCrowd("Tweets", str(tmp_path))
+    assert tweets.fixed
+    assert len(tweets.draw(5).votes) == 12
+    assert PaperRun(tweets, 5, "voi").drawn_from == (tweets, 0)
+
+
+# -- presenting ------------------------------------------------------------------------------------------------------
+
+
+def test_goals_by_hand():
+    curve = Curve(np.array([0.1, 0.2, 0.3, 0.4]), np.arange(4.0), np.array([0.5, 0.73, 0.77, 0.796]))
+    assert curve.cost_of_goals(0.8) == {0.90: 0.2, 0.95: 0.3, 1.00: 0.4}
+    assert curve.cost_of_goals(0.9) == {0.90: None, 0.95: None, 1.00: None}
+
+
+def test_means_over_partitions_by_hand():
+    runs = [PaperRun(CROWD, seed, "amcc") for seed in range(3)]
+    columns = [f"{part} {reading}" for part in active.EVALUATIONS for reading in active.READINGS]
+    results = {
+        run: {"queries": [0, 5], "cost": [0.0, 10.0 * value], **{key: [0.0, value] for key in columns}}
+        for run, value in zip(runs, (0.1, 0.2, 0.3), strict=True)
+    }
+    rows = active.summary(runs, results)
+    assert len(rows) == 2 * 4
+    last = rows[-1]
+    assert (last["queries"], last["evaluation"], last["measure"]) == (5, "test", "precision")
+    assert_allclose([last["cost"], last["mean"]], [2.0, 0.2], rtol=0, atol=1e-12)
+    assert_allclose(last["ci_high"] - last["mean"], 4.302653 * 0.1 / 3**0.5, rtol=0, atol=1e-6)
+
+
+def test_everything_without_data(tmp_path, monkeypatch):
+    plan = Plan(QUICK, None, tmp_path / "cache")
+    names = ["active", "active-batch", "active-eta", "active-replay"]
+    found = run_studies([STUDIES[name] for name in names], plan)
+    assert list(found.outputs) == names
+    with figures.style():
+        drawn = {made.name: made.draw() for made in found.all() if isinstance(made, Figure)}
+    assert list(drawn) == [
+        "active-jaccard", "active-precision", "active-cost", "active-batch", "active-eta", "active-replay-curves",
+    ]  # fmt: skip
+    tables = {made.name: made for made in found.all() if isinstance(made, Table)}
+    assert list(tables) == ["active", "active-replay"]
+    assert {view.title for view in tables["active"].views} >= {"Jaccard on training items", "cost"}
+    goals = tables["active-replay"].data.to_pylist()
+    assert {row["goal"] for row in goals} == {0.9, 0.95, 1.0}
+    assert {row["strategy"] for row in goals} == {"voi", "amcc", "uniform"}
+    monkeypatch.setattr(fits, "_measure", lambda task: pytest.fail("all is in the cache"))
+    run_studies([STUDIES[name] for name in names], plan)
+
+
+def test_the_whole_has_all_strategies_sets_and_prices(tmp_path):
+    plan = Plan(FULL, tmp_path, tmp_path, frozenset(crowds.REAL))
+    runs = active.tasks(plan)
+    assert {run.strategy for run in runs} == set(STRATEGIES)
+    assert {run.crowd.name for run in runs} == set(crowds.REAL)
+    assert {run.seed for run in runs} == set(range(10))
+    assert {run.batch for run in active.batch_tasks(plan)} == {2, 5, 10, 25}
+    assert {run.crowd.name for run in active.batch_tasks(plan)} == {"Affective", "SONYC-UST"}
+    mixes = {dict(run.params).get("correlation_mix", 0.3) for run in active.mix_tasks(plan)}
+    assert min(mixes) == 0
+    assert max(mixes) == 1
+    replays = [run for run in active_replay.tasks(plan) if isinstance(run, ReplayRun)]
+    assert {run.prices for run in replays} == set(PRICE_LISTS)
+    assert {run.crowd.name for run in replays} == {*active_replay.SETS, GENERATED}
