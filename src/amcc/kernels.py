@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -39,12 +40,30 @@ def compiled(loop: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
 
 
 def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
-    """Results of task(0), task(1), … in order; worth it where a task lets go of Python's lock."""
-    n_threads = min(n_tasks, os.cpu_count() or 1)
-    if n_threads <= 1:
+    """Results of task(0), task(1), … in order; worth it where a task lets go of Python's lock.
+
+    A task that comes here itself finds all threads taken, so its own tasks run one after the other.
+    """
+    if min(n_tasks, os.cpu_count() or 1) <= 1 or getattr(_taken, "by_task", False):
         return [task(index) for index in range(n_tasks)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(task, range(n_tasks)))
+
+    def run(index: int) -> Any:
+        _taken.by_task = True
+        try:
+            return task(index)
+        finally:
+            _taken.by_task = False
+
+    return list(_threads(os.getpid()).map(run, range(n_tasks)))
+
+
+_taken = threading.local()
+
+
+@functools.cache
+def _threads(process: int) -> ThreadPoolExecutor:
+    """Threads of this process (a fork has none), started once: a fit comes here a thousand times."""
+    return ThreadPoolExecutor(os.cpu_count())
 
 
 # -- posteriors and expected counts in one pass ------------------------------------------------------------------

@@ -18,7 +18,7 @@ from amcc.kernels import N_BLOCKS, Floats, in_threads, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Coins
 
-FEW = 20_000
+FEW = 3000
 """Coins up to which numpy is the faster choice in a fresh process."""
 
 LEAST = 1e-12

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
-from amcc.kernels import SMALL, Floats, compiled, in_threads, sigmoid, weight_per_code
+from amcc.kernels import Floats, compiled, in_threads, sigmoid, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Pairs
 
@@ -24,6 +24,9 @@ LABEL_PAIRS = 4.0
 
 SAMPLE = 200_000
 """Pairs that suffice to learn the kinds."""
+
+FEW = 5000
+"""Pairs up to which numpy is the faster choice in a fresh process."""
 
 BLOCK = 50_000
 """Pairs handled at a time, about; items stay whole."""
@@ -71,7 +74,7 @@ class SetStep:
 def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
     """Expectation: kinds of items and presence of labels, given what the votes say about each pair."""
     votes_say = sigmoid(log_odds)
-    step = _step_numpy if len(pairs) <= SMALL else _step_compiled
+    step = _step_numpy if len(pairs) <= FEW else _step_compiled
     parts = _blocks(pairs.item, lambda block: step(pairs.item[block], pairs.label[block], votes_say[block], sets))
     nothing = SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0)
     steps = [nothing, *parts]

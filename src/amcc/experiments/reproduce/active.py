@@ -149,7 +149,10 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
     made: list[Table | Figure] = [end_table(plan, results, data)]
     for reading, title in READINGS.items():
         part = pa.Table.from_pylist([row for row in rows if row["measure"] == reading])
-        caption = f"{PROTOCOL} {BANDS} Against cost: means of both at the same number of questions."
+        caption = (
+            f"{PROTOCOL} {BANDS} Against cost: means of both at the same number of questions, in the colours of the "
+            "panel to the left."
+        )
         if reading == "precision":
             caption += " Items without a predicted label do not count: so few votes leave most of them out."
         made.append(
@@ -288,14 +291,20 @@ def draw_line(axes: Any, rows: Sequence[dict[str, Any]], x: str, colour: str, li
     axes.plot(across, [row["mean"] for row in rows], color=colour, linestyle=line, marker=marker, linewidth=1.5)
 
 
-def draw_lines(axes: Any, rows: Sequence[dict[str, Any]], x: str, by: str, looks: dict[Any, tuple[str, str]]) -> None:
-    """One line for each value of a column, with its name at the end."""
+def draw_lines(
+    axes: Any, rows: Sequence[dict[str, Any]], x: str, by: str, looks: dict[Any, tuple[str, str]], *, named: bool = True
+) -> None:
+    """One line for each value of a column, with its name at the end, or else a dot."""
     ends = []
     for name in dict.fromkeys(row[by] for row in rows):
         of_name = [row for row in rows if row[by] == name]
         draw_line(axes, of_name, x, *looks[name])
         ends.append((of_name[-1][x], of_name[-1]["mean"], str(name), looks[name][0]))
-    name_ends(axes, ends)
+    if named:
+        name_ends(axes, ends)
+    else:
+        for across, height, _, colour in ends:
+            axes.plot(across, height, marker="o", color=colour, markersize=4)
 
 
 def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
@@ -316,7 +325,7 @@ def draw_quality(data: pa.Table, title: str) -> Any:
             if x == "cost":
                 panel.set_xscale("log")
                 here = [row for row in here if row["cost"] > 0]
-            draw_lines(panel, here, x, "strategy", LOOKS)
+            draw_lines(panel, here, x, "strategy", LOOKS, named=x == "queries")  # costs end anywhere in the panel
             panel.set_title(f"{name}, {EVALUATIONS[part]}")
             panel.set_xlabel("questions" if x == "queries" else "cost of the questions")
         line_of_axes[0].set_ylabel(title)
