@@ -266,8 +266,9 @@ def test_mulan_counts_by_hand(data):
 def test_everything_with_data(data, tmp_path):
     plan = make_plan(TINY, data, tmp_path / "cache")
     assert plan.sets == {"Affective", "Emotions"}
-    found = run_studies(chosen_studies([]), plan)
-    assert list(found.outputs) == list(STUDIES)
+    names = [name for name in STUDIES if not name.startswith("active")]  # they have tests of their own
+    found = run_studies(chosen_studies(names), plan)
+    assert list(found.outputs) == names
     assert any("without SONYC-UST: sonyc_ust_fine_val is not" in note and "zenodo" in note for note in found.notes)
     with figures.style():
         drawn = [made.draw() for made in found.all() if isinstance(made, Figure)]

@@ -61,8 +61,10 @@ def test_the_doubtful_pair_and_the_better_worker():
 def test_price_decides_between_equals_and_against_quality():
     known = beliefs([[0.5]], hit=[0.8, 0.9], false_alarm=[0.2, 0.1])  # values .09 and .16
     assert chosen(known) == [(0, 0, 1)]
-    assert chosen(known, prices=[1, 1.7]) == [(0, 0, 1)]
-    assert chosen(known, prices=[1, 1.8]) == [(0, 0, 0)]
+    assert chosen(known, prices=[1, 1.7], overhead=0) == [(0, 0, 1)]
+    assert chosen(known, prices=[1, 1.8], overhead=0) == [(0, 0, 0)]
+    assert chosen(known, prices=[1, 3], overhead=1) == [(0, 0, 1)]  # .09 / 3 < .16 / 5
+    assert chosen(known, prices=[1, 6], overhead=1) == [(0, 0, 0)]  # .09 / 4.5 > .16 / 9.5
 
 
 def test_pairs_asked_often_come_later():
@@ -82,5 +84,6 @@ def test_labels_that_tell_about_others_come_first():
 
 
 def test_bad_parameters():
-    with pytest.raises(ParameterError, match="repetition must be 0 or more"):
-        ValueOfInformation(repetition=-1)
+    for name in ("repetition", "overhead"):
+        with pytest.raises(ParameterError, match=f"{name} must be 0 or more"):
+            ValueOfInformation(**{name: -1})

@@ -44,15 +44,19 @@ class ValueOfInformation:
     correlated : whether answers also count for what they tell about other labels of the item.
     repetition : by which power of the number of votes on a pair the next is worth less. A pair that is still in doubt
         after many votes is itself unclear, and no model should expect to settle it.
+    overhead : what any question costs beside its price, in mean prices: the place that it takes from a better one. With
+        0, where prices follow quality, the cheapest workers are asked first, and their noise has to be undone.
     """
 
     model: ClassVar[str] = "amcc"
     correlated: bool = False
     repetition: float = 0.5
+    overhead: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.repetition >= 0:
-            raise ParameterError(f"repetition must be 0 or more; got {self.repetition!r}.")
+        for name in ("repetition", "overhead"):
+            if not getattr(self, name) >= 0:
+                raise ParameterError(f"{name} must be 0 or more; got {getattr(self, name)!r}.")
 
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -74,4 +78,4 @@ class ValueOfInformation:
         )
         cost = prices[asked.worker]
         parts = {"probability": proba[asked.item, asked.label], "value": value, "c": cost}
-        return pick_batch(asked, value / cost, batch, rng, parts=parts)
+        return pick_batch(asked, value / (cost + self.overhead * prices.mean()), batch, rng, parts=parts)

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from amcc import metrics
 from amcc.active.prices import Prices, read_price_list
-from amcc.active.replay import Curve, Recording, Start, first_votes, mean_curve
+from amcc.active.replay import GOALS, Curve, Recording, Start, first_votes, mean_curve
 from amcc.active.replay import replay as replayed
 from amcc.active.strategies import STRATEGIES
 from amcc.cli.common import DEFAULT_METHOD, Json, busy, notes, print_json, reads_votes, screen
@@ -43,10 +43,6 @@ from amcc.votes import Votes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-GOALS = {"0.90": 0.90, "0.95": 0.95, "1.00": 1.00}
-SAME_QUALITY = 0.005
-"""A Jaccard index so far below another counts as the same."""
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -261,9 +257,7 @@ class Replay:
 
     def cost_share_to_reach(self) -> dict[str, float | None]:
         """Share of the money for each of the goals, None where it is never reached."""
-        goals = {name: share * self.all_votes_jaccard for name, share in GOALS.items()}
-        goals["1.00"] -= SAME_QUALITY
-        return {name: self.mean.cost_to_reach(goal) for name, goal in goals.items()}
+        return {f"{goal:.2f}": share for goal, share in self.mean.cost_of_goals(self.all_votes_jaccard).items()}
 
     def as_json(self) -> dict[str, Any]:
         """All that scripts may want."""
@@ -288,7 +282,7 @@ def verdict(share: float | None) -> str:
 
 def result_table(found: Mapping[str, Replay]) -> Table:
     """One row per strategy: the cost of each goal."""
-    table = Table("strategy", "first votes", *(f"{100 * goal:.0f} % of it" for goal in GOALS.values()), box=None)
+    table = Table("strategy", "first votes", *(f"{100 * goal:.0f} % of it" for goal in GOALS), box=None)
     for name, each in found.items():
         shares = [float(each.mean.cost_share[0]), *each.cost_share_to_reach().values()]
         table.add_row(name, *map(_percent_or_never, shares))

@@ -1,4 +1,4 @@
-"""Every table and figure of the paper about consensus, by one command.
+"""Every table and figure of the paper, by one command.
 
 plan.py     what a study, a table and a figure are; how large; which data are there
 crowds.py   the paper's crowds      fits.py    measuring, with a cache      statistics.py   means, intervals, tests
@@ -28,7 +28,8 @@ from amcc.experiments.reproduce.figures import check_matplotlib
 from amcc.experiments.reproduce.fits import run_tasks
 from amcc.experiments.reproduce.plan import Plan, Reproduction, Scale, Study
 
-FAMILIES = (data_tables, score_tables, groups, sensitivity, convergence, runtime, active, active_replay)
+ACTIVE = active, active_replay
+FAMILIES = (data_tables, score_tables, groups, sensitivity, convergence, runtime, *ACTIVE)
 """Modules with STUDIES; a further family of figures is one more name here."""
 
 ENTRIES = MULAN | REAL
@@ -37,12 +38,16 @@ ENTRIES = MULAN | REAL
 STUDIES: dict[str, Study] = {study.name: study for family in FAMILIES for study in family.STUDIES}
 
 
-def chosen_studies(names: Sequence[str]) -> list[Study]:
-    """Studies by name, all without any; raises where figures are wanted and cannot be drawn."""
+def chosen_studies(names: Sequence[str], *, quick: bool = False) -> list[Study]:
+    """Studies by name; without any all, or where it must be quick all but the active ones.
+
+    Raises where figures are wanted and cannot be drawn.
+    """
     for name in names:
         if name not in STUDIES:
             raise ParameterError(f"what to reproduce must be among {', '.join(STUDIES)}; got {name!r}.")
-    studies = [STUDIES[name] for name in dict.fromkeys(names or STUDIES)]
+    left_out = {study.name for family in ACTIVE for study in family.STUDIES} if quick else set()
+    studies = [STUDIES[name] for name in dict.fromkeys(names or (name for name in STUDIES if name not in left_out))]
     if any(study.draws for study in studies):
         check_matplotlib()
     return studies
