@@ -62,7 +62,7 @@ def test_no_set_scores_better(metric, proba):
     for row, chosen in zip(proba, EXPECTED[metric](proba), strict=True):
         scores = expected_score_of_sets(metric, row)
         place = int("".join(map(str, chosen.astype(int))), 2)
-        assert_allclose(scores[place], scores.max(), **EXACT)
+        assert_allclose(scores[place], scores.max(), rtol=0, atol=1e-8)  # ties within the rounding of the search
 
 
 def counts(row: np.ndarray) -> np.ndarray:
