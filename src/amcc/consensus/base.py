@@ -437,6 +437,14 @@ class ConsensusModel(ABC):
         return model
 
 
+def check_rounds(max_iter: int, tol: float) -> None:
+    """Raise ParameterError where a fit could not start or could not stop."""
+    if max_iter < 1:
+        raise ParameterError(f"max_iter must be at least 1; got {max_iter!r}.")
+    if not tol > 0:
+        raise ParameterError(f"tol must be positive; got {tol!r}.")
+
+
 def read_model_file(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Description and arrays of a saved model; every way in which the file can be wrong gives one clear error."""
     try:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_or_mean, match_coins
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds, known_or_mean, match_coins
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, safe_log, safe_logit, weight_per_code
 from amcc.votes import Votes
@@ -77,10 +77,7 @@ class DawidSkene(ConsensusModel):
             prior = getattr(self, name)
             if len(prior) != 2 or not all(np.isfinite(count) and count >= 0 for count in prior):
                 raise ParameterError(f"{name} must be two numbers >= 0; got {prior!r}.")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter must be at least 1; got {self.max_iter!r}.")
-        if not self.tol > 0:
-            raise ParameterError(f"tol must be positive; got {self.tol!r}.")
+        check_rounds(self.max_iter, self.tol)
 
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
         coins, pairs = votes.coins, votes.pairs

@@ -11,7 +11,17 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, as_votes, known_or_mean, match_coins, new_code
+from amcc.consensus.base import (
+    ConsensusModel,
+    Gold,
+    Monitor,
+    Posterior,
+    as_votes,
+    check_rounds,
+    known_or_mean,
+    match_coins,
+    new_code,
+)
 from amcc.consensus.signature import draws, signatures
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, Ints, safe_log, safe_logit, weight_per_code
@@ -132,10 +142,7 @@ class MCMLD(ConsensusModel):
             raise ParameterError(f"variant must be one of {', '.join(get_args(Variant))}; got {self.variant!r}.")
         if not (np.isfinite(self.smoothing) and self.smoothing >= 0):
             raise ParameterError(f"smoothing must be a number >= 0; got {self.smoothing!r}.")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter must be at least 1; got {self.max_iter!r}.")
-        if not self.tol > 0:
-            raise ParameterError(f"tol must be positive; got {self.tol!r}.")
+        check_rounds(self.max_iter, self.tol)
 
     # -- learning ----------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from amcc import kernels, linalg
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_or_mean, new_code
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds, known_or_mean, new_code
 from amcc.consensus.signature import draws, signatures
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, Ints, Judgement, weight_per_code
@@ -136,10 +136,7 @@ class MLJMF(ConsensusModel):
         for name in ("label_smoothing", "worker_smoothing"):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise ParameterError(f"{name} must be a number >= 0; got {getattr(self, name)!r}.")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter must be at least 1; got {self.max_iter!r}.")
-        if not self.tol > 0:
-            raise ParameterError(f"tol must be positive; got {self.tol!r}.")
+        check_rounds(self.max_iter, self.tol)
         if self.random_state < 0:
             raise ParameterError(f"random_state must be at least 0; got {self.random_state!r}.")
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, new_code
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds, new_code
 from amcc.consensus.signature import Signatures, signatures
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, Ints, Judgement, sigmoid, weight_per_code
@@ -147,10 +147,7 @@ class RakelGlad(ConsensusModel):
                 raise ParameterError(
                     f"{name} must be one of {', '.join(get_args(choices))}; got {getattr(self, name)!r}."
                 )
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter must be at least 1; got {self.max_iter!r}.")
-        if not self.tol > 0:
-            raise ParameterError(f"tol must be positive; got {self.tol!r}.")
+        check_rounds(self.max_iter, self.tol)
 
     # -- learning ----------------------------------------------------------------------------------------------
 
