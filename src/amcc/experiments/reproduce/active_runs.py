@@ -224,7 +224,7 @@ def further_crowds(data: Path | None) -> list[Crowd]:
     return [FurtherCrowd(name, str(data)) for name, entry in FURTHER.items() if data and is_present(entry, data)]
 
 
-# -- small things ---------------------------------------------------------------------------------------------------------
+# -- small things ---------------------------------------------------------------------------------------------------
 
 
 def _learner(strategy: Strategy, draw: FeaturedDraw, growth: float) -> Learner:
