@@ -439,10 +439,21 @@ class ConsensusModel(ABC):
 
 def check_rounds(max_iter: int, tol: float) -> None:
     """Raise ParameterError where a fit could not start or could not stop."""
-    if max_iter < 1:
-        raise ParameterError(f"max_iter must be at least 1; got {max_iter!r}.")
+    check_at_least_one("max_iter", max_iter)
     if not tol > 0:
         raise ParameterError(f"tol must be positive; got {tol!r}.")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Refuse zero, negative and endless numbers."""
+    if not (np.isfinite(value) and value > 0):
+        raise ParameterError(f"{name} must be a positive number; got {value!r}.")
+
+
+def check_at_least_one(name: str, value: int) -> None:
+    """Refuse counts below one."""
+    if value < 1:
+        raise ParameterError(f"{name} must be at least 1; got {value!r}.")
 
 
 def read_model_file(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

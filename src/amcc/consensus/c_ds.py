@@ -12,9 +12,17 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 from amcc import kernels
-from amcc.consensus.base import Gold, Posterior, match_coins, new_code
+from amcc.consensus.base import (
+    Gold,
+    Posterior,
+    check_at_least_one,
+    match_coins,
+    new_code,
+)
 from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
-from amcc.consensus.ibcc import check_at_least_one, learned_or_average
+from amcc.consensus.ibcc import (
+    learned_or_average,
+)
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, safe_logit, weight_per_code
 from amcc.votes import Votes

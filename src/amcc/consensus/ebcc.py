@@ -11,10 +11,17 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, match_coins, new_code
-from amcc.consensus.ibcc import (
+from amcc.consensus.base import (
+    ConsensusModel,
+    Gold,
+    Monitor,
+    Posterior,
     check_at_least_one,
     check_positive,
+    match_coins,
+    new_code,
+)
+from amcc.consensus.ibcc import (
     confusion_prior,
     dirichlet_divergence,
     expected_log,

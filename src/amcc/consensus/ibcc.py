@@ -14,11 +14,12 @@ from amcc.consensus.base import (
     Gold,
     Monitor,
     Posterior,
+    check_at_least_one,
+    check_positive,
     known_or_mean,
     match_coins,
     new_code,
 )
-from amcc.errors import ParameterError
 from amcc.kernels import Floats, weight_per_code
 from amcc.votes import Votes
 
@@ -189,18 +190,6 @@ def learned_or_average(coins: CoinMatch, of_coin: Floats, of_label: Floats) -> F
     average = np.concatenate([of_label, of_label.mean(axis=0, keepdims=True)])[coins.label]  # −1: the last row
     average[coins.met] = of_coin[coins.place[coins.met]]
     return average
-
-
-def check_positive(name: str, value: float) -> None:
-    """Refuse zero, negative and endless numbers."""
-    if not (np.isfinite(value) and value > 0):
-        raise ParameterError(f"{name} must be a positive number; got {value!r}.")
-
-
-def check_at_least_one(name: str, value: int) -> None:
-    """Refuse counts below one."""
-    if value < 1:
-        raise ParameterError(f"{name} must be at least 1; got {value!r}.")
 
 
 def _log_odds(log_of_truth: Floats) -> Floats:

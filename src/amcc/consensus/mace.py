@@ -10,11 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, match_coins
-from amcc.consensus.c_ds import pair_evidence
-from amcc.consensus.ibcc import (
+from amcc.consensus.base import (
+    ConsensusModel,
+    Gold,
+    Monitor,
+    Posterior,
     check_at_least_one,
     check_positive,
+    match_coins,
+)
+from amcc.consensus.c_ds import pair_evidence
+from amcc.consensus.ibcc import (
     dirichlet_divergence,
     expected_log,
     learned_or_average,
