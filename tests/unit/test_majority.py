@@ -54,3 +54,15 @@ def test_real_data(shared_data):
 
     jaccard = metrics.jaccard(truth, MajorityVote().fit(votes).predict(), known)
     assert jaccard == pytest.approx(0.441, abs=0.001)
+
+
+def test_probabilities_stay_within_one_whatever_rounding_does() -> None:
+    class Rounding(MajorityVote):
+        def _infer(self, votes: Votes, prior: np.ndarray) -> np.ndarray:
+            return super()._infer(votes, prior) * (1 + 4e-16) + 4e-16
+
+    votes = Votes.from_dense([[[1, -1]], [[1, -1]]])
+    model = Rounding().fit(votes)
+    for proba in (model.predict_proba(), model.predict_proba(votes)):
+        assert proba.max() <= 1
+        assert model.predict().tolist() == [[True, False]]

@@ -186,7 +186,7 @@ class ConsensusModel(ABC):
             votes.label_names,
         )
         self.pair_item_, self.pair_label_ = votes.pairs.item, votes.pairs.label
-        self.pair_proba_ = np.where(known, present, posterior.pair)
+        self.pair_proba_ = _rounded_in(np.where(known, present, posterior.pair))
         self.label_prior_ = posterior.label
         self.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         self._to_judge = votes, posterior.judge
@@ -223,7 +223,7 @@ class ConsensusModel(ABC):
             pair = self._infer(votes, prior)
         proba = self._unasked(votes, prior, n_items)
         proba[item, label] = pair
-        return proba
+        return _rounded_in(proba)
 
     def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
         """(n_items, n_labels) pairs that nobody was asked about; without `votes`, those of the fitted items."""
@@ -518,6 +518,11 @@ def match_coins(
     wanted = worker * len(label_names) + label
     place = np.searchsorted(key, wanted).clip(max=len(key) - 1)
     return CoinMatch(place, (key[place] == wanted) & (worker >= 0) & (label >= 0), label)
+
+
+def _rounded_in(proba: Floats) -> Floats:
+    """Probabilities that are sums of others, put back where rounding carried them above one."""
+    return np.clip(proba, 0.0, 1.0, out=proba)
 
 
 def known_or_mean(learned: Floats, code: npt.NDArray[np.int64]) -> Floats:
