@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +29,7 @@ from amcc.active.campaign import (
 from amcc.active.crowd import Crowd, ReplayCrowd, SimulatedCrowd
 from amcc.active.ledger import answer_prices
 from amcc.active.prices import Prices
+from amcc.active.strategies import Uniform
 from amcc.consensus import AMCC, DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.data.simulate import SimulatedCrowd as World
@@ -561,3 +564,63 @@ def test_other_files_are_not_overwritten(world: World, tmp_path: Path) -> None:
         campaign(SimulatedCrowd(world), prices_of(world), 30, path=tmp_path / "nowhere" / "ledger.jsonl").run()
     with pytest.raises(InputError, match="cannot be used"):
         campaign(SimulatedCrowd(world), prices_of(world), 30, path=tmp_path).run()
+
+
+# -- one process at a time -------------------------------------------------------------------------------------
+
+WAITS_FOR_AN_ANSWER = """
+import sys, time
+from amcc.active.campaign import Campaign
+from amcc.active.crowd import SimulatedCrowd
+from amcc.active.prices import Prices
+from amcc.active.strategies import Uniform
+from amcc.consensus import MajorityVote
+from amcc.data.simulate import CrowdSpec, simulate_crowd
+
+class Slow(SimulatedCrowd):
+    def ask(self, questions):
+        print("asking", flush=True)
+        time.sleep(60)
+
+world = simulate_crowd(CrowdSpec(n_items=12, n_workers=6, n_labels=3, answers_per_item=4, labels_per_item=1, seed=1))
+Campaign(Slow(world), Uniform(), MajorityVote, Prices(world.prices), 90, path=sys.argv[1]).run()
+"""
+
+
+def test_a_second_process_is_kept_out_until_the_first_has_died(world: World, tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    path, undisturbed = tmp_path / "ledger.jsonl", tmp_path / "undisturbed.jsonl"
+    same = Campaign(SimulatedCrowd(world), Uniform(), MajorityVote, prices_of(world), 90, path=path)
+    with subprocess.Popen([sys.executable, "-c", WAITS_FOR_AN_ANSWER, path], stdout=subprocess.PIPE) as first:
+        try:
+            assert first.stdout is not None
+            assert first.stdout.readline() == b"asking\n"
+            planned = path.read_bytes()
+            with pytest.raises(InputError, match=r"ledger\.jsonl is in use: a campaign is running on it") as caught:
+                same.run()
+            assert "name another file" in str(caught.value)
+            assert path.read_bytes() == planned
+        finally:
+            first.kill()
+    assert planned.count(b"\n") == 2  # settings and a round
+    check_adds_up(same.run(), 90)
+    assert path.read_bytes().startswith(planned)
+    Campaign(SimulatedCrowd(world), Uniform(), MajorityVote, prices_of(world), 90, path=undisturbed).run()
+    assert path.read_bytes() == undisturbed.read_bytes()
+
+
+def test_the_file_is_free_again_after_an_error_and_after_the_end(world: World, tmp_path: Path) -> None:
+    plain: dict[str, Any] = {"prices": prices_of(world), "budget": 60, "path": tmp_path / "ledger.jsonl"}
+    with pytest.raises(Killed):
+        campaign(DyingCrowd(SimulatedCrowd(world), lives=1), **plain).run()
+    with pytest.raises(ParameterError, match="batch was 5"):
+        campaign(SimulatedCrowd(world), **plain, batch=6).run()
+    whole = campaign(SimulatedCrowd(world), **plain)
+    assert whole.run().spent == whole.run().spent > 0
+
+
+def test_within_a_process_there_is_one_campaign_at_a_time_too(world: World, tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    same = campaign(SimulatedCrowd(world), prices_of(world), 60, path=tmp_path / "ledger.jsonl")
+    with pytest.raises(InputError, match="is in use"):
+        same.run(lambda standing: same.run())

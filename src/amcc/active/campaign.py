@@ -98,7 +98,7 @@ class Campaign:
     growth : share of new votes after which the model is fitted anew, see `Learner`.
     seed : of everything drawn at random.
     path : file of the ledger. A campaign whose file is there goes on where it stopped. New workers may have joined at
-        the end of the crowd's vocabulary; all else must be as before.
+        the end of the crowd's vocabulary; all else must be as before. Only one process can use it at a time.
     """
 
     crowd: Crowd
@@ -157,9 +157,9 @@ class Campaign:
     def run(self, progress: Callable[[Standing], object] | None = None) -> Outcome:
         """Ask until a stopping rule holds; `progress` is told the standing before each round and at the end."""
         ledger = Ledger(self._nobody_asked, self.prices)
-        if self.path is not None:
-            ledger.open(Path(self.path), self._settings(workers_on_record(Path(self.path))))
         try:
+            if self.path is not None:
+                ledger.open(Path(self.path), self._settings(workers_on_record(Path(self.path))))
             return self._run(ledger, progress or (lambda standing: None))
         finally:
             ledger.close()

@@ -139,18 +139,27 @@ class Ledger:
     # -- in a file -------------------------------------------------------------------------------------------------
 
     def open(self, path: Path, settings: dict[str, Any]) -> None:
-        """Read the file if there is one, drop a last line that was cut off, and write to it from now on."""
+        """Read the file if there is one, drop a last line that was cut off, and write to it from now on.
+
+        Until it is closed, or the process ends, nobody else can open it this way: two campaigns on one file would pay
+        for the same questions twice.
+        """
         header = {"event": "campaign", "format": FORMAT_VERSION, "settings": settings}
         try:
-            content = path.read_bytes() if path.exists() else b""
+            self._file = path.open("a+b")
+            _lock(self._file)
+            self._file.seek(0)
+            content = self._file.read()
             lines = content.split(b"\n")[:-1]
             if lines:
                 self._read(lines, settings)
             elif not _encoded([header]).startswith(content):
                 raise damaged(1, "it is not the beginning of these settings")
-            self._file = path.open("r+b" if path.exists() else "xb")
             self._file.truncate(sum(len(line) + 1 for line in lines))
-            self._file.seek(0, os.SEEK_END)
+        except BlockingIOError:
+            raise InputError(
+                f"the ledger {path} is in use: a campaign is running on it. Wait until that ends, or name another file."
+            ) from None
         except OSError as error:
             raise InputError(f"the ledger {path} cannot be used: {error.strerror}. Name another file.") from None
         except (FileFormatError, ParameterError) as error:
@@ -207,6 +216,15 @@ class Ledger:
             if event != expected:
                 raise damaged(line + place, f"the next question of the round was {expected}")
         self._append_answers(value, price)
+
+
+def _lock(file: BinaryIO) -> None:
+    """Raise BlockingIOError where somebody else holds the file; the lock ends with the file, and with the process."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: there, nobody is kept out
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def damaged(line: int, problem: str) -> FileFormatError:
