@@ -14,8 +14,9 @@ import pytest
 
 from amcc import write_votes
 from amcc.active.base import Questions, cold_beliefs
+from amcc.active.strategies import STRATEGIES
 from amcc.cli import main
-from amcc.cli.next_questions import choose
+from amcc.cli.next_questions import choose, prices_of_allowed, summary
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 COLUMNS = ["item", "label", "worker", "price", "utility", "why"]
@@ -152,6 +153,119 @@ def test_files(folder, amcc_next):
     assert len(rows((folder / "next.csv").read_text())) == 2
 
 
+@pytest.fixture
+def before_the_first_vote(folder) -> Path:
+    (folder / "votes.csv").write_text("worker,item,label,value\n")
+    (folder / "items.csv").write_text("width,item\n3,one\n4,two\n5,one\n")
+    (folder / "labels.csv").write_text("label\ncat\ndog\n")
+    return folder
+
+
+COLD = ("--budget", 40, "--items", "items.csv")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_starts_before_the_first_vote(before_the_first_vote, amcc_next, strategy):
+    table = rows(amcc_next(*COLD, "--labels", "cat, dog", "--prices", "prices.csv", "--strategy", strategy)[0])
+    questions = {(row["item"], row["label"], row["worker"]) for row in table}
+    assert len(questions) == len(table) >= 4
+    assert {item for item, _, _ in questions} == {"one", "two"}
+    assert {label for _, label, _ in questions} == {"cat", "dog"}
+    assert {worker for _, _, worker in questions} <= set(WORKERS)
+    assert sum(int(row["price"]) for row in table) <= 40
+    assert "probability 0.50 before the first vote; new worker (hit 0.75" in table[0]["why"]
+
+
+def test_before_the_first_vote_workers_can_be_named(before_the_first_vote, amcc_next):
+    named = ("--worker", "ann", "--worker", " bob ", "--worker", "ann")
+    table = rows(amcc_next(*COLD, "--labels", "labels.csv", *named)[0])
+    assert len(table) == 4
+    assert {row["worker"] for row in table} == {"ann", "bob"}
+    (before_the_first_vote / "labels.txt").write_text("cat\n\ndog\n")
+    assert rows(amcc_next(*COLD, "--labels", "labels.txt", *named)[0]) == table
+
+
+def test_before_the_first_vote_of_a_table_of_ticks(before_the_first_vote, amcc_next):
+    """A label that nobody ticked was denied, where the list says that it could be ticked."""
+    path, ticks = before_the_first_vote / "votes.csv", ("--unmentioned", "absent", "--worker", "ann")
+    path.write_text("worker,item,label\n")
+    assert len(rows(amcc_next(*COLD, "--labels", "labels.csv", *ticks)[0])) == 4
+    path.write_text("worker,item,label\nann,one,cat\n")
+    table = rows(amcc_next(*COLD, "--labels", "labels.csv", *ticks)[0])
+    assert {(row["item"], row["label"]) for row in table} == {("two", "cat"), ("two", "dog")}
+    _, err = amcc_next(*COLD, "--labels", "cat,dog", *ticks, code=2)
+    assert "with --unmentioned absent, --labels must be a file" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--worker", "ann"], "votes.csv holds no vote, so it must be said what can be asked: --items FILE"),
+        (["--worker", "ann", "--items", "items.csv"], "and --labels a,b,c"),
+        (["--worker", "ann", "--labels", "cat"], "votes.csv holds no vote"),
+        (["--items", "items.csv", "--labels", "cat"], "Name people in a price list (--prices FILE) or one by one"),
+        (["--items", "items.csv", "--labels", "cat", "--worker", " "], "there must be somebody to ask"),
+        (["--items", "items.csv", "--labels", ","], "--labels must name a label or a file; got ','"),
+        (["--items", "items.csv", "--labels", "lables.csv"], "lables.csv does not exist"),
+        (["--items", "labels.csv", "--labels", "cat"], "labels.csv: a column for the item is missing"),
+        (["--items", "blank.csv", "--labels", "cat"], "blank.csv: every item must have a name"),
+        (
+            ["--items", "items.csv", "--labels", "cat", "--prices", "prices.csv", "--worker", "ann"],
+            "'ann' is neither",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_before_the_first_vote_it_must_be_said_what_there_is(before_the_first_vote, amcc_next, arguments, message):
+    (before_the_first_vote / "blank.csv").write_text("item,width\none,1\n,2\n")
+    out, err = amcc_next("--budget", 9, *arguments, code=2)
+    assert message in err
+    assert out == ""
+
+
+def test_rows_without_a_value_are_no_cold_start(before_the_first_vote, amcc_next):
+    (before_the_first_vote / "votes.csv").write_text("worker,item,label,value\nann,one,cat,\n")
+    _, err = amcc_next(*COLD, "--labels", "cat", "--worker", "ann", code=2)
+    assert "every row is blank" in err
+
+
+def test_items_and_labels_that_nobody_was_asked_about(folder, amcc_next):
+    (folder / "items.csv").write_text("item\ni01\nnew\n")
+    arguments = ("--budget", 400, "--batch", 400, "--labels", "zebra,label_1", "--items", "items.csv")
+    table = rows(amcc_next(*arguments)[0])
+    pairs = {(row["item"], row["label"]) for row in table}
+    assert len(pairs) == len(table) == 13 * 4  # one question about each pair
+    assert ("new", "label_1") in pairs
+    assert ("i12", "zebra") in pairs
+    why = {(row["item"], row["label"]): row["why"] for row in table}
+    assert "before the first vote" in why["new", "label_1"]
+    assert "after 4 votes" in why["i01", "label_1"]
+
+
+def test_prices_of_others_do_not_matter(folder, amcc_next):
+    """Who may not be asked has no price: whatever it is, it moves no utility."""
+    only = ("--budget", 8, "--worker", "w7", "--worker", "w8", "--prices", "prices.csv")
+    found = amcc_next(*only)[0]
+    write_prices(folder, {**dict.fromkeys(WORKERS, 1000), "w7": 7, "w8": 8})
+    assert amcc_next(*only)[0] == found
+    write_prices(folder, {"w7": 7, "w8": 8})
+    assert amcc_next(*only)[0] == found
+    (row,) = rows(found)
+    assert row["worker"] in ("w7", "w8")
+
+
+def test_the_mean_price_is_of_those_who_may_be_asked(crowd):
+    allowed = np.isin(WORKERS, ["w7", "w8"])
+    vote_price = prices_of_allowed(crowd.votes, allowed, {"w7": 70, "w8": 90}, None, 0)
+    assert vote_price[allowed].tolist() == [70, 90]
+    assert vote_price.mean() == 80
+
+
+def test_money_is_not_wasted_silently():
+    assert summary(1, 0, "3 of 5") == "1 question for 3 of 5"
+    assert summary(2, 2, "2 of 9").endswith("; nothing is expected of 2 of them (utility 0): rather keep that money")
+
+
 def test_nothing_left_to_ask(folder, amcc_next):
     (folder / "votes.csv").write_text("worker,item,label,value\nann,1,cat,1\nbob,1,cat,0\n")
     out, err = amcc_next("--budget", 2)
@@ -180,6 +294,7 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "9", "--prices", "none.csv"], "none.csv does not exist"),
         (["--budget", "9", "--features", "prices.csv"], "prices.csv: a column for the item is missing"),
         (["--budget", "9", "-o", "out.xlsx"], "the suffix must say the format"),
+        (["--budget", "9", "--json", "-o", "no/such/out.csv"], "there is no folder no/such"),
         (["--batch", "9"], "Missing option '--budget'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -9,10 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from amcc import Votes, write_votes
 from amcc.cli import main
+from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 QUICK = ("--seeds", 1, "--batch", 24, "--processes", 1)
 
@@ -119,6 +121,24 @@ def test_truth_of_some_items(folder, amcc_replay):
     (folder / "known.csv").write_text("item,label\ni0,cat\ni1,cat\n")
     out, _ = amcc_replay("--known-pairs", "known.csv", *majority)
     assert json.loads(out)["mv-rsw"]["all_votes_jaccard"] == 0.5
+
+
+def test_features_tell_which_items_are_alike(folder, amcc_replay):
+    crowd = simulate_crowd(CrowdSpec(n_items=12, n_workers=5, n_labels=3, answers_per_item=4, seed=3))
+    write_votes(crowd.votes, folder / "votes.csv")
+    items = crowd.votes.item_names.to_pylist()
+    pairs = [f"{items[item]},{crowd.votes.label_names[label]}" for item, label in np.argwhere(crowd.truth).tolist()]
+    (folder / "truth.csv").write_text("\n".join(["item,label", *pairs]))
+    kinds = [f"{item},{place % 3},{place % 2}" for place, item in enumerate(items)]
+    (folder / "features.csv").write_text("\n".join(["item,kind,size", *kinds]))
+    arguments = ("--strategy", "nam-a", "--seeds", 1, "--batch", 70, "--processes", 1, "--json")
+    described = amcc_replay(*arguments, "--features", "features.csv")[0]
+    assert described != amcc_replay(*arguments)[0]
+    (folder / "features.csv").write_text("\n".join(["item,kind,size", *reversed(kinds)]))
+    assert described == amcc_replay(*arguments, "--features", "features.csv")[0]
+    (folder / "features.csv").write_text("\n".join(["item,kind,size", *kinds[1:]]))
+    _, err = amcc_replay(*arguments, "--features", "features.csv", code=2)
+    assert "features.csv: features must describe every item of the votes; 1 are missing, 'i01' is the first" in err
 
 
 @pytest.mark.parametrize(

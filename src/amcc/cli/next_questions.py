@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,10 +20,11 @@ from amcc import tables
 from amcc.active.base import Anything, Beliefs, Learner, Questions, Strategy, Triplets
 from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
 from amcc.active.strategies import STRATEGIES, Uniform, votes_on
-from amcc.cli.common import Json, Output, busy, notes, print_json, reads_votes, write_rows
+from amcc.active.voi import ValueOfInformation
+from amcc.cli.common import Json, Output, busy, load_votes, notes, print_json, reads_votes, write_rows
 from amcc.consensus import make_model
-from amcc.errors import ColumnError, InputError, ParameterError
-from amcc.io import read_table
+from amcc.errors import ColumnError, EmptyInputError, InputError, ParameterError
+from amcc.io import FORMATS, format_of, read_ids, read_table
 from amcc.kernels import Floats
 from amcc.truth import positions
 from amcc.votes import Votes
@@ -39,9 +42,37 @@ Price = Annotated[
     typer.Option(help="What a vote costs of everybody who is not in the price list. Default, without a list: 1."),
 ]
 Decimals = Annotated[int, typer.Option(help="Digits after the point of all amounts: 0 for whole cents, 2 for 1.25.")]
+Features = Annotated[
+    Path | None,
+    typer.Option(help="Table of items and numbers that tell which are alike, for strategies like amcc."),
+]
+MoreItems = Annotated[
+    Path | None, typer.Option(help="Table with a column item: further items, which nobody was asked about.")
+]
+MoreLabels = Annotated[
+    str | None,
+    typer.Option(help="Further labels, which nobody was asked about: names separated by commas, or a file of them."),
+]
 
 
-@reads_votes
+def reads_votes_if_any(command: Callable[..., None]) -> Callable[..., None]:
+    """`reads_votes` for a command that can run before the first vote; --items and --labels add to what was voted on."""
+    parameters = dict(inspect.signature(reads_votes(command)).parameters)
+    reading_names = [name for name in parameters if name not in ("path", *inspect.signature(command).parameters)]
+    for name, kind in (("items", MoreItems), ("labels", MoreLabels)):
+        parameters[name] = parameters[name].replace(annotation=kind)
+
+    def run(**arguments: Any) -> None:
+        reading = {name: arguments.pop(name) for name in reading_names}
+        command(votes=votes_if_any(arguments.pop("path"), reading), **arguments)
+
+    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+@reads_votes_if_any
 def next_questions(
     votes: Votes,
     budget: Annotated[str, typer.Option(help="What all questions together may cost.")],
@@ -51,10 +82,7 @@ def next_questions(
     batch: Annotated[int, typer.Option(help="At most so many questions; then come back with the answers.")] = 100,
     strategy: Annotated[str, typer.Option(help=f"One of: {', '.join(STRATEGIES)}.")] = DEFAULT_STRATEGY,
     worker: Annotated[list[str] | None, typer.Option(help="Ask only this worker. May be repeated.")] = None,
-    features: Annotated[
-        Path | None,
-        typer.Option(help="Table of items and numbers that tell which are alike, for strategies like amcc."),
-    ] = None,
+    features: Features = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
     output: Output = None,
@@ -62,13 +90,15 @@ def next_questions(
 ) -> None:
     """Choose the questions that help most for the money; writes item,label,worker,price,utility,why.
 
-    Everybody can be asked who has voted or is in the price list.
+    Everybody can be asked who has voted or is in the price list. Before the first vote, a table without a row will do,
+    and --items, --labels and --prices (or --worker) say what there is.
     """
     chooser = make_strategy(strategy)
     money = checked_budget(budget, decimals)
     check_batch(batch)
+    check_output(output)
     listed = {} if prices is None else read_price_list(prices, decimals=decimals)
-    votes = with_newcomers(votes, listed)
+    votes = with_newcomers(votes, listed, worker or ())
     allowed = allowed_workers(votes, worker)
     vote_price = prices_of_allowed(votes, allowed, listed, price_of_others(prices, price), decimals)
     check_affordable(vote_price[allowed], money, decimals)
@@ -76,18 +106,18 @@ def next_questions(
     with busy(f"Choosing after {len(votes):,} votes"):
         beliefs = Learner(partial(make_model, chooser.model), features=described).learn(votes)
         chosen = choose(chooser, beliefs, allowed, vote_price, money, batch, np.random.default_rng(seed))
-    rows = question_rows(chosen, beliefs, vote_price, decimals, drawn=isinstance(chooser, Uniform), explain=explain)
+    drawn = isinstance(chooser, Uniform)
+    rows = question_rows(chosen, beliefs, vote_price, decimals, drawn=drawn, explain=explain)
     cost = int(vote_price[chosen.asked.worker].sum())
     if as_json:
         amounts = {"budget": _amount(money, decimals), "cost": _amount(cost, decimals)}
         print_json({"strategy": strategy, **amounts, "questions": rows.to_pylist()})
     if not as_json or output is not None:
         write_rows(rows, output)
-    notes.print(
-        f"{len(chosen)} questions for {major_units(cost, decimals)} of {major_units(money, decimals)}"
-        if len(chosen)
-        else "no question is left: everybody who can be asked has answered everything"
-    )
+    spent = f"{major_units(cost, decimals)} of {major_units(money, decimals)}"
+    # other strategies rank questions: to them, 0 need not be nothing
+    n_worthless = int((chosen.utility <= 0).sum()) if isinstance(chooser, ValueOfInformation) else 0
+    notes.print(summary(len(chosen), n_worthless, spent), soft_wrap=True)
 
 
 next_questions.__name__ = "next"  # of the command; in Python it would hide the function
@@ -122,13 +152,108 @@ def price_of_others(prices: Path | None, price: str | None) -> str | None:
     return "1" if prices is None and price is None else price
 
 
-def with_newcomers(votes: Votes, listed: Mapping[str, Any]) -> Votes:
-    """Votes whose workers are also those of the price list who have not voted."""
-    names = pa.array(list(listed), pa.string())
-    new = names.filter(pa.array(positions(names, votes.worker_names) < 0))
+def check_output(path: Path | None) -> None:
+    """Raise before the work is done, not after, where its result could not be written."""
+    if path is not None:
+        format_of(path)
+        check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Raise InputError where there is no folder to write the file to."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}. Make it, or choose another.")
+
+
+# -- what there is ---------------------------------------------------------------------------------------------------
+
+
+def votes_if_any(path: Path, reading: Mapping[str, Any]) -> Votes:
+    """Votes as `load_votes` reads them, or none, with the items and labels that are named beside."""
+    items = [] if reading["items"] is None else names_in(reading["items"], "item")
+    labels = [] if reading["labels"] is None else listed_labels(reading["labels"])
+    try:
+        votes = load_votes(path, {**reading, "items": None, "labels": mentionable(reading)})
+    except EmptyInputError:
+        if read_table(path, separator=reading["separator"]).num_rows:
+            raise
+        votes = nothing_known()
+    votes = with_names(with_names(votes, "item", items), "label", labels)
+    if not votes.n_items or not votes.n_labels:
+        raise EmptyInputError(
+            f"{path} holds no vote, so it must be said what can be asked: --items FILE (a table with a column item) "
+            "and --labels a,b,c."
+        )
+    return votes
+
+
+def nothing_known() -> Votes:
+    """No vote, and no names."""
+    codes, names = np.empty(0, np.int32), pa.array([], pa.string())
+    return Votes(codes, codes, codes, np.empty(0, np.int8), names, names, names)
+
+
+def mentionable(reading: Mapping[str, Any]) -> Path | None:
+    """The label list, where answers deny what they do not mention: then everybody was asked about every label."""
+    if reading["labels"] is None or reading["unmentioned"] != "absent":
+        return None
+    if not is_file_name(reading["labels"]):
+        raise ParameterError(
+            "with --unmentioned absent, --labels must be a file with all labels that workers could tick; got "
+            f"{reading['labels']!r}."
+        )
+    return Path(reading["labels"])
+
+
+def listed_labels(text: str) -> Sequence[Any]:
+    """Labels from what a person writes: a file of them, or names separated by commas."""
+    if is_file_name(text):
+        return names_in(Path(text), "label")
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ParameterError(f"--labels must name a label or a file; got {text!r}.")
+    return names
+
+
+def is_file_name(text: str) -> bool:
+    """Whether it is meant as a file: it is one, or one of that kind is misspelt."""
+    suffixes = tuple(suffix for kind in FORMATS for suffix in kind.suffixes)
+    return Path(text).is_file() or ("," not in text and text.lower().endswith(suffixes))
+
+
+def names_in(path: Path, role: tables.Role) -> Sequence[Any]:
+    """Items or labels of a table with a column for them, or of a .txt file with one name per line."""
+    if path.suffix.lower() == ".txt":
+        return read_ids(path)
+    table = read_table(
+        path, lambda columns: list(tables.match_columns(columns, needed=(role,), roles=(role,)).values())
+    )
+    with in_file(path):
+        names: list[Any] = tables.encode_ids(table.column(0), role, table.column_names[0]).names.to_pylist()
+    return names
+
+
+def with_names(votes: Votes, role: tables.Role, names: Iterable[Any]) -> Votes:
+    """Votes whose items, labels or workers are also these, though there is no vote about or by them."""
+    known = getattr(votes, f"{role}_names")
+    given = tables.vocabulary_of(list(dict.fromkeys(names)), role).cast(pa.string())
+    new = given.filter(pa.array(positions(given, known) < 0))
     if not len(new):
         return votes
-    return replace(votes, worker_names=pa.concat_arrays([votes.worker_names.cast(pa.string()), new]))
+    changed: dict[str, Any] = {f"{role}_names": pa.concat_arrays([known.cast(pa.string()), new])}
+    return replace(votes, **changed)
+
+
+def with_newcomers(votes: Votes, listed: Iterable[str], wanted: Sequence[str]) -> Votes:
+    """Votes whose workers are also those of the price list; those `wanted`, where nothing else says who there is."""
+    nobody_known = not votes.n_workers and not listed
+    votes = with_names(votes, "worker", filter(None, map(str.strip, wanted)) if nobody_known else listed)
+    if not votes.n_workers:
+        raise EmptyInputError(
+            "there must be somebody to ask, and nobody has voted. Name people in a price list (--prices FILE) or one "
+            "by one (--worker NAME)."
+        )
+    return votes
 
 
 def allowed_workers(votes: Votes, wanted: Sequence[str] | None) -> Mask:
@@ -151,8 +276,9 @@ def prices_of_allowed(votes: Votes, allowed: Mask, listed: Mapping[str, Any], ot
     names = votes.worker_names.cast(pa.string()).filter(pa.array(allowed))
     needed = set(names.to_pylist())
     amounts = {name: amount for name, amount in listed.items() if name in needed}
-    vote_price = np.ones(votes.n_workers, dtype=np.int64)
-    vote_price[allowed] = Prices.of(names, amounts, default=others, decimals=decimals).vote
+    known = Prices.of(names, amounts, default=others, decimals=decimals).vote
+    vote_price = np.full(votes.n_workers, round(known.mean()), dtype=np.int64)  # others must not move the mean
+    vote_price[allowed] = known
     return vote_price
 
 
@@ -168,8 +294,15 @@ def check_affordable(vote_price: Money, money: int, decimals: int) -> None:
 def read_features(path: Path, votes: Votes) -> Floats:
     """(n_items, n_features) of a table with a column for the item and columns of numbers."""
     table = read_table(path)
-    try:
+    with in_file(path):
         return features_of(table, votes)
+
+
+@contextmanager
+def in_file(path: Path) -> Iterator[None]:
+    """Say in errors about the data in which file they are."""
+    try:
+        yield
     except InputError as error:
         raise type(error)(f"{path}: {error}") from None
 
@@ -276,6 +409,18 @@ def question_rows(
             **(chosen.parts if explain else {}),
         }
     )
+
+
+def summary(n_questions: int, n_worthless: int, spent: str) -> str:
+    """What was chosen, in a line.
+
+    >>> summary(3, 1, "6 of 20")
+    '3 questions for 6 of 20; nothing is expected of 1 of them (utility 0): rather keep that money'
+    """
+    if not n_questions:
+        return "no question is left: everybody who can be asked has answered everything"
+    warning = f"; nothing is expected of {n_worthless} of them (utility 0): rather keep that money" * bool(n_worthless)
+    return f"{n_questions} question{'s' * (n_questions > 1)} for {spent}{warning}"
 
 
 def reasons(asked: Triplets, beliefs: Beliefs, *, drawn: bool) -> list[str]:

@@ -25,18 +25,22 @@ from amcc.cli.common import DEFAULT_METHOD, Json, busy, notes, print_json, reads
 from amcc.cli.next_questions import (
     DEFAULT_STRATEGY,
     Decimals,
+    Features,
     Price,
     PriceList,
     check_batch,
+    check_folder,
+    check_output,
     checked_budget,
     make_strategy,
     price_of_others,
+    read_features,
 )
 from amcc.consensus import make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, MissingExtraError, ParameterError
 from amcc.experiments.board import computed
 from amcc.files import whole_file
-from amcc.io import format_of, read_truth, write_table
+from amcc.io import read_truth, write_table
 from amcc.kernels import Floats
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -50,7 +54,7 @@ PICTURES = (".png", ".svg", ".pdf")
 @reads_votes
 def replay(
     votes: Votes,
-    truth: Annotated[Path, typer.Argument(help="True pairs: a table item,label.")],
+    truth: Annotated[Path, typer.Argument(metavar="TRUTH", help="True pairs: a table item,label.")],
     strategy: Annotated[
         str, typer.Option(help=f"What to compare, separated by commas: {', '.join(STRATEGIES)}.")
     ] = DEFAULT_STRATEGY,
@@ -69,6 +73,7 @@ def replay(
     batch: Annotated[
         int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")
     ] = None,
+    features: Features = None,
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard.")
@@ -89,10 +94,11 @@ def replay(
     check_outputs(output, plot)
     recording = recorded(votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs))
     vote_price = prices_of_recorded(votes, prices, price, decimals)
+    described = None if features is None else read_features(features, votes)
     check_start(votes, vote_price, first, money, seeds)
     with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
         quality = quality_of_all(recording)
-    run = partial(run_once, recording, vote_price.vote.astype(np.float64), first, batch, money)
+    run = partial(run_once, recording, vote_price.vote.astype(np.float64), first, batch, money, described)
     curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
     found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
     if output is not None:
@@ -139,8 +145,7 @@ def parse_start(text: str) -> Start:
 
 def check_outputs(output: Path | None, plot: Path | None) -> None:
     """Raise before the work is done, not after, where its result could not be written."""
-    if output is not None:
-        format_of(output)
+    check_output(output)
     if plot is not None:
         if plot.suffix.lower() not in PICTURES:
             raise InputError(f"{plot}: the suffix must say the format, one of {', '.join(PICTURES)}.")
@@ -150,9 +155,7 @@ def check_outputs(output: Path | None, plot: Path | None) -> None:
             raise MissingExtraError(
                 f"--plot needs matplotlib, which cannot be imported ({error}). Install it: pip install 'amcc[plot]'."
             ) from error
-    for path in (output, plot):
-        if path is not None and not path.parent.is_dir():
-            raise InputError(f"{path} cannot be written: there is no folder {path.parent}. Make it, or choose another.")
+        check_folder(plot)
 
 
 def recorded(votes: Votes, truth: Truth) -> Recording:
@@ -207,6 +210,7 @@ def run_once(
     start: Start,
     batch: int | None,
     money: int | None,
+    features: Floats | None,
     name: str,
     seed: int,
     progress: Callable[[float], object] = lambda share: None,
@@ -217,7 +221,7 @@ def run_once(
         warnings.simplefilter("ignore", ConvergenceWarning)  # of models that are fitted anew soon
         return replayed(
             recording, strategy, partial(make_model, strategy.model), vote_price,
-            start=start, batch=batch, budget=money, seed=seed, progress=progress,
+            start=start, batch=batch, budget=money, seed=seed, features=features, progress=progress,
         )  # fmt: skip
 
 
@@ -315,11 +319,14 @@ def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
 LINES = {"-": "——", "--": "– –", ":": "····"}
 """Styles of lines, and what they look like beside a name."""
 
+MOST_BANDS = 4
+"""More strategies are drawn without the range of their seeds, which would hide the lines."""
+
 
 def draw(found: Mapping[str, Replay], quality: float, path: Path) -> None:
     """Quality against money: means as lines, the range of the seeds as bands, a dot where the goal is reached.
 
-    All lines end at the same point, so their names stand beside it in the order of what they cost.
+    Lines meet where everything is bought, so their names stand beside it in the order of what they cost.
     """
     from amcc.experiments.reproduce import figures
 
@@ -329,28 +336,31 @@ def draw(found: Mapping[str, Replay], quality: float, path: Path) -> None:
         figure, panels = figures.canvas(1, 1, (6.4, 4.0))
         axes = panels[0, 0]
         for name, each in found.items():
-            _draw_curves(axes, each, *look[name])
+            _draw_curves(axes, each, *look[name], band=len(found) <= MOST_BANDS)
+        axes.text(1.02, 0.95, "● reached at", transform=axes.transAxes, color=figures.GREY, fontsize=8)
         for rank, name in enumerate(sorted(found, key=lambda name: _cost_of_all(found[name]))):
             colour, line = look[name]
             text = f"{LINES[line]} {name}: {_percent_or_never(found[name].cost_share_to_reach()['1.00'])}"
-            axes.text(1.02, 0.95 - 0.06 * rank, text, transform=axes.transAxes, color=colour, fontsize=8)
+            axes.text(1.02, 0.89 - 0.06 * rank, text, transform=axes.transAxes, color=colour, fontsize=8)
         axes.axhline(quality, color=figures.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         axes.annotate(
             f"all votes: {quality:.3f}", (0, quality), (4, 4), xycoords=("axes fraction", "data"),
             textcoords="offset points", color=figures.GREY, fontsize=8,
         )  # fmt: skip
-        axes.set_title("● same quality as all votes")
+        axes.set_title("What quality costs; ● the same as with all votes")
         axes.set_xlabel("money spent, % of what all votes cost")
         axes.set_ylabel("mean Jaccard index")
+        axes.set_xlim(left=0)
         with whole_file(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:].lower())
 
 
-def _draw_curves(axes: Axes, each: Replay, colour: str, line: str) -> None:
+def _draw_curves(axes: Axes, each: Replay, colour: str, line: str, *, band: bool) -> None:
     mean = each.mean
     share = 100 * mean.cost_share
-    of_seeds = np.array([np.interp(mean.cost_share, curve.cost_share, curve.jaccard) for curve in each.curves])
-    axes.fill_between(share, of_seeds.min(axis=0), of_seeds.max(axis=0), color=colour, alpha=0.15, linewidth=0)
+    if band:
+        of_seeds = np.array([np.interp(mean.cost_share, curve.cost_share, curve.jaccard) for curve in each.curves])
+        axes.fill_between(share, of_seeds.min(axis=0), of_seeds.max(axis=0), color=colour, alpha=0.15, linewidth=0)
     axes.plot(share, mean.jaccard, color=colour, linestyle=line)
     reached = each.cost_share_to_reach()["1.00"]
     if reached is not None:
