@@ -13,14 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from amcc.active.strategies import STRATEGIES
 from amcc.votes import Votes
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+ACTIVE = (ROOT / "docs" / "active.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
 
 
 def load_script(name: str):
@@ -43,6 +45,32 @@ def test_python_of_the_readme_runs(tmp_path, monkeypatch):
         exec(compile(code, "README.md", "exec"), {})
     assert "{1: ['dog'], 2: ['cat']}" in printed.getvalue()
     assert (tmp_path / "model.amcc").exists()
+
+
+def test_campaign_of_the_active_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("python", ACTIVE)
+    exec(compile(code, "active.md", "exec"), {})
+    (spent,) = re.findall(r"^money (\d+\.\d\d)$", capsys.readouterr().out, flags=re.MULTILINE)
+    assert 19 < float(spent) <= 20
+    assert (tmp_path / "campaign.jsonl").exists()
+
+
+def test_first_questions_of_the_active_page(tmp_path):
+    (tmp_path / "items.csv").write_text("item\none\ntwo\n")
+    (tmp_path / "prices.csv").write_text("worker,price\nann,5\nbob,7\n")
+    header, command = blocks("sh", ACTIVE)[0].splitlines()
+    assert header == "echo worker,item,label,value > votes.csv"
+    (tmp_path / "votes.csv").write_text("worker,item,label,value\n")
+    subprocess.run([sys.executable, "-m", *shlex.split(command)], cwd=tmp_path, check=True, capture_output=True)
+    asked = (tmp_path / "ask.csv").read_text().splitlines()
+    assert asked[0] == "item,label,worker,price,utility,why"
+    assert len(asked) == 1 + 2 * 3
+
+
+def test_every_strategy_is_on_the_active_page():
+    named = re.findall(r"^\| `([a-z-]+)`.*\|.*\|.*\|$", ACTIVE.partition("## Strategies")[2], flags=re.MULTILINE)
+    assert sorted(named) == sorted(STRATEGIES)
 
 
 def readme_commands() -> list[str]:
@@ -71,9 +99,10 @@ def test_commands_of_the_readme_run(command, readme_folder):
     assert run.returncode == 0, run.stderr
 
 
-def test_links_of_the_readme_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (ROOT / target).exists(), target
+def test_links_lead_somewhere():
+    for folder, page in ((ROOT, README), (ROOT / "docs", ACTIVE)):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page):
+            assert (folder / target).exists(), target
 
 
 def test_demo_output_in_the_readme_is_what_the_demo_prints(tmp_path):

@@ -90,7 +90,7 @@ class Campaign:
     audit : share of the questions that is drawn at random, whatever the strategy wants: answers chosen by what is
         believed already give a biased picture of how well people agree.
     gain_floor : stop when the best question has a lower utility, in the strategy's own measure (expected gain per unit
-        of money for `voi`).
+        of cost for `voi`).
     stop_settled : stop when every pair that can be asked is settled.
     patience : stop after so many rounds in which the expected error did not reach a new low.
     start : votes that are there already; they cost nothing.
