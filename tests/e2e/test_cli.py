@@ -8,8 +8,10 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -270,7 +272,9 @@ def test_damaged_containers(tmp_path, votes_file):
         (["consensus", "votes.csv", "--top-k", "2"], "--decode top_k --top-k 2"),
         (["consensus"], "Missing argument"),
         (["nonsense"], "nonsense"),
+        (["consensus", "votes.csv", "-o", "./votes.csv"], "must not be the file of the votes itself"),
         (["simulate-crowd", "-o", "crowd", "--votes", "-5"], "votes"),
+        (["simulate-crowd", "-o", "crowd", "--votes", "500", "--items", "5"], "either --votes or --items"),
         (["simulate-crowd", "-o", "crowd", "--spammers", "2"], "spammers must be"),
         (["simulate-crowd", "-o", "votes.csv", "--votes", "1000"], "votes.csv cannot be made"),
         (["demo", "-o", "votes.csv"], "votes.csv cannot be made"),
@@ -287,6 +291,21 @@ def test_bad_arguments(votes_file, arguments, message):
     run = amcc(*arguments, code=2, cwd=votes_file.parent)
     assert message in run.stderr
     assert run.stdout == ""
+
+
+def test_simulated_crowd_of_so_many_items(tmp_path):
+    run = amcc("simulate-crowd", "-o", tmp_path / "crowd", "--items", "7", "--json")
+    assert json.loads(run.stdout)["n_items"] == 7
+
+
+def test_ctrl_c_says_that_nothing_was_left_behind(tmp_path):
+    command = [sys.executable, "-m", "amcc", "simulate-crowd", "-o", tmp_path / "crowd", "--votes", "500000000"]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "crowd").exists():
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    assert "nothing half-written was left" in run.communicate(timeout=60)[1]
+    assert run.returncode == 130
 
 
 def test_a_failed_run_keeps_the_previous_output(votes_file, tmp_path):

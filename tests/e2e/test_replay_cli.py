@@ -177,7 +177,7 @@ def test_bad_arguments(folder, amcc_replay, arguments, message):
 @pytest.mark.parametrize(
     ("prices", "message"),
     [
-        ("w0,1", "every worker must have a price; 'w1', 'w2' have none"),
+        ("w0,1", "every worker must have a price; there is none for 'w1', 'w2'"),
         ("w0,-1", "the price of worker 'w0' (row 1) must not be negative; got -1"),
         ("w0,nan", "the price of worker 'w0' (row 1) must be a finite number; got nan"),
         ("w0,0.125", "the price of worker 'w0' (row 1) must have at most 2 decimals; got 0.125"),

@@ -185,6 +185,17 @@ def test_without_individuality_workers_do_as_their_group_does(crowd):
     assert np.abs(model.individuality_[sure]).max() < 1e-3
 
 
+def test_blend_of_an_earlier_fit(crowd):
+    """Gives the same result without the choosing; anything else is refused."""
+    chosen = AMCC().fit(crowd.votes)
+    again = AMCC(blend=chosen.blend_).fit(crowd.votes)
+    assert again.blend_ == chosen.blend_
+    assert_array_equal(again.predict_proba(), chosen.predict_proba())
+    assert AMCC().set_params(**chosen.settled_params()).blend == chosen.blend_
+    with pytest.raises(ParameterError, match="blend must be None or the blend_ of an earlier fit; got"):
+        AMCC(blend={"graded": 1}).fit(crowd.votes)
+
+
 def test_without_adaptation_votes_count_fully(crowd):
     for correlation in (True, False):
         model = AMCC(adapt=False, correlation=correlation).fit(crowd.votes)

@@ -82,7 +82,7 @@ def test_votes_cost_their_price_and_each_answer_a_page() -> None:
 @pytest.mark.parametrize(
     ("listed", "options", "words"),
     [
-        ({"ann": 1}, {}, "'bob', 'cid' have none"),
+        ({"ann": 1}, {}, "there is none for 'bob', 'cid'"),
         ({"ann": -1}, {"default": 1}, "the price of worker 'ann' must not be negative"),
         ({"ann": float("nan")}, {"default": 1}, "the price of worker 'ann' must be a finite"),
         ({"ann": 0.5}, {"default": 1}, "the price of worker 'ann' must be a whole number"),

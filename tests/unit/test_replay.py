@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import DawidSkene, MajorityVote
+from amcc import AMCC, DawidSkene, MajorityVote
+from amcc.active.base import Learner
 from amcc.active.replay import Curve, Recording, first_votes, mean_curve, replay
 from amcc.active.strategies import STRATEGIES
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
+from amcc.metrics import jaccard
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +47,28 @@ def test_everything_is_bought_once_and_the_end_is_all_votes(recording):
     assert curve.cost_share[-1] == pytest.approx(1)
     assert curve.n_votes[-1] == len(recording.votes)
     assert (np.diff(curve.n_votes) > 0).all()
+
+
+def test_the_last_point_is_a_fresh_fit_of_all_votes(recording):
+    """Workers are judged anew only now and then, but the end must not depend on what was believed before."""
+    curve = run(recording, model=AMCC, start=0.9, batch=30, growth=10.0)
+    votes, truth = recording.votes, recording.truth
+    assert curve.jaccard[-1] == jaccard(truth, AMCC().fit(votes).predict(), recording.known)
+
+
+def test_what_was_chosen_by_trying_is_kept_for_a_while(recording):
+    tried = []
+
+    class Counting(AMCC):
+        def _chosen_blend(self, votes, chance):
+            tried.append(self.blend is None)
+            return super()._chosen_blend(votes, chance)
+
+    votes = recording.votes
+    learner = Learner(Counting)
+    for share in (0.3, 0.35, 0.4, 0.5, 0.55):  # chosen again at 1.5 times the votes, at the fourth
+        learner.learn(votes.select(np.arange(len(votes)) < share * len(votes)))
+    assert tried == [True, False, False, True, False]
 
 
 def test_cost_is_the_sum_of_prices(recording):

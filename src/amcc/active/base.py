@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -188,6 +188,10 @@ def cold_beliefs(votes: Votes, features: Floats | None = None) -> Beliefs:
     )
 
 
+RETHINK = 0.5
+"""Share of new votes after which a model also chooses anew what it chooses by trying."""
+
+
 class Learner:
     """Keeps beliefs in step with growing votes: new votes count at once, workers are judged anew when it pays.
 
@@ -196,7 +200,8 @@ class Learner:
     make_model : a new model.
     features : (n_items, n_features), optional.
     growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
-        as learned, which costs one pass.
+        as learned, which costs one pass. What a model chooses by trying, it keeps until the votes have grown by
+        `RETHINK`.
     """
 
     def __init__(
@@ -205,15 +210,23 @@ class Learner:
         self._make_model, self._features, self._growth = make_model, features, growth
         self.model: ConsensusModel | None = None
         self._n_fitted = 0
+        self._settled: dict[str, Any] = {}
+        self._n_settled = 0
 
-    def learn(self, votes: Votes) -> Beliefs:
-        """Beliefs after all of `votes`."""
+    def learn(self, votes: Votes, *, fresh: bool = False) -> Beliefs:
+        """Beliefs after all of `votes`; `fresh` if nothing learned before may have a say."""
         votes = as_votes(votes)
         if not len(votes):
             return cold_beliefs(votes, self._features)
-        if self.model is None or len(votes) >= (1 + self._growth) * self._n_fitted or len(votes) < self._n_fitted:
-            self.model = self._make_model().fit(votes, self._features)
+        if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):
+            rethink = fresh or _has_grown(len(votes), self._n_settled, RETHINK)
+            self.model = self._make_model()
+            if not rethink:
+                self.model.set_params(**self._settled)
+            self.model.fit(votes, self._features)
             self._n_fitted = len(votes)
+            if rethink:
+                self._settled, self._n_settled = self.model.settled_params(), len(votes)
             proba = self.model.predict_proba()
         else:
             proba = self.model.predict_proba(votes)
@@ -221,3 +234,8 @@ class Learner:
         return Beliefs(
             votes, proba, hit, false_alarm, votes.answers_per_worker, self.model.label_correlations(), self._features
         )
+
+
+def _has_grown(n_votes: int, before: int, share: float) -> bool:
+    """Whether there are more votes than before by this share, or other ones."""
+    return n_votes >= (1 + share) * before or n_votes < before

@@ -140,8 +140,8 @@ class Prices:
         if (vote < 0).any():
             missing = names.filter(pa.array(vote < 0)).to_pylist()
             raise InputError(
-                f"every worker must have a price; {_some(missing)} have none. Add them to the list, or give a default "
-                "price for everybody who is not in it."
+                f"every worker must have a price; there is none for {_some(missing)}. Add them to the list, or give a "
+                "default price for everybody who is not in it."
             )
         prices = cls(vote, minor_units(page, decimals, "the page price"), decimals)
         if (prices.lone_vote == 0).any():

@@ -116,7 +116,7 @@ def purchases(
     place = _Places(votes)
     asked = first.copy()
     while True:
-        beliefs = learner.learn(votes.select(asked))
+        beliefs = learner.learn(votes.select(asked), fresh=bool(asked.all()))
         spent = float(price[asked].sum())
         yield Moment(asked.copy(), spent, beliefs)
         if asked.all() or spent >= limit:

@@ -43,14 +43,15 @@ class ValueOfInformation:
     ----------
     correlated : whether answers also count for what they tell about other labels of the item.
     repetition : by which power of the number of votes on a pair the next is worth less. A pair that is still in doubt
-        after many votes is itself unclear, and no model should expect to settle it.
+        after many votes is itself unclear: what it has is a share of yes, whose variance the next of n votes lowers by
+        about 1 / n.
     overhead : what any question costs beside its price, in mean prices: the place that it takes from a better one. With
         0, where prices follow quality, the cheapest workers are asked first, and their noise has to be undone.
     """
 
     model: ClassVar[str] = "amcc"
     correlated: bool = False
-    repetition: float = 0.5
+    repetition: float = 1.0
     overhead: float = 1.0
 
     def __post_init__(self) -> None:

@@ -64,6 +64,10 @@ def _options(
     """True label sets, worker quality and next questions from multi-label crowd answers."""
 
 
+INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
+
+
 def main() -> None:
     """Run a command; whatever goes wrong becomes one message and an exit code."""
     warnings.showwarning = lambda message, *_, **__: notes.print(f"warning: {message}")
@@ -77,8 +81,10 @@ def main() -> None:
         # The reader of our output has had enough; leave without a second complaint at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except KeyboardInterrupt:
-        _stop("interrupted; nothing half-written was left", 1)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            notes.print("interrupted; nothing half-written was left")
+        raise
     except OSError as error:
         _stop(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
     except Exception as error:

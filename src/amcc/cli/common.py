@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -63,28 +63,10 @@ _READING: dict[str, tuple[Any, Any]] = {
 }
 
 
-def reads_votes(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the argument VOTES and every option of reading; the command itself gets `votes`."""
-
-    def run(**arguments: Any) -> None:
-        reading = {name: arguments.pop(name) for name in _READING}
-        command(votes=load_votes(arguments.pop("path"), reading), **arguments)
-
-    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "votes"]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    path = Annotated[Path, typer.Argument(metavar="VOTES", help="Table of votes: .csv, .tsv, .parquet or .jsonl.")]
-    parameters = [
-        inspect.Parameter("path", keyword, annotation=path),
-        *(parameter.replace(kind=keyword) for parameter in own),
-        *(
-            inspect.Parameter(name, keyword, annotation=kind, default=default)
-            for name, (kind, default) in _READING.items()
-        ),
-    ]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
+def refuse_to_overwrite(votes: Path, output: Path | None) -> None:
+    """Votes were paid for: no result may take their place."""
+    if output is not None and output.exists() and votes.exists() and output.samefile(votes):
+        raise ParameterError(f"--output must not be the file of the votes itself; got {output}. Name another file.")
 
 
 def load_votes(path: Path, reading: Mapping[str, Any]) -> Votes:
@@ -95,12 +77,53 @@ def load_votes(path: Path, reading: Mapping[str, Any]) -> Votes:
         if not equals or not column:
             raise ParameterError(f"--columns must look like worker=my_column; got {mapping!r}.")
         columns[role] = column
-    lists = {name: None if reading[name] is None else read_ids(reading[name]) for name in ("labels", "items")}
+    lists = {name: _listed(reading[name]) for name in ("labels", "items")}
     with busy(f"Reading {path.name}"):
         votes = read_votes(path, **{**reading, "columns": columns, **lists})
     for note in votes.reading.notes():
         notes.print(note, style="dim")
     return votes
+
+
+def _listed(names: Path | Sequence[Any] | None) -> Sequence[Any] | None:
+    return read_ids(names) if isinstance(names, Path) else names
+
+
+Command = Callable[..., None]
+
+
+def reading_votes(load: Callable[[Path, Mapping[str, Any]], Votes], **kinds: Any) -> Callable[[Command], Command]:
+    """A decorator: the command gets the argument VOTES and every option of reading, and is called with `votes`.
+
+    load : how to read them; kinds : annotations of options of reading, where the command has its own.
+    """
+
+    def decorate(command: Command) -> Command:
+        def run(**arguments: Any) -> None:
+            reading, path = {name: arguments.pop(name) for name in _READING}, arguments.pop("path")
+            refuse_to_overwrite(path, arguments.get("output"))
+            command(votes=load(path, reading), **arguments)
+
+        own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "votes"]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        path = Annotated[Path, typer.Argument(metavar="VOTES", help="Table of votes: .csv, .tsv, .parquet or .jsonl.")]
+        parameters = [
+            inspect.Parameter("path", keyword, annotation=path),
+            *(parameter.replace(kind=keyword) for parameter in own),
+            *(
+                inspect.Parameter(name, keyword, annotation=kinds.get(name, kind), default=default)
+                for name, (kind, default) in _READING.items()
+            ),
+        ]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return decorate
+
+
+reads_votes = reading_votes(load_votes)
 
 
 def fit(votes: Votes, method: str) -> ConsensusModel:

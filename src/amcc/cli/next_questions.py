@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,7 @@ from amcc.active.base import Anything, Beliefs, Learner, Questions, Strategy, Tr
 from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
 from amcc.active.strategies import STRATEGIES, Uniform, votes_on
 from amcc.active.voi import ValueOfInformation
-from amcc.cli.common import Json, Output, busy, load_votes, notes, print_json, reads_votes, write_rows
+from amcc.cli.common import Json, Output, busy, load_votes, notes, print_json, reading_votes, write_rows
 from amcc.consensus import make_model
 from amcc.errors import ColumnError, EmptyInputError, InputError, ParameterError
 from amcc.io import FORMATS, format_of, read_ids, read_table
@@ -55,24 +54,28 @@ MoreLabels = Annotated[
 ]
 
 
-def reads_votes_if_any(command: Callable[..., None]) -> Callable[..., None]:
-    """`reads_votes` for a command that can run before the first vote; --items and --labels add to what was voted on."""
-    parameters = dict(inspect.signature(reads_votes(command)).parameters)
-    reading_names = [name for name in parameters if name not in ("path", *inspect.signature(command).parameters)]
-    for name, kind in (("items", MoreItems), ("labels", MoreLabels)):
-        parameters[name] = parameters[name].replace(annotation=kind)
+def votes_if_any(path: Path, reading: Mapping[str, Any]) -> Votes:
+    """Votes as `load_votes` reads them, or none, with the items and labels that are named beside."""
+    items = [] if reading["items"] is None else names_in(reading["items"], "item")
+    labels = [] if reading["labels"] is None else listed_labels(reading["labels"])
+    try:
+        # Where answers deny what they do not mention, everybody was asked about every label of the list.
+        mentionable = labels if labels and reading["unmentioned"] == "absent" else None
+        votes = load_votes(path, {**reading, "items": None, "labels": mentionable})
+    except EmptyInputError:
+        if read_table(path, separator=reading["separator"]).num_rows:
+            raise
+        votes = nothing_known()
+    votes = with_names(with_names(votes, "item", items), "label", labels)
+    if not votes.n_items or not votes.n_labels:
+        raise EmptyInputError(
+            f"{path} holds no vote, so it must be said what can be asked: --items FILE (a table with a column item) "
+            "and --labels a,b,c."
+        )
+    return votes
 
-    def run(**arguments: Any) -> None:
-        reading = {name: arguments.pop(name) for name in reading_names}
-        command(votes=votes_if_any(arguments.pop("path"), reading), **arguments)
 
-    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
-    run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
-
-
-@reads_votes_if_any
+@reading_votes(votes_if_any, items=MoreItems, labels=MoreLabels)
 def next_questions(
     votes: Votes,
     budget: Annotated[str, typer.Option(help="What all questions together may cost.")],
@@ -168,41 +171,10 @@ def check_folder(path: Path) -> None:
 # -- what there is ---------------------------------------------------------------------------------------------------
 
 
-def votes_if_any(path: Path, reading: Mapping[str, Any]) -> Votes:
-    """Votes as `load_votes` reads them, or none, with the items and labels that are named beside."""
-    items = [] if reading["items"] is None else names_in(reading["items"], "item")
-    labels = [] if reading["labels"] is None else listed_labels(reading["labels"])
-    try:
-        votes = load_votes(path, {**reading, "items": None, "labels": mentionable(reading)})
-    except EmptyInputError:
-        if read_table(path, separator=reading["separator"]).num_rows:
-            raise
-        votes = nothing_known()
-    votes = with_names(with_names(votes, "item", items), "label", labels)
-    if not votes.n_items or not votes.n_labels:
-        raise EmptyInputError(
-            f"{path} holds no vote, so it must be said what can be asked: --items FILE (a table with a column item) "
-            "and --labels a,b,c."
-        )
-    return votes
-
-
 def nothing_known() -> Votes:
     """No vote, and no names."""
     codes, names = np.empty(0, np.int32), pa.array([], pa.string())
     return Votes(codes, codes, codes, np.empty(0, np.int8), names, names, names)
-
-
-def mentionable(reading: Mapping[str, Any]) -> Path | None:
-    """The label list, where answers deny what they do not mention: then everybody was asked about every label."""
-    if reading["labels"] is None or reading["unmentioned"] != "absent":
-        return None
-    if not is_file_name(reading["labels"]):
-        raise ParameterError(
-            "with --unmentioned absent, --labels must be a file with all labels that workers could tick; got "
-            f"{reading['labels']!r}."
-        )
-    return Path(reading["labels"])
 
 
 def listed_labels(text: str) -> Sequence[Any]:

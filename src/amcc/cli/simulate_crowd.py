@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress
 
 from amcc.cli.common import Json, notes, print_json
 from amcc.data.simulate import CrowdSpec, write_crowd
+from amcc.errors import ParameterError
 
 
 def simulate_crowd(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to; it is made if need be.")],
-    votes: Annotated[int, typer.Option(help="About how many votes; sizes not given below follow from it.")] = 100_000,
+    votes: Annotated[
+        int | None,
+        typer.Option(help="About how many votes; sizes not given below follow from it. Default: 100000, or by items."),
+    ] = None,
     items: Annotated[int | None, typer.Option(help="Number of items.")] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers.")] = None,
     labels: Annotated[int | None, typer.Option(help="Number of labels.")] = None,
@@ -40,8 +44,15 @@ def simulate_crowd(
         "difficulty": difficulty,
         "asked_share": asked_share,
     }
-    changes = {name: wish for name, wish in wishes.items() if wish is not None}
-    spec = CrowdSpec.for_votes(votes, n_features=features, seed=seed, **changes)
+    changes: dict[str, Any] = {name: wish for name, wish in wishes.items() if wish is not None}
+    if items is None:
+        spec = CrowdSpec.for_votes(100_000 if votes is None else votes, n_features=features, seed=seed, **changes)
+    elif votes is None:
+        spec = CrowdSpec(n_features=features, seed=seed, **changes)
+    else:
+        raise ParameterError(
+            f"give either --votes or --items, for one follows from the other; got {votes} and {items}."
+        )
     with Progress(console=notes, transient=True, disable=not notes.is_terminal) as progress:
         bar = progress.add_task("Simulating votes", total=spec.n_votes)
         write_crowd(spec, output, progress=lambda done, total: progress.update(bar, completed=done, total=total))

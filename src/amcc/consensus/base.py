@@ -352,6 +352,10 @@ class ConsensusModel(ABC):
         hit, false_alarm = (np.repeat(each[:, None], n_labels, 1) for each in (rates.hit_rate, rates.false_alarm_rate))
         return hit, false_alarm
 
+    def settled_params(self) -> dict[str, Any]:
+        """Parameters by which a new model of this kind takes over what this one chose by trying; none here."""
+        return {}
+
     def label_correlations(self) -> Floats:
         """(n_labels, n_labels) correlation of labels over items, by the probabilities."""
         proba = self.predict_proba()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -214,7 +215,7 @@ class RakelGlad(ConsensusModel):
     def _judge(self, votes: Votes, label_prior: Floats, gold: Gold) -> Judgement:
         """Judge votes by the others; each weighs what its worker's abilities make of one label of an answer."""
         n_classes = np.count_nonzero(self.subset_prior_, axis=1)[self.ability_subset_]
-        right = sigmoid(self.ability_ * np.e)  # on an item of average ease
+        right = sigmoid(self.ability_ * math.e)  # on an item of average ease
         agree = right + (1 - right) * (n_classes / 2 - 1) / (n_classes - 1)
         weight = np.log(agree) - np.log1p(-agree)
         labels = self.subset_label_[self.ability_subset_]

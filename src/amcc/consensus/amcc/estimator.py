@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -66,6 +67,8 @@ class AMCC(ConsensusModel):
     individuality, correlation, adapt : bool
         Parts of the probability model, to be switched off for comparison. Without `adapt`, correlation is trusted
         fully, every vote counts fully, and presence is a matter of yes or no.
+    blend : dict, optional
+        The `blend_` of an earlier fit, to be used instead of choosing, which takes most of the time on few votes.
     anchor : "consensus" or "self"; printed : bool; hsic_weight, laplacian_weight, weight_exponent
         Of the paper's objective, see `amcc.consensus.amcc.frobenius.fit_frobenius`.
     max_iter, tol
@@ -101,6 +104,7 @@ class AMCC(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
+    blend_: dict[str, Any]
     commonality_: Floats
     group_weights_: Floats
     worker_group_: npt.NDArray[np.int32]
@@ -114,6 +118,7 @@ class AMCC(ConsensusModel):
         individuality: bool = True,
         correlation: bool = True,
         adapt: bool = True,
+        blend: Mapping[str, Any] | None = None,
         anchor: Anchor = "consensus",
         printed: bool = False,
         hsic_weight: float = 0.1,
@@ -129,6 +134,7 @@ class AMCC(ConsensusModel):
         self.individuality = individuality
         self.correlation = correlation
         self.adapt = adapt
+        self.blend = blend
         self.anchor = anchor
         self.printed = printed
         self.hsic_weight = hsic_weight
@@ -147,6 +153,8 @@ class AMCC(ConsensusModel):
                 raise ParameterError(f"{name} must be at least 1; got {getattr(self, name)!r}.")
         if self.tol is not None and not self.tol > 0:
             raise ParameterError(f"tol must be positive; got {self.tol!r}.")
+        if self.blend is not None and set(self.blend) != {each.name for each in fields(Blend)}:
+            raise ParameterError(f"blend must be None or the blend_ of an earlier fit; got {self.blend!r}.")
 
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
         fit = self._fit_likelihood if self.loss == "likelihood" else self._fit_frobenius
@@ -173,11 +181,7 @@ class AMCC(ConsensusModel):
         self._publish_crowd(fit, votes)
         evidence = evidence_of(votes, fit.evidence, fit.presence.mean, sets)
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
-        self.blend_: dict[str, Any] = {
-            "correlation": blend.correlation,
-            "tempers": list(blend.tempers),
-            "graded": blend.graded,
-        }
+        self.blend_ = asdict(blend) | {"tempers": list(blend.tempers)}
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
         self.label_correlation_ = sets.correlation()
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
@@ -189,6 +193,8 @@ class AMCC(ConsensusModel):
         return Posterior(evidence.blended(blend), fit.presence.mean, judge)
 
     def _chosen_blend(self, votes: Votes, chance: Signatures) -> Blend:
+        if self.blend is not None:
+            return _as_blend(self.blend)
         if not self.adapt:
             return Blend(correlation=float(self.correlation))
 
@@ -294,8 +300,11 @@ class AMCC(ConsensusModel):
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
         if self.loss == "frobenius":
             return self._infer_frobenius(votes, prior)
-        blend = Blend(self.blend_["correlation"], tuple(self.blend_["tempers"]), self.blend_["graded"])
-        return self._evidence(votes, prior).blended(blend)
+        return self._evidence(votes, prior).blended(_as_blend(self.blend_))
+
+    def settled_params(self) -> dict[str, Any]:
+        """The blend, see `ConsensusModel.settled_params`."""
+        return {"blend": self.blend_} if self.loss == "likelihood" else {}
 
     def _learned_codes(self, votes: Votes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Codes by which workers and labels of new votes were learned, −1 for newcomers."""
@@ -371,6 +380,10 @@ def worker_worth(votes: Votes, hit_rate: Floats) -> Floats:
     n_answers = votes.answers_per_worker
     average = worth.sum() / n_answers.sum() if n_answers.sum() else 1.0
     return np.maximum(np.where(n_answers > 0, worth / np.maximum(n_answers, 1), average), 1e-3)
+
+
+def _as_blend(chosen: Mapping[str, Any]) -> Blend:
+    return Blend(**{**chosen, "tempers": tuple(chosen["tempers"])})
 
 
 def _newcomer_evidence(crowd: Crowd) -> Floats:
