@@ -30,6 +30,7 @@ from amcc.active.crowd import Crowd, ReplayCrowd, SimulatedCrowd
 from amcc.active.ledger import answer_prices
 from amcc.active.prices import Prices
 from amcc.active.strategies import Uniform
+from amcc.active.voi import ValueOfInformation
 from amcc.consensus import AMCC, DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.data.simulate import SimulatedCrowd as World
@@ -72,14 +73,16 @@ class MostUncertain:
 
 @dataclass(frozen=True)
 class Always:
-    """Whatever may be asked, the same questions first."""
+    """Whoever may be asked, the same questions first, about the pairs that are open."""
 
     questions: tuple[tuple[int, int, int], ...]
 
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
-        return Questions(triplets(*self.questions), np.ones(len(self.questions)))
+        open_pairs = candidates.open_pairs()
+        questions = [question for question in self.questions if open_pairs[question[:2]]]
+        return Questions(triplets(*questions), np.ones(len(questions)))
 
 
 def triplets(*rows: tuple[int, int, int]) -> Triplets:
@@ -624,3 +627,17 @@ def test_within_a_process_there_is_one_campaign_at_a_time_too(world: World, tmp_
     same = campaign(SimulatedCrowd(world), prices_of(world), 60, path=tmp_path / "ledger.jsonl")
     with pytest.raises(InputError, match="is in use"):
         same.run(lambda standing: same.run())
+
+
+def test_dear_pages_are_filled(world: World) -> None:
+    """Where a page costs much more than a vote, several labels of an item are asked together."""
+
+    def votes_per_page(page: int) -> float:
+        outcome = campaign(
+            SimulatedCrowd(world), Prices(np.full(6, 2), page), 60 + 12 * page, strategy=ValueOfInformation(), batch=12,
+            make_model=DawidSkene,
+        ).run()  # fmt: skip
+        check_adds_up(outcome, 60 + 12 * page)
+        return len(outcome.votes) / outcome.votes.answers_per_worker.sum()
+
+    assert votes_per_page(20) > 1.5 * votes_per_page(0)

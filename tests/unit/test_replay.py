@@ -71,6 +71,26 @@ def test_what_was_chosen_by_trying_is_kept_for_a_while(recording):
     assert tried == [True, False, False, True, False]
 
 
+@pytest.mark.parametrize("n_fits", [1, 2, 3, 4, 5])
+def test_a_learner_catches_up_with_another(recording, n_fits):
+    """What it kept of an earlier choice is part of what it knew."""
+
+    class Choosy(DawidSkene):
+        def settled_params(self):
+            return {"hit_prior": (8.0, 2.0)} if len(self.pair_proba_) < 300 else {"hit_prior": (2.0, 8.0)}
+
+    votes = recording.votes
+    moments = [votes.select(np.arange(len(votes)) < share * len(votes)) for share in (0.3, 0.35, 0.4, 0.5, 0.55)]
+    whole, late = Learner(Choosy), Learner(Choosy)
+    for moment in moments[:n_fits]:
+        whole.learn(moment)
+    late.catch_up(iter(moments[:n_fits]))
+    for learner in (whole, late):
+        learner.learn(votes.select(np.arange(len(votes)) < 0.62 * len(votes)))
+    assert whole.model.get_params() == late.model.get_params()
+    assert_array_equal(whole.model.predict_proba(), late.model.predict_proba())
+
+
 def test_cost_is_the_sum_of_prices(recording):
     prices = np.arange(1.0, 16.0)
     curve = run(recording, prices=prices, batch=500)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -234,6 +234,15 @@ class Learner:
         return Beliefs(
             votes, proba, hit, false_alarm, votes.answers_per_worker, self.model.label_correlations(), self._features
         )
+
+    def catch_up(self, fitted: Iterable[Votes]) -> None:
+        """Know what a learner knows who fitted a model to each of these votes in turn; only what counts is done."""
+        needed: list[Votes] = []  # to choose by trying, and the latest
+        for votes in fitted:
+            rethinks = not needed or _has_grown(len(votes), len(needed[0]), RETHINK)
+            needed = [votes] if rethinks else [needed[0], votes]
+        for votes in needed:
+            self.learn(votes)
 
 
 def _has_grown(n_votes: int, before: int, share: float) -> bool:

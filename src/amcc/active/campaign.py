@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.active.base import Beliefs, Candidates, Codes, Learner, Strategy, Triplets
+from amcc.active.base import Beliefs, Candidates, Codes, Learner, Questions, Strategy, Triplets
 from amcc.active.crowd import Crowd, Flags
 from amcc.active.ledger import Ledger, Round, joined, workers_on_record
 from amcc.active.prices import Money, Prices
@@ -175,8 +175,8 @@ class Campaign:
             progress(standing)
             planned = self._planned(ledger, standing, fitted)
             if not isinstance(planned, Round):
-                model = learner.model if fitted or not len(votes) else self.make_model().fit(votes, self.features)
-                return Outcome(planned, votes, ledger.spent, model, ledger)
+                learner.learn(votes, fresh=True)
+                return Outcome(planned, votes, ledger.spent, learner.model, ledger)
             ledger.plan(planned)
 
     # -- what is known ---------------------------------------------------------------------------------------------
@@ -197,9 +197,10 @@ class Campaign:
     def _learner_of(self, ledger: Ledger) -> Learner:
         """A learner that knows what it knew when the last round on record was planned."""
         learner = Learner(self.make_model, features=self.features, growth=self.growth)
-        fitted = [number for number, each in enumerate(ledger.rounds) if each.fitted]
-        if fitted:
-            learner.learn(self._votes(ledger, sum(len(each.questions) for each in ledger.rounds[: fitted[-1]])))
+        n_asked = np.cumsum([0, *(len(each.questions) for each in ledger.rounds)])
+        learner.catch_up(
+            self._votes(ledger, n) for n, each in zip(n_asked.tolist(), ledger.rounds, strict=False) if each.fitted
+        )
         return learner
 
     def _learn(self, learner: Learner, votes: Votes) -> tuple[Beliefs, bool]:
@@ -267,6 +268,8 @@ class Campaign:
             if not candidates.open_pairs().any():
                 break
             chosen = self.strategy.select(standing.beliefs, candidates, price, missing, rng)
+            if self.prices.page and len(chosen):
+                chosen = self._bundled(chosen, standing.beliefs, candidates, missing, rng)
             if best is None and len(chosen):
                 best = float(chosen.utility.max())
             n_before = len(basket)
@@ -274,6 +277,22 @@ class Campaign:
             if len(basket) - n_before in (0, len(chosen)):
                 break
         return best
+
+    def _bundled(
+        self, chosen: Questions, beliefs: Beliefs, candidates: Candidates, n: int, rng: np.random.Generator
+    ) -> Questions:
+        """These questions, each with those on its page that are the better buy, since the page is paid; n in all."""
+        same_pages = _OnPages(_Elsewhere(candidates, chosen.asked), chosen.asked)
+        if not same_pages.open_pairs().any():
+            return chosen
+        more = self.strategy.select(beliefs, same_pages, self.prices.vote.astype(np.float64), n, rng)
+        first = {page: place for place, page in reversed(list(enumerate(_pages(chosen.asked))))}
+        opened_by = np.array([first[page] for page in _pages(more.asked)], dtype=np.int64)
+        better = np.flatnonzero(more.utility >= chosen.utility[opened_by])
+        asked = joined(chosen.asked, more.asked.take(better))
+        utility = np.append(chosen.utility, more.utility[better])
+        order = np.argsort(np.append(np.arange(len(chosen)), opened_by[better]), kind="stable")[:n]
+        return Questions(asked.take(order), utility[order])
 
     def _votes_allowed(self, votes: Votes) -> Money:
         """(n_workers,) how many votes each worker may give in the next round."""
@@ -402,6 +421,41 @@ class _Elsewhere:
         n_taken = len(self._candidates.of_pairs(self._taken.item, self._taken.label))
         drawn = self._candidates.sample(n + n_taken, rng)
         return drawn.take(np.flatnonzero(self._free[drawn.item, drawn.label])[:n])
+
+
+class _OnPages:
+    """Candidates on the pages of some questions: the same items, of the same workers."""
+
+    def __init__(self, candidates: Candidates, pages: Triplets) -> None:
+        self._candidates = candidates
+        self._pages = set(_pages(pages))
+        self._items = np.unique(pages.item)
+
+    def open_pairs(self) -> Flags:
+        """See `Candidates`."""
+        free = self._candidates.open_pairs()
+        item, label = np.nonzero(free[self._items])
+        on_pages = self.of_pairs(self._items[item], label)
+        free[:] = False
+        free[on_pages.item, on_pages.label] = True
+        return free
+
+    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+        """See `Candidates`."""
+        return self._on_pages(self._candidates.of_pairs(item, label))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
+        """See `Candidates`."""
+        every = self.of_pairs(*np.nonzero(self.open_pairs()))
+        return every.take(rng.permutation(len(every))[:n])
+
+    def _on_pages(self, questions: Triplets) -> Triplets:
+        return questions.take(np.flatnonzero([page in self._pages for page in _pages(questions)]))
+
+
+def _pages(questions: Triplets) -> list[tuple[int, int]]:
+    """(n,) item and worker of each question."""
+    return list(zip(questions.item.tolist(), questions.worker.tolist(), strict=True))
 
 
 def _questions(votes: Votes) -> Triplets:
