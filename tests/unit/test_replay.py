@@ -66,7 +66,7 @@ def test_what_was_chosen_by_trying_is_kept_for_a_while(recording):
 
     votes = recording.votes
     learner = Learner(Counting)
-    for share in (0.3, 0.35, 0.4, 0.5, 0.55):  # chosen again at 1.5 times the votes, at the fourth
+    for share in (0.3, 0.35, 0.4, 0.6, 0.67):  # chosen again at twice the votes, the fourth
         learner.learn(votes.select(np.arange(len(votes)) < share * len(votes)))
     assert tried == [True, False, False, True, False]
 
@@ -80,13 +80,13 @@ def test_a_learner_catches_up_with_another(recording, n_fits):
             return {"hit_prior": (8.0, 2.0)} if len(self.pair_proba_) < 300 else {"hit_prior": (2.0, 8.0)}
 
     votes = recording.votes
-    moments = [votes.select(np.arange(len(votes)) < share * len(votes)) for share in (0.3, 0.35, 0.4, 0.5, 0.55)]
+    moments = [votes.select(np.arange(len(votes)) < share * len(votes)) for share in (0.3, 0.35, 0.4, 0.6, 0.67)]
     whole, late = Learner(Choosy), Learner(Choosy)
     for moment in moments[:n_fits]:
         whole.learn(moment)
     late.catch_up(iter(moments[:n_fits]))
     for learner in (whole, late):
-        learner.learn(votes.select(np.arange(len(votes)) < 0.62 * len(votes)))
+        learner.learn(votes.select(np.arange(len(votes)) < 0.75 * len(votes)))
     assert whole.model.get_params() == late.model.get_params()
     assert_array_equal(whole.model.predict_proba(), late.model.predict_proba())
 

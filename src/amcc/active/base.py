@@ -188,7 +188,7 @@ def cold_beliefs(votes: Votes, features: Floats | None = None) -> Beliefs:
     )
 
 
-RETHINK = 0.5
+RETHINK = 1.0
 """Share of new votes after which a model also chooses anew what it chooses by trying."""
 
 
