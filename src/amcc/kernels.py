@@ -162,6 +162,174 @@ def _posterior_loop(slot, start, evidence, prior, first, last, before, proba, pr
 _compiled_posterior_loop = compiled(_posterior_loop)
 
 
+class Belief(NamedTuple):
+    """What is believed about coins and labels in one round.
+
+    evidence : (n_slots,) log-odds that a vote in each slot adds to "present"
+    log_odds : (n_labels,) log-odds of a pair before any vote
+    """
+
+    evidence: Floats
+    log_odds: Floats
+
+
+class Round(NamedTuple):
+    """What one round over the votes adds up to.
+
+    proba : (n_pairs,) probability that the label is present
+    present : (n_slots,) expected votes in each slot that met a present label
+    label_present : (n_labels,) expected pairs of each label that are present
+    log_odds_sum : sum over pairs of log(1 + exp(log-odds)); prior_sum : sum of probability times log-odds before votes
+    squares, change : sum of the squared differences to the probabilities before, and the largest difference
+    """
+
+    proba: Floats
+    present: Floats
+    label_present: Floats
+    log_odds_sum: float
+    prior_sum: float
+    squares: float
+    change: float
+
+
+CERTAIN = 50.0
+"""Log-odds of a pair whose truth is known: large, yet finite, so that sums and exponentials stay numbers."""
+
+NO_FLOATS: Floats = np.empty(0)
+
+
+def round_pass(
+    slot: npt.NDArray[np.int32],
+    start: Ints,
+    label: npt.NDArray[np.int32],
+    known: npt.NDArray[np.int8],
+    now: Belief,
+    before: Belief | Floats | None,
+) -> Round:
+    """Posterior of every asked pair by `now`, what it says about coins and labels, and how far it moved.
+
+    Parameters
+    ----------
+    slot, start, label
+        Votes in the order of pairs, where the votes of each pair begin, and the pairs' labels.
+    known : (n_pairs,), or (0,) where no truth is known
+        +1 present, −1 absent, 0 not known.
+    before
+        The probabilities of the round before, or the belief they came from (it takes a little longer to compute them
+        again than to keep them), or None at the start, when they are the shares of yes.
+    """
+    if len(slot) <= SMALL:
+        return round_pass_numpy(slot, start, label, known, now, before)
+    old = before if isinstance(before, Belief) else now
+    evidence, log_odds = np.stack([now.evidence, old.evidence], axis=1), np.stack([now.log_odds, old.log_odds], axis=1)
+    kept = before if isinstance(before, np.ndarray) else NO_FLOATS
+    bounds, loop = _block_bounds(start), _compiled_round_loop()
+    proba = np.empty(len(label))
+    present = np.zeros((N_BLOCKS, len(evidence)))
+    label_present = np.zeros((N_BLOCKS, len(log_odds)))
+
+    def run(block: int) -> tuple[float, float, float, float]:
+        sums: tuple[float, float, float, float] = loop(
+            slot, start, label, known, evidence, log_odds, before is None, kept, CERTAIN,
+            bounds[block], bounds[block + 1], proba, present[block], label_present[block],
+        )  # fmt: skip
+        return sums
+
+    sums, priors, squares, changes = zip(*in_threads(run, N_BLOCKS), strict=True)
+    of_slots, of_labels = present.sum(axis=0), label_present.sum(axis=0)
+    return Round(proba, of_slots, of_labels, float(sum(sums)), float(sum(priors)), float(sum(squares)), max(changes))
+
+
+def round_pass_numpy(
+    slot: npt.NDArray[np.int32],
+    start: Ints,
+    label: npt.NDArray[np.int32],
+    known: npt.NDArray[np.int8],
+    now: Belief,
+    before: Belief | Floats | None,
+) -> Round:
+    """The numpy twin of `round_pass`."""
+    if len(slot) == 0:
+        return Round(NO_FLOATS, np.zeros(len(now.evidence)), np.zeros(len(now.log_odds)), 0.0, 0.0, 0.0, 0.0)
+
+    def priors(belief: Belief) -> Floats:
+        prior = belief.log_odds[label]
+        return np.where(known != 0, CERTAIN * known, prior) if len(known) else prior
+
+    def posterior(belief: Belief) -> Floats:
+        return priors(belief) + np.add.reduceat(belief.evidence[slot], start[:-1])
+
+    if before is None:
+        before = share_of_yes(slot, start, known)
+    log_odds = posterior(now)
+    proba = sigmoid(log_odds)
+    moved = proba - (sigmoid(posterior(before)) if isinstance(before, Belief) else before)
+    return Round(
+        proba,
+        weight_per_code(slot, np.repeat(proba, np.diff(start)), len(now.evidence)),
+        weight_per_code(label, proba, len(now.log_odds)),
+        float(np.logaddexp(0.0, log_odds).sum()),
+        float((proba * priors(now)).sum()),
+        float((moved**2).sum()),
+        float(np.abs(moved).max()),
+    )
+
+
+def share_of_yes(slot: npt.NDArray[np.int32], start: Ints, known: npt.NDArray[np.int8]) -> Floats:
+    """(n_pairs,) share of yes among the votes on each pair; the truth where it is `known`."""
+    if len(slot) == 0:
+        return np.empty(0)
+    share = np.add.reduceat(slot & 1, start[:-1], dtype=np.int64) / np.diff(start)
+    return np.where(known != 0, known > 0, share) if len(known) else share
+
+
+def _round_loop(  # type: ignore[no-untyped-def]
+    slot, start, label, known, evidence, log_odds, starting, kept, certain, first, last, proba, present, label_present
+):
+    log_odds_sum, prior_sum, squares, change = 0.0, 0.0, 0.0, 0.0
+    for pair in range(first, last):
+        prior, old = log_odds[label[pair], 0], log_odds[label[pair], 1]
+        truth = known[pair] if len(known) else 0
+        if truth != 0:
+            prior = certain * truth
+            old = prior
+        total = prior
+        if starting:
+            n_yes = 0
+            for vote in range(start[pair], start[pair + 1]):
+                total += evidence[slot[vote], 0]
+                n_yes += slot[vote] & 1
+            before = n_yes / (start[pair + 1] - start[pair])
+            if truth != 0:
+                before = 1.0 if truth > 0 else 0.0
+        elif len(kept):
+            for vote in range(start[pair], start[pair + 1]):
+                total += evidence[slot[vote], 0]
+            before = kept[pair]
+        else:
+            for vote in range(start[pair], start[pair + 1]):
+                total += evidence[slot[vote], 0]
+                old += evidence[slot[vote], 1]
+            tail = np.exp(-abs(old))
+            before = 1.0 / (1.0 + tail) if old >= 0.0 else tail / (1.0 + tail)
+        # exp of a non-positive number cannot overflow
+        tail = np.exp(-abs(total))
+        q = 1.0 / (1.0 + tail) if total >= 0.0 else tail / (1.0 + tail)
+        log_odds_sum += max(total, 0.0) + np.log1p(tail)
+        prior_sum += q * prior
+        moved = abs(q - before)
+        squares += moved * moved
+        change = max(change, moved)
+        proba[pair] = q
+        label_present[label[pair]] += q
+        for vote in range(start[pair], start[pair + 1]):
+            present[slot[vote]] += q
+    return log_odds_sum, prior_sum, squares, change
+
+
+_compiled_round_loop = compiled(_round_loop)
+
+
 def sum_over_votes(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats) -> Floats:
     """(n_pairs,) evidence of all votes on each pair; arguments as in `posterior_pass`."""
     if len(slot) <= SMALL:

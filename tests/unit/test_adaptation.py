@@ -15,15 +15,14 @@ from amcc.consensus.amcc import adaptation, graded
 from amcc.consensus.amcc.adaptation import Blend, Evidence, choose_blend, held_out_answers
 from amcc.consensus.amcc.correlation import LabelSets, label_set_step
 from amcc.consensus.amcc.likelihood import fit_likelihood, start_crowd
-from amcc.consensus.base import Gold
 from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.engine.base import InMemory
 
 
 def quick_fit(votes):
-    nothing = np.zeros(len(votes.pairs), dtype=bool)
     start = start_crowd(votes.n_workers, votes.n_labels, 5)
-    return fit_likelihood(votes, Gold(nothing, nothing), start, max_iter=40, tol=5e-3)
+    return fit_likelihood(InMemory(votes), start, max_iter=40, tol=5e-3)
 
 
 def chosen(votes, **settings):

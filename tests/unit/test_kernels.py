@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import kernels
+from amcc.kernels import Belief
 
 
 @pytest.fixture
@@ -105,3 +106,50 @@ def test_no_votes_at_all():
     step = kernels.posterior_pass(empty, np.zeros(1, np.int64), np.zeros(4), np.empty(0))
     assert len(step.proba) == 0
     assert_array_equal(step.present, np.zeros(4))
+
+
+def some_round(rng, n_pairs=70_000, n_slots=400, n_labels=5):
+    """A pass large enough for the compiled loop, with truth on some pairs."""
+    start = np.append(0, np.cumsum(rng.integers(1, 7, n_pairs)))
+    slot = rng.integers(n_slots, size=start[-1]).astype(np.int32)
+    label = rng.integers(n_labels, size=n_pairs).astype(np.int32)
+    known = rng.choice([-1, 0, 0, 1], size=n_pairs).astype(np.int8)
+    beliefs = [Belief(rng.normal(size=n_slots), rng.normal(size=n_labels)) for _ in range(2)]
+    return slot, start, label, known, *beliefs
+
+
+@pytest.mark.parametrize("gold", [True, False], ids=["gold", "no gold"])
+@pytest.mark.parametrize("begin", ["start", "belief", "kept"])
+def test_round_equals_its_twin(gold, begin):
+    *votes, known, now, old = some_round(np.random.default_rng(0))
+    assert len(votes[0]) > kernels.SMALL
+    known = known if gold else known[:0]
+    kept = kernels.round_pass_numpy(*votes, known, old, None).proba
+    before = {"start": None, "belief": old, "kept": kept}[begin]
+    compiled, twin = (
+        kernels.round_pass(*votes, known, now, before),
+        kernels.round_pass_numpy(*votes, known, now, before),
+    )
+    for one, other in zip(compiled, twin, strict=True):
+        assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+def test_round_remembers_or_computes_again():
+    """What was before may be given as probabilities or as the belief they came from."""
+    *votes, now, old = some_round(np.random.default_rng(1), n_pairs=50)
+    kept = kernels.round_pass(*votes, old, None).proba
+    assert kernels.round_pass(*votes, now, old).squares == pytest.approx(kernels.round_pass(*votes, now, kept).squares)
+
+
+def test_round_by_hand():
+    """Two pairs: a yes and a no; one yes whose label is known to be absent."""
+    slot, start, label = np.array([0, 1, 1], np.int32), np.array([0, 2, 3]), np.array([0, 1], np.int32)
+    now = Belief(np.array([-1.0, 2.0]), np.array([0.0, 3.0]))
+    step = kernels.round_pass(slot, start, label, np.array([0, -1], np.int8), now, None)
+    p, q = 1 / (1 + np.exp(-1)), 1 / (1 + np.exp(48))
+    assert_allclose(step.proba, [p, q])
+    assert_allclose(step.present, [p, p + q])
+    assert_allclose(step.label_present, [p, q])
+    assert step.prior_sum == pytest.approx(-50 * q, abs=1e-15)
+    assert step.change == pytest.approx(p - 0.5)
+    assert step.squares == pytest.approx((p - 0.5) ** 2 + q**2)

@@ -27,10 +27,7 @@ from amcc.consensus.amcc.likelihood import (
     Crowd,
     Presence,
     coin_rates,
-    entropy_of,
-    evidence_of_pairs,
     fit_likelihood,
-    met_present,
     refit_with_label_sets,
     slot_evidence,
     start_crowd,
@@ -41,17 +38,19 @@ from amcc.consensus.amcc.likelihood import (
     update_strength,
 )
 from amcc.consensus.base import Gold
+from amcc.consensus.rounds import entropy_of, evidence_of_pairs, met_present, one_round
 from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.kernels import posterior_pass
+from amcc.engine.base import InMemory, WholeBlock
+from amcc.kernels import Belief
 from amcc.votes import Coins
 
 W, L, M = 12, 4, 3
 
 
-def no_gold(votes):
-    nothing = np.zeros(len(votes.pairs), dtype=bool)
-    return Gold(nothing, nothing)
+def pair_proba(fit, engine):
+    """(n_pairs,) what a fit makes of the pairs."""
+    return expit(fit.prior.of(engine.block) + evidence_of_pairs(engine.block, fit.evidence))
 
 
 def some_coins(rng, share=0.8):
@@ -168,8 +167,8 @@ def test_compiled_sums_equal_numpy(monkeypatch):
 
 def test_compiled_fit_equals_numpy(crowd, monkeypatch):
     def proba():
-        start = start_crowd(crowd.votes.n_workers, crowd.votes.n_labels, 5)
-        return fit_likelihood(crowd.votes, no_gold(crowd.votes), start, max_iter=10, tol=1e-9).pair_proba
+        start, engine = start_crowd(crowd.votes.n_workers, crowd.votes.n_labels, 5), InMemory(crowd.votes)
+        return pair_proba(fit_likelihood(engine, start, max_iter=10, tol=1e-9), engine)
 
     by_numpy = proba()
     monkeypatch.setattr(coin_sums, "FEW", 16)
@@ -295,10 +294,11 @@ def test_presence_mean_and_log_odds_are_those_of_the_posterior():
 def test_entropy_is_that_of_independent_pairs(toy_votes):
     rng = np.random.default_rng(0)
     evidence = rng.normal(size=2 * len(toy_votes.coins))
-    prior = rng.normal(size=len(toy_votes.pairs))
-    step = posterior_pass(toy_votes.coins.slot, toy_votes.pairs.start, evidence, prior)
-    p = step.proba
-    assert entropy_of(step, evidence, prior) == pytest.approx(-(p * np.log(p) + (1 - p) * np.log(1 - p)).sum())
+    prior = rng.normal(size=toy_votes.n_labels)
+    block = WholeBlock(toy_votes)
+    step = one_round(block, Belief(evidence, prior), None)
+    p = expit(prior[toy_votes.pairs.label] + evidence_of_pairs(block, evidence))
+    assert entropy_of(step, evidence) == pytest.approx(-(p * np.log(p) + (1 - p) * np.log(1 - p)).sum())
 
 
 # -- fits ---------------------------------------------------------------------------------------------------------
@@ -318,20 +318,21 @@ def test_bound_never_falls(changes, gold_share):
     votes, pairs = crowd.votes, crowd.votes.pairs
     gold = Gold(crowd.truth[pairs.item, pairs.label], pairs.item < gold_share * votes.n_items)
     start = start_crowd(votes.n_workers, votes.n_labels, 5)
-    fit = fit_likelihood(votes, gold, start, max_iter=60, tol=1e-4)
-    sets = learn_label_sets(votes, fit, signatures(votes, 0).lot)
-    joint, _ = refit_with_label_sets(votes, gold, fit, sets, max_iter=40, tol=1e-4)
+    engine = InMemory(votes, gold.signs)
+    fit = fit_likelihood(engine, start, max_iter=60, tol=1e-4)
+    sets = learn_label_sets(engine, fit, signatures(votes, 0).lot)
+    joint, _ = refit_with_label_sets(engine, fit, sets, n_rounds=40)
     for history in (fit.monitor.history, joint.monitor.history):
         assert len(history) > 5
         assert np.diff(history).min() >= -1e-6 * abs(history[0])
     for result in (fit, joint):
-        assert_allclose(result.pair_proba[gold.known], gold.present[gold.known], rtol=0, atol=1e-9)
+        assert_allclose(pair_proba(result, engine)[gold.known], gold.present[gold.known], rtol=0, atol=1e-9)
 
 
 def test_fit_needs_no_votes(toy_votes):
     nothing = toy_votes.select(toy_votes.value == 0)
-    fit = fit_likelihood(nothing, no_gold(nothing), start_crowd(3, 2, 5), max_iter=50, tol=1e-3)
-    assert fit.pair_proba.shape == (0,)
+    fit = fit_likelihood(InMemory(nothing), start_crowd(3, 2, 5), max_iter=50, tol=1e-3)
+    assert pair_proba(fit, InMemory(nothing)).shape == (0,)
     assert fit.monitor.converged
     assert np.isfinite(fit.monitor.history).all()
 
@@ -344,8 +345,8 @@ def test_sums_over_votes_and_slots(toy_votes):
     for slot, pair in zip(toy_votes.coins.slot, pair_of_vote, strict=True):
         by_pair[pair] += evidence[slot]
         by_slot[slot] += proba[pair]
-    assert_allclose(evidence_of_pairs(toy_votes, evidence), by_pair)
-    assert_allclose(met_present(toy_votes, proba), by_slot)
+    assert_allclose(evidence_of_pairs(WholeBlock(toy_votes), evidence), by_pair)
+    assert_allclose(met_present(WholeBlock(toy_votes), proba), by_slot)
 
 
 def test_start_has_reliable_workers_first_and_spammers_last():

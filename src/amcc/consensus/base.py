@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import io
 import json
 import warnings
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amcc.consensus.rounds import count_votes
 from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
 from amcc.decode import Rule, check_rule
 from amcc.decode import decode as decode_sets
+from amcc.engine.base import NOTHING_KNOWN, Block, Engine, as_engine
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
-from amcc.kernels import Floats, Judgement
+from amcc.kernels import CERTAIN, Floats, Judgement
 from amcc.tables import Codes
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -52,6 +55,13 @@ class Posterior:
     judge: Callable[[], Judgement]
 
 
+class Learned(NamedTuple):
+    """What a model learned that is not about items: `label` and `judge` as in `Posterior`."""
+
+    label: Floats
+    judge: Callable[[], Judgement]
+
+
 @dataclass(frozen=True)
 class Gold:
     """Known truth on the asked pairs: (n_pairs,) what is true, and where that is known."""
@@ -59,7 +69,14 @@ class Gold:
     present: npt.NDArray[np.bool_]
     known: npt.NDArray[np.bool_]
 
-    def log_odds(self, otherwise: Floats, certain: float = 50.0) -> Floats:
+    @property
+    def signs(self) -> npt.NDArray[np.int8]:
+        """(n_pairs,) +1 present, −1 absent, 0 not known; empty where nothing is known."""
+        if not self.known.any():
+            return NOTHING_KNOWN
+        return np.where(self.known, np.where(self.present, 1, -1), 0).astype(np.int8)
+
+    def log_odds(self, otherwise: Floats, certain: float = CERTAIN) -> Floats:
         """Certain log-odds where truth is known (large, yet finite: sums and exponentials stay numbers)."""
         if not self.known.any():
             return otherwise
@@ -139,7 +156,7 @@ class ConsensusModel(ABC):
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
-    _to_judge: tuple[Votes, Callable[[], Judgement]] | None
+    _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None
     _judged: tuple[WorkerRates, dict[int, str]]
 
     # scikit-learn's BaseEstimator would bring these two methods and 1.4 s of imports to every command.
@@ -170,14 +187,17 @@ class ConsensusModel(ABC):
 
         Parameters
         ----------
-        votes : Votes, or a table that `Votes.from_frame` reads
+        votes : Votes, a table that `Votes.from_frame` reads, or an engine over packed votes
+            With an engine, everything about workers and labels is learned, and `tables` gives the results by item.
         features : (n_items, n_features), optional
             Descriptions of the items, for models that use them.
         truth : Truth, optional
             Pairs whose truth is known beforehand. They keep it, and the workers are judged by it.
         """
-        votes = as_votes(votes)
         self._check_params()
+        if isinstance(votes, Engine):
+            return self._fit_engine(votes, features, truth)
+        votes = as_votes(votes)
         present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
         posterior = self._fit(votes, _checked_features(features, votes), Gold(present, known))
         self.item_names_, self.worker_names_, self.label_names_ = (
@@ -191,6 +211,26 @@ class ConsensusModel(ABC):
         self.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         self._to_judge = votes, posterior.judge
         return self
+
+    def _fit_engine(self, engine: Engine, features: Any, truth: Truth | None) -> Self:
+        if features is not None or truth is not None:
+            raise ParameterError("features and known truth need votes in memory; leave them out, or read the votes.")
+        for name in OF_ITEMS:
+            vars(self).pop(name, None)
+        label, judge = self._learn_from(engine)
+        self.worker_names_, self.label_names_, self.label_prior_ = engine.worker_names, engine.label_names, label
+        self._to_judge = engine, judge
+        return self
+
+    def _learn_from(self, engine: Engine) -> Learned:
+        """Estimate everything that is not about items, wherever the votes are."""
+        return self._refuse_blocks()
+
+    def _refuse_blocks(self) -> NoReturn:
+        raise ParameterError(
+            f"{self!r} needs its votes in memory; read them with amcc.read_votes, or use AMCC, DawidSkene or "
+            "MajorityVote (command line: -m amcc, dawid-skene or majority)."
+        )
 
     @abstractmethod
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
@@ -206,13 +246,38 @@ class ConsensusModel(ABC):
 
     # -- answering ---------------------------------------------------------------------------------------------
 
+    def applied_to(self, votes: Votes) -> Self:
+        """The same model, with results for the items of other votes, judged by the workers as learned."""
+        self._check_fitted(items=False)
+        model = copy.copy(self)
+        model._to_judge = None
+        for name in OF_ITEMS:
+            vars(model).pop(name, None)
+        model.item_names_ = votes.item_names
+        model.pair_item_, model.pair_label_ = votes.pairs.item, votes.pairs.label
+        prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
+        model.pair_proba_ = _rounded_in(self._infer(votes, prior))
+        model.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
+        return model
+
+    def tables(
+        self, engine: Engine, *, sets: bool = False, all_labels: bool = False, decode: Rule = "threshold",
+        k: int | None = None,
+    ) -> Iterator[pa.Table]:  # fmt: skip
+        """What `pairs`, or with `sets` the method of that name, says about the items of an engine, block by block."""
+        self._check_fitted(items=False)
+        model = copy.copy(self)
+        model._to_judge = None  # stays here
+        options = {"decode": decode, "k": k, **({} if sets else {"all_labels": all_labels})}
+        return engine.each(table_of, model, "sets" if sets else "pairs", options)
+
     def predict_proba(self, votes: Any | None = None) -> Floats:
         """(n_items, n_labels) probability that each label is present.
 
         Without `votes`, for the items of `fit`. With them, for their items, judged by the workers as learned: a
         worker who was not there counts as an average one.
         """
-        self._check_fitted()
+        self._check_fitted(items=votes is None)
         if votes is None:
             item, label = self.pair_item_, self.pair_label_
             pair, prior, n_items = self.pair_proba_, self.label_prior_, len(self.item_names_)
@@ -334,7 +399,7 @@ class ConsensusModel(ABC):
         labels; informativeness = hit_rate − false_alarm_rate, 0 for a spammer and 1 for an oracle; group and weight,
         empty for models without groups; evidence, for likely spammers what in their answers shows it.
         """
-        self._check_fitted()
+        self._check_fitted(items=False)
         table = self.worker_rates_.table(self.worker_names_)
         groups, weights = self._groups()
         table = table.append_column("group", pa.array(groups, pa.int32(), mask=groups < 0))
@@ -374,12 +439,12 @@ class ConsensusModel(ABC):
         return self._judgement()[1]
 
     def _judgement(self) -> tuple[WorkerRates, dict[int, str]]:
-        self._check_fitted()
+        self._check_fitted(items=False)
         if self._to_judge is not None:
             votes, judge = self._to_judge
-            judgement = judge()
-            rates = worker_rates(votes, judgement)
-            self._judged = rates, spam_evidence(votes, judgement, rates)
+            judgement, counted = judge(), as_engine(votes).total(count_votes)
+            rates = worker_rates(votes, judgement, counted)
+            self._judged = rates, spam_evidence(votes, judgement, rates, counted)
             self._to_judge = None  # lets go of the votes
         return self._judged
 
@@ -388,9 +453,14 @@ class ConsensusModel(ABC):
         n_workers = len(self.worker_names_)
         return np.full(n_workers, -1, np.int32), np.full(n_workers, np.nan)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "pair_proba_"):
+    def _check_fitted(self, *, items: bool = True) -> None:
+        if not hasattr(self, "label_prior_"):
             raise NotFittedError(f"this {type(self).__name__} has not learned anything yet; call fit(votes) first.")
+        if items and not hasattr(self, "pair_proba_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} was fitted to packed votes and holds no results by item; get them with "
+                "tables(engine), or for votes in memory with applied_to(votes)."
+            )
 
     # -- keeping -----------------------------------------------------------------------------------------------
 
@@ -398,7 +468,7 @@ class ConsensusModel(ABC):
         """Write the fitted model to one file of plain arrays and text, safe to open (there is no pickle in it)."""
         from amcc.files import whole_file
 
-        self._check_fitted()
+        self._check_fitted(items=False)
         arrays: dict[str, npt.NDArray[Any]] = {}
         plain: dict[str, Any] = {}
         for name, value in vars(self).items():
@@ -439,6 +509,18 @@ class ConsensusModel(ABC):
         for name, value in meta["plain"].items():
             setattr(model, name, value)
         return model
+
+
+OF_ITEMS = ("item_names_", "pair_item_", "pair_label_", "pair_proba_", "item_answered_")
+"""Learned attributes that only fits in memory have."""
+
+
+def table_of(
+    block: Block, model: ConsensusModel, kind: Literal["pairs", "sets"], options: Mapping[str, Any]
+) -> pa.Table:
+    """The model's table of this kind for the items of the block."""
+    table: pa.Table = getattr(model.applied_to(block.votes(names=True)), kind)(**options)
+    return table
 
 
 def check_rounds(max_iter: int, tol: float) -> None:
@@ -513,7 +595,7 @@ class CoinMatch:
 
 
 def match_coins(
-    votes: Votes, worker_names: pa.Array, label_names: pa.Array, coin_worker: Codes, coin_label: Codes
+    votes: Votes | Engine, worker_names: pa.Array, label_names: pa.Array, coin_worker: Codes, coin_label: Codes
 ) -> CoinMatch:
     """Find the (worker, label) combinations of new votes among those that a model learned."""
     worker = new_code(votes.worker_names, worker_names)[votes.coins.worker]

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 from amcc import kernels
 from amcc.consensus.base import (
     Gold,
+    Learned,
     Posterior,
     check_at_least_one,
     match_coins,
@@ -23,6 +24,7 @@ from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
 from amcc.consensus.ibcc import (
     learned_or_average,
 )
+from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, safe_logit, weight_per_code
 from amcc.votes import Votes
@@ -116,6 +118,9 @@ class CDS(DawidSkene):
         if self.mode not in get_args(Mode):
             raise ParameterError(f"mode must be 'separate' or 'cascade'; got {self.mode!r}.")
         check_at_least_one("max_sets", self.max_sets)
+
+    def _learn_from(self, engine: Engine) -> Learned:
+        return self._refuse_blocks()
 
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
         posterior = super()._fit(votes, features, gold)

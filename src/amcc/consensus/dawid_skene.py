@@ -7,9 +7,20 @@ from functools import partial
 import numpy as np
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds, known_or_mean, match_coins
+from amcc.consensus.base import (
+    ConsensusModel,
+    Gold,
+    Learned,
+    Monitor,
+    Posterior,
+    check_rounds,
+    known_or_mean,
+    match_coins,
+)
+from amcc.consensus.rounds import LabelPrior, first_look, judge_votes, one_round
+from amcc.engine.base import Engine, InMemory
 from amcc.errors import ParameterError
-from amcc.kernels import Floats, safe_log, safe_logit, weight_per_code
+from amcc.kernels import Belief, Floats, safe_log, safe_logit, weight_per_code
 from amcc.votes import Votes
 
 PseudoVotes = tuple[float, float]
@@ -80,31 +91,39 @@ class DawidSkene(ConsensusModel):
         check_rounds(self.max_iter, self.tol)
 
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        coins, pairs = votes.coins, votes.pairs
-        n_slots = 2 * len(coins)
-        slot_votes = np.bincount(coins.slot, minlength=n_slots).astype(np.float64)
-        asked = weight_per_code(pairs.label, np.ones(len(pairs)), votes.n_labels)
-        proba = np.where(gold.known, gold.present, votes.n_yes / pairs.n_votes)
-        present = weight_per_code(coins.slot, np.repeat(proba, pairs.n_votes), n_slots)
+        label, judge = self._maximise(InMemory(votes, gold.signs))
+        evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
+        prior = gold.log_odds(safe_logit(label)[votes.pairs.label])
+        proba = kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, prior).proba
+        return Posterior(proba, label, judge)
+
+    def _learn_from(self, engine: Engine) -> Learned:
+        return self._maximise(engine)
+
+    def _maximise(self, engine: Engine) -> Learned:
+        """Expectation and maximisation in turn, until no probability moves."""
+        slot_votes, asked, present, label_present = engine.total(first_look, None)
+        before: Belief | None = None
         monitor = Monitor(self.tol, self.max_iter)
         for _ in monitor.rounds():
-            prevalence = self._prevalence(weight_per_code(pairs.label, proba, votes.n_labels), asked)
+            prevalence = self._prevalence(label_present, asked)
             hit, false_alarm = self._rates(present, slot_votes)
-            prior = gold.log_odds(safe_logit(prevalence)[pairs.label])
-            evidence = slot_evidence(hit, false_alarm)
-            step = kernels.posterior_pass(coins.slot, pairs.start, evidence, prior, proba)
-            monitor.report(self._objective(step, slot_votes, asked, hit, false_alarm, prevalence), step.change)
-            proba, present = step.proba, step.present
+            belief = Belief(slot_evidence(hit, false_alarm), safe_logit(prevalence))
+            step = engine.total(one_round, belief, before)
+            objective = self._objective(step.log_odds_sum, slot_votes, asked, hit, false_alarm, prevalence)
+            monitor.report(objective, step.change)
+            present, label_present, before = step.present, step.label_present, belief
         monitor.warn_unless_converged(type(self).__name__)
         self.objective_history_, self.n_iter_, self.converged_ = (
             monitor.history,
             len(monitor.history),
             monitor.converged,
         )
-        self.coin_worker_, self.coin_label_ = coins.worker, coins.label
+        self.coin_worker_, self.coin_label_ = engine.coins.worker, engine.coins.label
         self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
-        self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(votes, present, slot_votes)
-        return Posterior(proba, prevalence, partial(kernels.others_pass, coins.slot, pairs.start, evidence, prior))
+        self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(engine, present, slot_votes)
+        prior = LabelPrior(belief.log_odds)
+        return Learned(prevalence, partial(engine.total, judge_votes, belief.evidence, prior))
 
     def _prevalence(self, present: Floats, asked: Floats) -> Floats:
         """M-step of the labels: the share of asked pairs where each is present."""
@@ -115,7 +134,7 @@ class DawidSkene(ConsensusModel):
         absent = np.maximum(slot_votes - present, 0.0)
         return _share_of_yes(present, self.hit_prior), _share_of_yes(absent, self.false_alarm_prior)
 
-    def _averages(self, votes: Votes, present: Floats, slot_votes: Floats) -> tuple[Floats, Floats]:
+    def _averages(self, votes: Votes | Engine, present: Floats, slot_votes: Floats) -> tuple[Floats, Floats]:
         """Rates of all workers together, label by label."""
 
         def pooled(weight: Floats) -> Floats:
@@ -128,7 +147,7 @@ class DawidSkene(ConsensusModel):
 
     def _objective(
         self,
-        step: kernels.Pass,
+        log_odds_sum: float,
         slot_votes: Floats,
         asked: Floats,
         hit: Floats,
@@ -140,7 +159,7 @@ class DawidSkene(ConsensusModel):
         A pair's likelihood is (its likelihood if absent) · (1 + odds); the first factor needs no pass over votes.
         """
         if_absent = safe_log(np.stack([1 - false_alarm, false_alarm], axis=1)).ravel()
-        likelihood = slot_votes @ if_absent + asked @ safe_log(1 - prevalence) + step.log_odds_sum
+        likelihood = (slot_votes * if_absent).sum() + (asked * safe_log(1 - prevalence)).sum() + log_odds_sum
         return float(
             likelihood
             + log_prior(hit, self.hit_prior)

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from amcc import kernels
-from amcc.consensus.base import Gold, Monitor, Posterior, new_code
+from amcc.consensus.base import Gold, Learned, Monitor, Posterior, new_code
 from amcc.consensus.c_ds import learned_evidence, pair_evidence
 from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
+from amcc.engine.base import Engine
 from amcc.kernels import Floats, Ints, safe_log, safe_logit, weight_per_code
 from amcc.votes import Votes
 
@@ -88,6 +89,9 @@ class DSTree(DawidSkene):
         tol: float = 1e-4,
     ) -> None:
         super().__init__(hit_prior=hit_prior, false_alarm_prior=false_alarm_prior, max_iter=max_iter, tol=tol)
+
+    def _learn_from(self, engine: Engine) -> Learned:
+        return self._refuse_blocks()
 
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
         coins, pairs = votes.coins, votes.pairs

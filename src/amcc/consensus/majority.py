@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Posterior
+from amcc.consensus.base import ConsensusModel, Gold, Learned, Posterior
+from amcc.consensus.rounds import with_truth
+from amcc.engine.base import Block, Engine, InMemory
 from amcc.errors import ParameterError
 from amcc.kernels import Floats, Judgement, weight_per_code
 from amcc.votes import Votes
@@ -46,11 +48,15 @@ class MajorityVote(ConsensusModel):
             raise ParameterError(f"scores must be 'fraction' or 'hard'; got {self.scores!r}.")
 
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        self.yes_share_ = _yes_share(votes)
+        label, judge = self._learn_from(InMemory(votes, gold.signs))
+        return Posterior(self._infer(votes, label), label, judge)
+
+    def _learn_from(self, engine: Engine) -> Learned:
+        asked = engine.total(count_yes)
+        self.yes_share_ = _yes_share(asked.votes, asked.yes)
         self.objective_history_ = []
         self.n_iter_, self.converged_ = 1, True
-        label = self._scored(self.yes_share_)
-        return Posterior(self._infer(votes, label), label, partial(_judge, votes, self.yes_share_, gold))
+        return Learned(self._scored(self.yes_share_), partial(engine.total, judge, self.yes_share_, engine.n_workers))
 
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
         return self._scored(votes.n_yes / votes.pairs.n_votes)
@@ -59,17 +65,31 @@ class MajorityVote(ConsensusModel):
         return (share > 0.5).astype(np.float64) if self.scores == "hard" else share
 
 
-def _judge(votes: Votes, yes_share: Floats, gold: Gold) -> Judgement:
+def judge(block: Block, yes_share: Floats, n_workers: int) -> Judgement:
     """Judge votes by the majority of the others; the label's share of yes counts only where votes are even."""
-    evidence = np.tile([-ONE_VOTE, ONE_VOTE], len(votes.coins))
-    prior = np.log(yes_share / (1 - yes_share))[votes.pairs.label]
-    known = gold.log_odds(prior, certain=ONE_VOTE * (votes.n_workers + 1))
-    return kernels.others_pass(votes.coins.slot, votes.pairs.start, evidence, known)
+    evidence = np.tile([-ONE_VOTE, ONE_VOTE], len(block.coins))
+    prior = np.log(yes_share / (1 - yes_share))[block.pairs.label]
+    known = with_truth(block, prior, certain=ONE_VOTE * (n_workers + 1))
+    judged = kernels.others_pass(block.coins.slot, block.pairs.start, evidence, known)
+    return Judgement(block.spread(judged.weight), block.spread(judged.square))
 
 
-def _yes_share(votes: Votes) -> Floats:
+class Asked(NamedTuple):
+    """(n_labels,) votes on each label, and how many of them are yes."""
+
+    votes: Floats
+    yes: Floats
+
+
+def count_yes(block: Block) -> Asked:
+    """Votes and yeses of each label."""
+    label = block.pairs.label
+    return Asked(
+        weight_per_code(label, block.pairs.n_votes, block.n_labels), weight_per_code(label, block.n_yes, block.n_labels)
+    )
+
+
+def _yes_share(asked: Floats, yes: Floats) -> Floats:
     """Share of yes per label; labels with few votes lean on the share over all labels."""
-    asked = weight_per_code(votes.pairs.label, votes.pairs.n_votes, votes.n_labels)
-    yes = weight_per_code(votes.pairs.label, votes.n_yes, votes.n_labels)
     overall = (yes.sum() + 1) / (asked.sum() + 2)  # never 0 or 1, nor a division by zero
     return np.asarray((yes + overall) / (asked + 1))

@@ -7,13 +7,16 @@ and so on; those equal in all of this are numbered, and it does not matter which
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from amcc.engine.base import Block, Engine, as_engine
 from amcc.kernels import SMALL, compiled
+from amcc.tables import Codes
 from amcc.votes import Votes
 
 Hashes = npt.NDArray[np.uint64]
@@ -36,44 +39,78 @@ class Signatures:
         """(n_items,) numbers from 0 to 1."""
         return self.item / 2.0**64
 
+    def of_items(self, items: npt.NDArray[np.int64]) -> Signatures:
+        """The same for some of the items."""
+        return Signatures(self.item[items], self.worker, self.label)
+
     def of_answers(self, item: npt.NDArray[np.int64], worker: npt.NDArray[np.int64]) -> Hashes:
         """Hashes of answers by their items and workers."""
         return _scrambled(self.item[item] + _STEP * self.worker[worker])
 
 
-def signatures(votes: Votes, random_state: int) -> Signatures:
+class Sums(NamedTuple):
+    """Sums over votes, modulo 2⁶⁴ and so exact in any order: (n_items,), (n_workers,) and (n_labels,)."""
+
+    item: Hashes
+    worker: Hashes
+    label: Hashes
+
+
+def signatures(votes: Votes | Engine, random_state: int) -> Signatures:
     """Hash items, workers and labels."""
-    item, worker, label = (_scrambled(each) for each in _counts(votes))
+    engine = as_engine(votes)
+    item, worker, label = (_scrambled(each) for each in _of_all(list(engine.each(count_votes))))
     item = item ^ _scrambled(np.full(1, random_state + 1, dtype=np.uint64))
     for _ in range(ROUNDS):
-        met = (_vote_sums if len(votes) <= SMALL else _vote_sums_compiled)(votes, item, worker, _scrambled(label))
-        item, worker = _scrambled(item + met[0]), _scrambled(worker + met[1])
-    label = _scrambled(label + met[2])
+        met = _of_all(list(engine.each(hash_votes, item, worker, _scrambled(label))))
+        item, worker = _scrambled(item + met.item), _scrambled(worker + met.worker)
+    label = _scrambled(label + met.label)
     return Signatures(_told_apart(item), _told_apart(worker), _told_apart(label))
 
 
-def _counts(votes: Votes) -> Iterator[Hashes]:
+def _of_all(blocks: Sequence[Sums]) -> Sums:
+    """Sums of all blocks: every item is in one of them, workers and labels are in several."""
+    worker, label = (np.sum([getattr(block, role) for block in blocks], axis=0) for role in ("worker", "label"))
+    return Sums(np.concatenate([block.item for block in blocks]), worker, label)
+
+
+def count_votes(block: Block) -> Sums:
     """How many votes, and how many of them yes, each item, worker and label has, as one number."""
-    for code, n in ((votes.item, votes.n_items), (votes.worker, votes.n_workers), (votes.label, votes.n_labels)):
+    votes = block.votes()
+
+    def counted(code: Codes, n: int) -> Hashes:
         n_votes, n_yes = np.bincount(code, minlength=n), np.bincount(code[votes.value > 0], minlength=n)
-        yield n_votes.astype(np.uint64) + (n_yes.astype(np.uint64) << _HALF)
+        return n_votes.astype(np.uint64) + (n_yes.astype(np.uint64) << _HALF)
+
+    return Sums(
+        counted(votes.item, votes.n_items),
+        counted(votes.worker, votes.n_workers),
+        counted(votes.label, votes.n_labels),
+    )
 
 
-def _vote_sums(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> tuple[Hashes, ...]:
-    """Sums of the hashes of votes, by item, worker and label; modulo 2⁶⁴, so exact in any order."""
+def hash_votes(block: Block, item: Hashes, worker: Hashes, label: Hashes) -> Sums:
+    """Sums of the hashes of votes, each made of those of its item, worker and label."""
+    votes = block.votes()
+    own = item[block.first_item : block.first_item + block.n_items]
+    return (_vote_sums if len(votes) <= SMALL else _vote_sums_compiled)(votes, own, worker, label)
+
+
+def _vote_sums(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> Sums:
+    """The numpy twin of `_vote_sums_compiled`."""
     is_yes = (votes.value > 0).astype(np.uint64)
     vote = _scrambled(item[votes.item] + _STEP * worker[votes.worker] + label[votes.label] + is_yes)
     sums = tuple(np.zeros_like(each) for each in (item, worker, label))
     for total, code in zip(sums, (votes.item, votes.worker, votes.label), strict=True):
         np.add.at(total, code, vote)
-    return sums
+    return Sums(*sums)
 
 
-def _vote_sums_compiled(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> tuple[Hashes, ...]:
+def _vote_sums_compiled(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> Sums:
     """The same for large input, without a hash per vote in memory."""
     sums = tuple(np.zeros_like(each) for each in (item, worker, label))
     _compiled_sums_loop()(votes.item, votes.worker, votes.label, votes.value, item, worker, label, *sums)
-    return sums
+    return Sums(*sums)
 
 
 def _sums_loop(items, workers, labels, value, item, worker, label, of_item, of_worker, of_label):  # type: ignore[no-untyped-def]

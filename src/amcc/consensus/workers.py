@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.kernels import Floats, Ints, Judgement, count_answers, weight_per_code
+from amcc.consensus.rounds import Counted, count_votes
+from amcc.engine.base import Engine, as_engine
+from amcc.kernels import Floats, Ints, Judgement, weight_per_code
 from amcc.votes import Votes
 
 PRIOR_WEIGHT = 1.0
@@ -57,7 +59,7 @@ class WorkerRates:
         return pa.table({"worker": worker_names, **vars(self), "informativeness": self.informativeness})
 
 
-def worker_rates(votes: Votes, judgement: Judgement) -> WorkerRates:
+def worker_rates(votes: Votes | Engine, judgement: Judgement, counted: Counted | None = None) -> WorkerRates:
     """Rates of every worker against what the others say, see `kernels.others_pass`.
 
     A worker says yes with probability false_alarm_rate + informativeness · q where the others make the label present
@@ -66,8 +68,9 @@ def worker_rates(votes: Votes, judgement: Judgement) -> WorkerRates:
     label his votes do not depend on q, and he is seen for what he is. Where q is never in doubt this is the rate
     difference of Mantel and Haenszel; where q says nothing (nobody else voted) it counts for nothing.
     """
-    coins = votes.coins
-    total = np.bincount(coins.slot, minlength=2 * len(coins)).reshape(-1, 2)  # columns: no, yes
+    coins, n_workers = votes.coins, votes.n_workers
+    counted = counted or as_engine(votes).total(count_votes)
+    total = counted.slot_votes.reshape(-1, 2)  # columns: no, yes
     n_votes = total.sum(axis=1)
     present, square = judgement.weight.reshape(-1, 2), judgement.square.reshape(-1, 2)
     yes_share, q_mean = total[:, 1] / n_votes, present.sum(axis=1) / n_votes
@@ -75,7 +78,7 @@ def worker_rates(votes: Votes, judgement: Judgement) -> WorkerRates:
     product = present[:, 1] - n_votes * yes_share * q_mean  # sum of products of vote and q about their means
 
     def per_worker(weight: Floats) -> Floats:
-        return weight_per_code(coins.worker, weight, votes.n_workers)
+        return weight_per_code(coins.worker, weight, n_workers)
 
     evidence = per_worker(spread)
     hit_rate = _shrunk(per_worker(spread * yes_share + product * (1 - q_mean)), evidence)
@@ -85,7 +88,7 @@ def worker_rates(votes: Votes, judgement: Judgement) -> WorkerRates:
     n_absent = per_worker(_divided(spread, q_mean))
     low, high = wilson_interval(hit_rate, n_present)
     low_false, high_false = wilson_interval(false_alarm_rate, n_absent)
-    return WorkerRates(votes.answers_per_worker, hit_rate, low, high, false_alarm_rate, low_false, high_false)
+    return WorkerRates(counted.answers, hit_rate, low, high, false_alarm_rate, low_false, high_false)
 
 
 def _divided(spread: Floats, share: Floats) -> Floats:
@@ -135,7 +138,7 @@ def likely_spammers(rates: WorkerRates) -> npt.NDArray[np.bool_]:
 # -- evidence in plain words -----------------------------------------------------------------------------------------
 
 
-def spam_evidence(votes: Votes, judgement: Judgement, rates: WorkerRates) -> dict[int, str]:
+def spam_evidence(votes: Votes | Engine, judgement: Judgement, rates: WorkerRates, counted: Counted) -> dict[int, str]:
     """For each likely spammer, by code: what in his votes shows it, in one sentence.
 
     Counts are those of the votes themselves; "present" and "absent" are what the others make of a pair. The first
@@ -146,13 +149,11 @@ def spam_evidence(votes: Votes, judgement: Judgement, rates: WorkerRates) -> dic
     if accused.size == 0:
         return {}
     coins, names = votes.coins, votes.label_names.to_pylist()
-    total = np.bincount(coins.slot, minlength=2 * len(coins)).reshape(-1, 2)  # columns: no, yes
+    total = counted.slot_votes.reshape(-1, 2)  # columns: no, yes
     absent = total - judgement.weight.reshape(-1, 2)
     asked, yes = total.sum(axis=1), total[:, 1]
     all_asked, all_yes = (weight_per_code(coins.label, count, votes.n_labels) for count in (asked, yes))
-    says_yes = votes.value > 0
-    ticked = count_answers(votes.item[says_yes], votes.worker[says_yes], votes.n_items, votes.n_workers)[1]
-    silent = rates.answers - ticked
+    silent = rates.answers - counted.ticked
     n_answers, n_silent = int(rates.answers.sum()), int(silent.sum())
     first, last = (np.searchsorted(coins.worker, accused, side) for side in ("left", "right"))
     sentences = {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +21,13 @@ from scipy.special import logit, logsumexp
 
 from amcc.consensus.amcc import graded
 from amcc.consensus.amcc.coins import Counts
+from amcc.consensus.amcc.correlation import SAMPLE as SAMPLE_PAIRS
 from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
-from amcc.consensus.amcc.likelihood import CoinCounts, LikelihoodFit, coin_rates, evidence_of_pairs
+from amcc.consensus.amcc.likelihood import CoinCounts, LikelihoodFit, coin_rates
+from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
-from amcc.kernels import Floats, sigmoid
+from amcc.engine.base import Block, Engine, WholeBlock, as_engine, gather
+from amcc.kernels import Floats, Ints, sigmoid
 from amcc.tables import Codes
 from amcc.votes import Pairs, Votes
 
@@ -106,19 +110,45 @@ class Evidence:
 
 def evidence_of(votes: Votes, slot_evidence: Floats, prior: Floats, sets: LabelSets) -> Evidence:
     """Sum up the evidence of all votes on each pair."""
-    log_odds = evidence_of_pairs(votes, slot_evidence)
+    log_odds = evidence_of_pairs(WholeBlock(votes), slot_evidence)
     return Evidence(votes.pairs, log_odds, votes.n_yes.astype(np.float64), prior, sets)
 
 
-def learn_label_sets(votes: Votes, fit: LikelihoodFit, lot: Floats) -> LabelSets:
+def learn_label_sets(votes: Votes | Engine, fit: LikelihoodFit, lot: Floats) -> LabelSets:
     """Kinds of label sets, in the light of a crowd that was fitted without them; `lot` is chance by item."""
-    return fit_label_sets(votes.pairs, evidence_of_pairs(votes, fit.evidence), fit.presence.mean, lot)
+    engine = as_engine(votes)
+    items = np.flatnonzero(lot < SAMPLE_PAIRS / max(engine.n_pairs, 1))
+    parts = list(engine.each(said_about, items, fit.evidence))
+    item, label, log_odds = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return fit_label_sets(Pairs(item, label, NO_START), log_odds, fit.presence.mean, lot[items])
+
+
+class Said(NamedTuple):
+    """What votes say about some pairs: item, label, log-odds."""
+
+    item: Codes
+    label: Codes
+    log_odds: Floats
+
+
+def said_about(block: Block, items: Ints, evidence: Floats) -> Said:
+    """What the votes say about the pairs of those items of the block that are among `items`, numbered by place."""
+    place = block.places_among(items)[block.pairs.item]
+    mine = place >= 0
+    return Said(place[mine], block.pairs.label[mine], evidence_of_pairs(block, evidence)[mine])
+
+
+NO_START = np.zeros(1, np.int64)
+"""For pairs without votes."""
 
 
 def choose_blend(
-    votes: Votes, chance: Signatures, fit: Callable[[Votes], LikelihoodFit], *, correlation: bool = True
+    votes: Votes | Engine, chance: Signatures, fit: Callable[[Votes], LikelihoodFit], *, correlation: bool = True
 ) -> Blend:
     """Weigh all answers by the log-probability of held-out answers, one per item, averaged over folds."""
+    engine = as_engine(votes)
+    items = np.flatnonzero(chance.lot < SAMPLE / max(engine.n_votes, 1))
+    votes, chance = gather(engine, items), chance.of_items(items)
     no_correlation, with_correlation = 0.0, 0.0
     folds = []
     for train, test in held_out_answers(votes, chance):

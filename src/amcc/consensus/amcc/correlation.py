@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -139,7 +139,20 @@ def _step_loop(item, label, say, shares, frequency, proba, share, present, asked
 _compiled_step_loop = compiled(_step_loop)
 
 
-def update_label_sets(step: SetStep, frequency: Floats) -> LabelSets:
+class KindCounts(Protocol):
+    """Expected items of each kind, and pairs in them, as in `SetStep`."""
+
+    @property
+    def share(self) -> Floats: ...  # noqa: D102
+
+    @property
+    def present(self) -> Floats: ...  # noqa: D102
+
+    @property
+    def asked(self) -> Floats: ...  # noqa: D102
+
+
+def update_label_sets(step: KindCounts, frequency: Floats) -> LabelSets:
     """Maximisation: shares and frequencies of the kinds, held to the labels' overall frequency."""
     share = (step.share + 1) / (step.share.sum() + len(step.share))
     held = (step.present + LABEL_PAIRS * frequency) / (step.asked + LABEL_PAIRS)

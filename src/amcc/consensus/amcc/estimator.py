@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +30,23 @@ from amcc.consensus.amcc.likelihood import (
     slot_evidence,
     start_crowd,
 )
-from amcc.consensus.base import ConsensusModel, Frame, Gold, Monitor, Posterior, as_frame, match_coins, new_code
+from amcc.consensus.base import (
+    ConsensusModel,
+    Frame,
+    Gold,
+    Learned,
+    Monitor,
+    Posterior,
+    as_frame,
+    known_or_mean,
+    match_coins,
+    new_code,
+)
+from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import Signatures, signatures
+from amcc.engine.base import Block, Engine, InMemory, as_engine
 from amcc.errors import ParameterError
-from amcc.kernels import Floats, weight_per_code
+from amcc.kernels import Belief, Floats, Ints, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Coins, Votes
 
@@ -165,55 +178,65 @@ class AMCC(ConsensusModel):
     # -- likelihood ------------------------------------------------------------------------------------------------
 
     def _fit_likelihood(self, votes: Votes, gold: Gold) -> Posterior:
-        chance = signatures(votes, self.random_state)
-        blend = self._chosen_blend(votes, chance)
-        crowd, start = self._starting_point(votes)
-        fit = fit_likelihood(votes, gold, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
+        label, judge = self._learn_from(InMemory(votes, gold.signs))
+        sets = LabelSets(self.set_share_, self.set_frequency_)
+        evidence = evidence_of(votes, self.coin_evidence_.ravel(), label, sets)
+        evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
+        self._foresee(votes, evidence)
+        return Posterior(evidence.blended(_as_blend(self.blend_)), label, judge)
+
+    def _learn_from(self, engine: Engine) -> Learned:
+        if self.loss != "likelihood":
+            self._refuse_blocks()
+        chance = signatures(engine, self.random_state)
+        blend = self._chosen_blend(engine, chance)
+        crowd, start = self._starting_point(engine)
+        fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
         self._publish_course(fit.monitor)
-        sets = learn_label_sets(votes, fit, chance.lot)
+        sets = learn_label_sets(engine, fit, chance.lot)
         if blend.correlation >= JOINT:
-            joint, joint_sets = refit_with_label_sets(votes, gold, fit, sets, max_iter=JOINT_ROUNDS, tol=1e-9)
+            joint, joint_sets = refit_with_label_sets(engine, fit, sets, n_rounds=JOINT_ROUNDS)
             higher = [bound for bound in joint.monitor.history if bound > self.objective_history_[-1]]
             if higher:
                 fit, sets = joint, joint_sets
                 self.objective_history_ = self.objective_history_ + higher
                 self.n_iter_ += len(higher)
-        self._publish_crowd(fit, votes)
-        evidence = evidence_of(votes, fit.evidence, fit.presence.mean, sets)
-        evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
+        self._publish_crowd(fit, engine)
         self.blend_ = asdict(blend) | {"tempers": list(blend.tempers)}
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
         self.label_correlation_ = sets.correlation()
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
+        self.coin_worker_, self.coin_label_ = engine.coins.worker, engine.coins.label
+        return Learned(fit.presence.mean, partial(engine.total, judge_votes, fit.evidence, fit.prior))
+
+    def _foresee(self, votes: Votes, evidence: Evidence) -> None:
+        """Keep the kinds of the items, where they say something about pairs that nobody was asked about."""
         if hasattr(self, "item_kind_"):
             del self.item_kind_
-        if blend.correlation >= IGNORED and len(votes.pairs) < votes.n_items * votes.n_labels:
+        if self.blend_["correlation"] >= IGNORED and len(votes.pairs) < votes.n_items * votes.n_labels:
             self.item_kind_ = evidence.kinds(votes.n_items)
-        judge = partial(kernels.others_pass, votes.coins.slot, votes.pairs.start, fit.evidence, fit.prior)
-        return Posterior(evidence.blended(blend), fit.presence.mean, judge)
 
-    def _chosen_blend(self, votes: Votes, chance: Signatures) -> Blend:
+    def _chosen_blend(self, engine: Engine, chance: Signatures) -> Blend:
         if self.blend is not None:
             return _as_blend(self.blend)
         if not self.adapt:
             return Blend(correlation=float(self.correlation))
 
         def fit(part: Votes) -> LikelihoodFit:
-            nothing = np.zeros(len(part.pairs), dtype=bool)
-            crowd = self._first_crowd(part)
-            return fit_likelihood(part, Gold(nothing, nothing), crowd, max_iter=FOLD_ROUNDS, tol=TOL)
+            return fit_likelihood(InMemory(part), self._first_crowd(part), max_iter=FOLD_ROUNDS, tol=TOL)
 
-        return choose_blend(votes, chance, fit, correlation=self.correlation)
+        return choose_blend(engine, chance, fit, correlation=self.correlation)
 
-    def _first_crowd(self, votes: Votes) -> Crowd:
+    def _first_crowd(self, votes: Votes | Engine) -> Crowd:
         return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, individuality=self.individuality)
 
-    def _starting_point(self, votes: Votes) -> tuple[Crowd, Floats | None]:
-        """Where the fit starts: a crowd, and (n_pairs,) probabilities where shares of yes are not the best there is."""
-        if self.warm_start and hasattr(self, "_crowd"):
-            worker, label = self._learned_codes(votes)
-            return known_to(self._crowd, worker, label), self.predict_proba(votes)[votes.pairs.item, votes.pairs.label]
-        return self._first_crowd(votes), None
+    def _starting_point(self, engine: Engine) -> tuple[Crowd, Belief | None]:
+        """Where the fit starts: a crowd, and what is believed where shares of yes are not the best there is."""
+        if not (self.warm_start and hasattr(self, "_crowd")):
+            return self._first_crowd(engine), None
+        worker, label = self._learned_codes(engine)
+        prior = known_or_mean(self.label_prior_, label)
+        return known_to(self._crowd, worker, label), Belief(self._evidence_of_coins(engine), logit(prior))
 
     def _publish_course(self, monitor: Monitor) -> None:
         monitor.warn_unless_converged("AMCC")
@@ -223,10 +246,11 @@ class AMCC(ConsensusModel):
             monitor.converged,
         )
 
-    def _publish_crowd(self, fit: LikelihoodFit, votes: Votes) -> None:
-        crowd, coins = fit.crowd, votes.coins
+    def _publish_crowd(self, fit: LikelihoodFit, engine: Engine) -> None:
+        crowd, coins = fit.crowd, engine.coins
         self._crowd = crowd
-        asked = weight_per_code(coins.label[coins.slot // 2], np.ones(len(votes)), votes.n_labels) + 1e-9
+        n_votes = fit.counts.total
+        asked = weight_per_code(coins.label, n_votes.yes + n_votes.no, engine.n_labels) + 1e-9
         commonality = crowd.commonality
         informativeness = (commonality[0] - commonality[1]) @ (asked / asked.sum())
         order = np.argsort(-informativeness, kind="stable")
@@ -238,7 +262,7 @@ class AMCC(ConsensusModel):
         rates = coin_rates(crowd, coins, fit.counts)
         group = self.worker_group_[coins.worker]
         self.individuality_ = (rates - self.commonality_[:, group, coins.label]).T
-        self.worker_cost_ = worker_worth(votes, rates[0])
+        self.worker_cost_ = worker_worth(engine, rates[0])
         self.newcomer_evidence_ = _newcomer_evidence(crowd)
 
     # -- the paper's objective ---------------------------------------------------------------------------------------
@@ -306,7 +330,14 @@ class AMCC(ConsensusModel):
         """The blend, see `ConsensusModel.settled_params`."""
         return {"blend": self.blend_} if self.loss == "likelihood" else {}
 
-    def _learned_codes(self, votes: Votes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def applied_to(self, votes: Votes) -> Self:
+        """See `ConsensusModel.applied_to`."""
+        model = super().applied_to(votes)
+        if self.loss == "likelihood":
+            model._foresee(votes, model._evidence(votes, model.label_prior_))
+        return model
+
+    def _learned_codes(self, votes: Votes | Engine) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Codes by which workers and labels of new votes were learned, −1 for newcomers."""
         return new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
 
@@ -331,13 +362,17 @@ class AMCC(ConsensusModel):
 
     def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
         """What new votes say, by the coins and the kinds of label sets as learned."""
-        coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
-        known_label = coins.label[:, None] >= 0
-        newcomer = np.where(known_label, self.newcomer_evidence_[coins.label], self.newcomer_evidence_.mean(axis=0))
-        evidence = np.where(coins.met[:, None], self.coin_evidence_[coins.place], newcomer).ravel()
+        evidence = self._evidence_of_coins(votes)
         label = new_code(votes.label_names, self.label_names_)
         frequency = np.where(label >= 0, self.set_frequency_[:, label], prior)
         return evidence_of(votes, evidence, prior, LabelSets(self.set_share_, frequency))
+
+    def _evidence_of_coins(self, votes: Votes | Engine) -> Floats:
+        """(n_slots,) evidence of the coins as learned; newcomers count as an average worker does."""
+        coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
+        known_label = coins.label[:, None] >= 0
+        newcomer = np.where(known_label, self.newcomer_evidence_[coins.label], self.newcomer_evidence_.mean(axis=0))
+        return np.where(coins.met[:, None], self.coin_evidence_[coins.place], newcomer).ravel()
 
     def rates_of_coins(self) -> tuple[Floats, Floats]:
         """(n_workers, n_labels) commonality of the worker's groups, and his individuality on labels that he met."""
@@ -366,18 +401,31 @@ class AMCC(ConsensusModel):
         return self.worker_group_, self.group_weights_[self.worker_group_]
 
 
-def worker_worth(votes: Votes, hit_rate: Floats) -> Floats:
+class Worth(NamedTuple):
+    """(n_workers,) sum over a worker's answers of the product of his hit rates over its yeses, and their number."""
+
+    worth: Floats
+    answers: Ints
+
+
+def worth_of_answers(block: Block, log_hit: Floats) -> Worth:
+    """The sums of eq12 over the block's answers; `log_hit` is that of a yes, by slot."""
+    votes = block.votes()
+    of_vote = block.of_slots(log_hit)[block.coins.slot]
+    shape = votes.n_items, votes.n_workers
+    answers = coo_array((of_vote, (votes.item, votes.worker)), shape=shape).tocsr()  # sums up the votes of an answer
+    worth = weight_per_code(answers.indices, np.exp(answers.data), votes.n_workers)
+    return Worth(worth, votes.answers_per_worker.copy())
+
+
+def worker_worth(votes: Votes | Engine, hit_rate: Floats) -> Floats:
     """(n_workers,) c_w of eq12: the mean over a worker's answers of the product of his hit rates over its yeses.
 
     `hit_rate` is that of coins, in the place of D_w(l, l). A worker without answers costs as much as the others do on
     average; nobody is free, for eq13 divides by this.
     """
-    log_hit = np.log(np.clip(hit_rate, 1e-10, 1.0))
-    of_vote = np.where(votes.value > 0, log_hit[votes.coins.slot // 2], 0.0)
-    shape = votes.n_items, votes.n_workers
-    answers = coo_array((of_vote, (votes.item, votes.worker)), shape=shape).tocsr()  # sums up the votes of an answer
-    worth = weight_per_code(answers.indices, np.exp(answers.data), votes.n_workers)
-    n_answers = votes.answers_per_worker
+    log_hit = np.stack([np.zeros_like(hit_rate), np.log(np.clip(hit_rate, 1e-10, 1.0))], axis=1).ravel()
+    worth, n_answers = as_engine(votes).total(worth_of_answers, log_hit)
     average = worth.sum() / n_answers.sum() if n_answers.sum() else 1.0
     return np.maximum(np.where(n_answers > 0, worth / np.maximum(n_answers, 1), average), 1e-3)
 

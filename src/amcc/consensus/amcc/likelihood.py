@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaln, digamma, logit, logsumexp
 
-from amcc import kernels
 from amcc.consensus.amcc.coins import (
     LEAST,
     Counts,
@@ -36,9 +36,21 @@ from amcc.consensus.amcc.coins import (
     mean_rates,
 )
 from amcc.consensus.amcc.correlation import LabelSets, label_set_step, log_prior, update_label_sets
-from amcc.consensus.base import Gold, Monitor
-from amcc.kernels import Floats, sigmoid, weight_per_code
-from amcc.votes import Coins, Votes
+from amcc.consensus.base import Monitor
+from amcc.consensus.rounds import (
+    MOST_CERTAIN,
+    LabelPrior,
+    Prior,
+    entropy_of,
+    evidence_of_pairs,
+    first_look,
+    met_present,
+    one_round,
+    with_truth,
+)
+from amcc.engine.base import Block, Engine
+from amcc.kernels import Belief, Floats, sigmoid
+from amcc.votes import Coins
 
 HIT_SPREAD, FALSE_ALARM_SPREAD = 0.35, 0.2
 """How much labels differ in log-odds, before the data speak. With free labels, small data sets explain noise: a
@@ -160,6 +172,10 @@ def update_commonality(rates: Rates, effective: Effective) -> Rates:
     return replace(rates, shift=shift)
 
 
+ROUNDING = 1e-13
+"""Relative error of a sum. Steps must not hang on it: sums over blocks differ in their last digits."""
+
+
 def _uphill(start: Floats, step: Floats, value: Callable[[Floats], Floats]) -> Floats:
     """Follow each entry's step, or a part of it, or none, so that its value does not fall."""
     before = value(start)
@@ -167,7 +183,7 @@ def _uphill(start: Floats, step: Floats, value: Callable[[Floats], Floats]) -> F
     result = start
     for _ in range(4):
         tried = start + step
-        risen = value(tried) >= before
+        risen = value(tried) >= before - ROUNDING * np.abs(before)
         result = np.where(risen & (result == start), tried, result)
         step = step / 4
     return result
@@ -314,11 +330,6 @@ def coin_rates(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
     return np.stack([blind + mean_rates(coins, each, rates.usual, crowd.seeing_member) for rates, each in seeing])
 
 
-def entropy_of(step: kernels.Pass, evidence: Floats, prior: Floats) -> float:
-    """Entropy of the presence of all pairs, from what the pass already summed up."""
-    return step.log_odds_sum - float(step.proba @ prior + step.present @ evidence)
-
-
 PRESENCE_STRENGTH = 8.0
 """Pairs that the crowd of labels lends to each label."""
 
@@ -373,86 +384,124 @@ def update_presence(presence: Presence) -> Presence:
 
 
 @dataclass(frozen=True)
+class SetPrior:
+    """What the other labels of an item say about a pair, by kinds of label sets and the evidence that met them."""
+
+    evidence: Floats
+    sets: LabelSets
+
+    def of(self, block: Block) -> Floats:
+        """(n_pairs,) log-odds of the block's pairs before their own votes."""
+        votes_say = votes_say_of(block, self.evidence)
+        proba = label_set_step(block.pairs, votes_say, self.sets).proba
+        return with_truth(block, logit(np.clip(proba, 1e-15, 1 - 1e-15)) - votes_say)
+
+
+@dataclass(frozen=True)
 class LikelihoodFit:
-    """A fitted crowd; evidence and prior are log-odds of slots and pairs, see `kernels.posterior_pass`."""
+    """A fitted crowd; evidence is that of slots, see `kernels.Belief`, prior what pairs are before their votes."""
 
     crowd: Crowd
     counts: CoinCounts
     presence: Presence
-    pair_proba: Floats
     evidence: Floats
-    prior: Floats
+    prior: Prior
     monitor: Monitor
 
 
+@dataclass(frozen=True)
+class Ascent:
+    """Where the ascent stands after some rounds: all that a further round needs.
+
+    crowd, usual : of the crowd, and the common frequency of labels
+    present, label_present : (n_slots,) and (n_labels,), see `rounds.Step`
+    entropy, change : of the last round; belief : what its probabilities came from, None before the first
+    history : the bound in every round
+    """
+
+    crowd: Crowd
+    usual: float
+    present: Floats
+    label_present: Floats
+    entropy: float
+    change: float
+    belief: Belief | None
+    history: tuple[float, ...]
+
+
 def fit_likelihood(
-    votes: Votes, gold: Gold, crowd: Crowd, *, max_iter: int, tol: float, start: Floats | None = None
+    engine: Engine, crowd: Crowd, *, max_iter: int, tol: float, start: Belief | None = None
 ) -> LikelihoodFit:
     """Coordinate ascent: groups of workers, rates, presence of labels, in turn, until no probability moves."""
-    coins, pairs = votes.coins, votes.pairs
-    slot_votes = weight_per_code(coins.slot, np.ones(len(votes)), 2 * len(coins))
-    asked = weight_per_code(pairs.label, np.ones(len(pairs)), votes.n_labels)
-    proba = np.where(gold.known, gold.present, votes.n_yes / pairs.n_votes if start is None else start)
-    weight = met_present(votes, proba)
-    entropy = 0.0
+    coins = engine.coins
+    first = engine.total(first_look, start)
     usual = PRESENCE_START[0] / sum(PRESENCE_START)
+    at = Ascent(crowd, usual, first.present, first.label_present, 0.0, np.inf, start, ())
     monitor = Monitor(tol, max_iter)
-    change = np.inf
     for number in monitor.rounds():
-        counts = CoinCounts(Counts.of_slots(weight), Counts.of_slots(slot_votes - weight))
-        present = weight_per_code(pairs.label, proba, votes.n_labels)
-        presence = Presence(present, np.maximum(asked - present, 0.0), usual)
+        counts = CoinCounts(Counts.of_slots(at.present), Counts.of_slots(first.slot_votes - at.present))
+        presence = Presence(at.label_present, np.maximum(first.asked - at.label_present, 0.0), at.usual)
         thorough = number % THOROUGH == 0
-        crowd, explained = update_members(crowd, coins, counts, thorough=thorough)
-        monitor.report(explained + presence.bound() + entropy, change)
+        crowd, explained = update_members(at.crowd, coins, counts, thorough=thorough)
+        monitor.report(explained + presence.bound() + at.entropy, at.change)
         crowd = update_rates(crowd, coins, counts, strengths=thorough)
         presence = update_presence(presence)
-        evidence = slot_evidence(crowd, coins, counts)
-        prior = gold.log_odds(presence.log_odds[pairs.label])
-        step = kernels.posterior_pass(coins.slot, pairs.start, evidence, prior, proba)
-        entropy = entropy_of(step, evidence, prior)
-        proba, weight, change, usual = step.proba, step.present, step.typical_change, presence.usual
-    return LikelihoodFit(crowd, counts, presence, proba, evidence, prior, monitor)
+        belief = Belief(slot_evidence(crowd, coins, counts), presence.log_odds)
+        step = engine.total(one_round, belief, at.belief)
+        change = float(np.sqrt(step.squares / max(engine.n_pairs, 1)))
+        entropy = entropy_of(step, belief.evidence)
+        history = tuple(monitor.history)
+        at = Ascent(crowd, presence.usual, step.present, step.label_present, entropy, change, belief, history)
+    return LikelihoodFit(at.crowd, counts, presence, belief.evidence, LabelPrior(belief.log_odds), monitor)
 
 
 def refit_with_label_sets(
-    votes: Votes, gold: Gold, fit: LikelihoodFit, sets: LabelSets, *, max_iter: int, tol: float
+    engine: Engine, fit: LikelihoodFit, sets: LabelSets, *, n_rounds: int
 ) -> tuple[LikelihoodFit, LabelSets]:
     """The same ascent where labels of an item inform each other: workers are judged by what that makes of the items.
 
     Goes on from a fit without correlation, and takes its place only if the bound is higher.
     """
-    coins, pairs, crowd = votes.coins, votes.pairs, fit.crowd
-    slot_votes = weight_per_code(coins.slot, np.ones(len(votes)), 2 * len(coins))
-    frequency, evidence, proba = fit.presence.mean, fit.evidence, fit.pair_proba
-    monitor = Monitor(tol, max_iter)
+    coins, crowd, frequency, evidence = engine.coins, fit.crowd, fit.presence.mean, fit.evidence
+    slot_votes = engine.total(first_look, None).slot_votes
+    monitor = Monitor(tol=0.0, max_iter=n_rounds)
     for number in monitor.rounds():
-        votes_say = gold.log_odds(evidence_of_pairs(votes, evidence), MOST_CERTAIN)
-        step = label_set_step(pairs, votes_say, sets)
-        change = float(np.sqrt(((step.proba - proba) ** 2).sum() / max(len(proba), 1)))
-        proba, weight = step.proba, met_present(votes, step.proba)
-        presence_bound = step.log_evidence - float(proba @ votes_say) + log_prior(sets, frequency)
+        prior = SetPrior(evidence, sets)
+        step = engine.total(round_with_sets, prior)
+        presence_bound = step.log_evidence - step.said + log_prior(sets, frequency)
         sets = update_label_sets(step, frequency)
-        counts = CoinCounts(Counts.of_slots(weight), Counts.of_slots(slot_votes - weight))
+        counts = CoinCounts(Counts.of_slots(step.weight), Counts.of_slots(slot_votes - step.weight))
         thorough = number % THOROUGH == 0
         crowd, explained = update_members(crowd, coins, counts, thorough=thorough)
-        monitor.report(explained + presence_bound, change)
+        monitor.report(explained + presence_bound, np.inf)
         crowd = update_rates(crowd, coins, counts, strengths=thorough)
         evidence = slot_evidence(crowd, coins, counts)
-    prior = gold.log_odds(logit(np.clip(proba, 1e-15, 1 - 1e-15)) - votes_say)
-    return LikelihoodFit(crowd, counts, fit.presence, proba, evidence, prior, monitor), sets
+    return LikelihoodFit(crowd, counts, fit.presence, evidence, prior, monitor), sets
 
 
-MOST_CERTAIN = 500.0
-"""Log-odds beyond which nobody is more certain."""
+class SetRound(NamedTuple):
+    """What a round with label sets adds up to.
+
+    weight : (n_slots,) expected votes that met a present label
+    said : sum over pairs of probability times what the votes say; the others are those of `SetStep`
+    """
+
+    weight: Floats
+    share: Floats
+    present: Floats
+    asked: Floats
+    log_evidence: float
+    said: float
 
 
-def evidence_of_pairs(votes: Votes, slot_evidence: Floats) -> Floats:
-    """(n_pairs,) evidence of all votes on each pair."""
-    total = kernels.sum_over_votes(votes.coins.slot, votes.pairs.start, slot_evidence)
-    return np.clip(total, -MOST_CERTAIN, MOST_CERTAIN)
+def round_with_sets(block: Block, belief: SetPrior) -> SetRound:
+    """Kinds of the block's items, presence of their labels, and what that says about the workers."""
+    votes_say = votes_say_of(block, belief.evidence)
+    step = label_set_step(block.pairs, votes_say, belief.sets)
+    said = float((step.proba * votes_say).sum())
+    return SetRound(met_present(block, step.proba), step.share, step.present, step.asked, step.log_evidence, said)
 
 
-def met_present(votes: Votes, proba: Floats) -> Floats:
-    """(n_slots,) expected votes that met a present label."""
-    return kernels.sum_over_slots(votes.coins.slot, votes.pairs.start, proba, 2 * len(votes.coins))
+def votes_say_of(block: Block, evidence: Floats) -> Floats:
+    """(n_pairs,) log-odds by the votes alone, or by the truth where it is known."""
+    return with_truth(block, evidence_of_pairs(block, evidence), MOST_CERTAIN)

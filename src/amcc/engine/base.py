@@ -1,0 +1,210 @@
+"""The contract of every engine: map a function over blocks of whole items, and add up what it says about each.
+
+A fit asks nothing else of the votes, so the same mathematics runs in memory, over blocks on disk and on a cluster. A
+function gets a `Block` and whatever the round shares (beliefs about coins and labels), changes neither, and returns a
+named tuple of arrays and numbers that add up over blocks. What concerns coins is as long as the table of all coins:
+`Block.of_slots` takes the block's part of it, `Block.spread` puts it back.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from amcc.kernels import Floats, Ints
+from amcc.votes import Coins, Pairs, Votes
+
+Result = TypeVar("Result")
+Values = TypeVar("Values", bound=np.generic)
+
+NOTHING_KNOWN: npt.NDArray[np.int8] = np.empty(0, np.int8)
+
+
+class Largest(float):
+    """A number that adds up to the larger one."""
+
+    def __add__(self, other: float) -> Largest:
+        return Largest(max(self, other))
+
+
+class Block(ABC):
+    """Votes of some whole items.
+
+    pairs : their asked pairs; items are counted from `first_item`
+    coins : the (worker, label) combinations that occur in them, and each vote's place among those
+    place : (n_coins of the block,) where these stand among all coins, or None where they are all coins
+    known : (n_pairs,) +1 present, −1 absent, 0 not known; (0,) where no truth is known
+    """
+
+    pairs: Pairs
+    coins: Coins
+    place: Ints | None
+    known: npt.NDArray[np.int8]
+    first_item: int
+    n_items: int
+    n_labels: int
+    n_coins: int
+    _recent: tuple[object, Floats] | None = None
+
+    @abstractmethod
+    def votes(self, *, names: bool = False) -> Votes:
+        """The block's votes with all workers and labels; items have their names if asked, else numbers."""
+
+    @cached_property
+    def n_yes(self) -> Ints:
+        """(n_pairs,) how many workers said yes to each pair."""
+        slot, start = self.coins.slot, self.pairs.start
+        return np.add.reduceat(slot & 1, start[:-1], dtype=np.int64) if len(slot) else np.empty(0, np.int64)
+
+    def of_slots(self, values: npt.NDArray[Values]) -> npt.NDArray[Values]:
+        """The part that concerns the block's slots, of an array over all slots."""
+        return values if self.place is None else values.reshape(-1, 2)[self.place].ravel()
+
+    def spread(self, values: npt.NDArray[Values]) -> npt.NDArray[Values]:
+        """An array over the block's slots as one over all slots."""
+        if self.place is None:
+            return values
+        everywhere = np.zeros((self.n_coins, 2), values.dtype)
+        everywhere[self.place] = values.reshape(-1, 2)
+        return everywhere.ravel()
+
+    def places_among(self, items: Ints) -> npt.NDArray[np.int32]:
+        """(n_items,) place of each item of the block in the ordered `items`, −1 where it is not there."""
+        first, last = np.searchsorted(items, [self.first_item, self.first_item + self.n_items])
+        place = np.full(self.n_items, -1, np.int32)
+        place[items[first:last] - self.first_item] = np.arange(first, last)
+        return place
+
+    # Probabilities of the last round need not be computed again where the block stays in memory.
+
+    def remember(self, belief: object, proba: Floats) -> None:
+        """Keep the probabilities that came from a belief."""
+        self._recent = belief, proba
+
+    def recall(self, belief: object) -> Floats | None:
+        """The probabilities that came from this very belief, if they were kept."""
+        return self._recent[1] if self._recent is not None and self._recent[0] is belief else None
+
+
+class Engine(ABC):
+    """Votes in blocks, and what is the same for all of them.
+
+    coins : all (worker, label) combinations that occur, without votes
+    """
+
+    worker_names: pa.Array
+    label_names: pa.Array
+    coins: Coins
+    n_votes: int
+    n_pairs: int
+    n_items: int
+
+    @property
+    def n_workers(self) -> int:
+        """Workers in the vocabulary."""
+        return len(self.worker_names)
+
+    @property
+    def n_labels(self) -> int:
+        """Labels in the vocabulary."""
+        return len(self.label_names)
+
+    @abstractmethod
+    def total(self, function: Callable[..., Result], *shared: Any) -> Result:
+        """Sum over blocks of function(block, *shared), a named tuple."""
+
+    @abstractmethod
+    def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
+        """Results of function(block, *shared), in the order of the items."""
+
+    def close(self) -> None:  # noqa: B027  # most have nothing to let go of
+        """Let go of processes and files."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def added(results: Iterable[Result]) -> Result:
+    """Sum of named tuples, one after the other; the arrays of the first take up the others."""
+    total: Any = None
+    for result in results:
+        total = result if total is None else type(total)(*map(_plus, total, result))  # type: ignore[call-overload]
+    return total  # type: ignore[no-any-return]
+
+
+def _plus(total: Any, value: Any) -> Any:
+    if isinstance(total, np.ndarray):
+        total += value
+        return total
+    return total + value
+
+
+@dataclass(eq=False)
+class WholeBlock(Block):
+    """All votes as one block."""
+
+    source: Votes
+    known: npt.NDArray[np.int8] = field(default_factory=lambda: NOTHING_KNOWN)
+
+    def __post_init__(self) -> None:
+        self.pairs, self.coins, self.place = self.source.pairs, self.source.coins, None
+        self.first_item, self.n_items = 0, self.source.n_items
+        self.n_labels, self.n_coins = self.source.n_labels, len(self.coins)
+
+    def votes(self, *, names: bool = False) -> Votes:
+        """The votes themselves."""
+        return self.source
+
+
+class InMemory(Engine):
+    """Votes as they are: one block, whose loops run on both cores.
+
+    known : (n_pairs,) truth on the asked pairs as in `Block`
+    """
+
+    def __init__(self, votes: Votes, known: npt.NDArray[np.int8] = NOTHING_KNOWN) -> None:
+        self.block = WholeBlock(votes, known)
+        self.worker_names, self.label_names, self.coins = votes.worker_names, votes.label_names, votes.coins
+        self.n_votes, self.n_pairs, self.n_items = len(votes), len(votes.pairs), votes.n_items
+
+    def total(self, function: Callable[..., Result], *shared: Any) -> Result:
+        """The function's result for the one block there is."""
+        return function(self.block, *shared)
+
+    def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
+        """The same, as a sequence."""
+        yield function(self.block, *shared)
+
+
+def as_engine(votes: Votes | Engine) -> Engine:
+    """Engines as they are, votes in memory."""
+    return InMemory(votes) if isinstance(votes, Votes) else votes
+
+
+def gather(engine: Engine, items: Ints) -> Votes:
+    """The votes on some items, given by their numbers in order, in memory; items are named by these numbers."""
+    if isinstance(engine, InMemory) and len(items) == engine.n_items:
+        return engine.block.source
+    columns = zip(
+        *((part.item, part.worker, part.label, part.value) for part in engine.each(votes_on, items)), strict=True
+    )
+    item, worker, label, value = (np.concatenate(column) for column in columns)
+    return Votes(item, worker, label, value, pa.array(items), engine.worker_names, engine.label_names)
+
+
+def votes_on(block: Block, items: Ints) -> Votes:
+    """Votes of the block on those of its items that are among `items`, whose places there are their codes."""
+    votes = block.votes()
+    item = block.places_among(items)[votes.item]
+    chosen = votes.select(item >= 0)
+    return replace(chosen, item=item[item >= 0])
