@@ -30,13 +30,14 @@ class Format:
 
     suffixes: tuple[str, ...]
     read: Callable[..., pa.Table]
+    read_batches: Callable[..., Iterator[pa.RecordBatch]]
     write: Callable[[pa.Table, Path], None]
 
 
 FORMATS = (
-    Format((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), csv.read, csv.write),
-    Format((".parquet", ".pq"), parquet.read, parquet.write),
-    Format((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"), jsonl.read, jsonl.write),
+    Format((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), csv.read, csv.read_batches, csv.write),
+    Format((".parquet", ".pq"), parquet.read, parquet.read_batches, parquet.write),
+    Format((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"), jsonl.read, jsonl.read_batches, jsonl.write),
 )
 
 
@@ -57,17 +58,31 @@ def read_table(
 ) -> pa.Table:
     """Read a table; `choose` picks columns from those that are there (default: all)."""
     path = Path(path)
+    kind, options = _format_and_options(path, separator)
+    with naming(path):
+        return kind.read(path, choose or (lambda names: names), **options)
+
+
+def read_batches(
+    path: str | Path, choose: Callable[[Sequence[str]], Sequence[str]], *, separator: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a table, some at a time: for files that are larger than memory."""
+    path = Path(path)
+    kind, options = _format_and_options(path, separator)
+    with naming(path):
+        yield from kind.read_batches(path, choose, **options)
+
+
+def _format_and_options(path: Path, separator: str | None) -> tuple[Format, dict[str, str]]:
     check_readable(path)
     kind = format_of(path)
     if separator is not None and kind.read is not csv.read:
         raise ParameterError(f"separator is for text tables; {path} is not one.")
-    options = {} if separator is None else {"separator": separator}
-    with _naming(path):
-        return kind.read(path, choose or (lambda names: names), **options)
+    return kind, {} if separator is None else {"separator": separator}
 
 
 @contextmanager
-def _naming(path: str | Path) -> Iterator[None]:
+def naming(path: str | Path) -> Iterator[None]:
     """Say in errors about the data in which file they are."""
     try:
         yield
@@ -105,7 +120,7 @@ def read_votes(
         return list(tables.match_columns(names, columns, roles=roles_read(on_conflict)).values())
 
     table = read_table(path, role_columns, separator=separator)
-    with _naming(path):
+    with naming(path):
         return Votes.from_frame(
             table, columns=columns, unmentioned=unmentioned, labels=labels, items=items, threshold=threshold,
             zero=zero, label_separator=label_separator, on_conflict=on_conflict,
@@ -130,7 +145,7 @@ def read_truth(
 
 def _read_as(make: Callable[[pa.Table], Made], path: str | Path) -> Made:
     table = read_table(path)
-    with _naming(path):
+    with naming(path):
         return make(table)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +37,35 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], separator
         raise FileFormatError(_explained(path, str(error))) from None
 
 
+def read_batches(
+    path: Path, choose: Callable[[Sequence[str]], Sequence[str]], separator: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The same rows, some at a time."""
+    try:
+        names, separator = _header(path, separator)
+        wanted = list(choose(names))
+        with open_text(path) as stream, arrow_csv.open_csv(stream, **_options(wanted, separator, careful=True)) as rows:
+            yield from rows
+    except UnicodeDecodeError:
+        raise FileFormatError(_not_utf8(path)) from None
+    except (pa.ArrowException, OSError, csv.Error) as error:
+        raise FileFormatError(_explained(path, str(error))) from None
+
+
 def _read(path: Path, columns: list[str], separator: str, *, careful: bool) -> pa.Table:
     """Read the table; carefully means slowly, so that cells may hold line ends and errors can name the row."""
     with open_text(path) as stream:
-        return arrow_csv.read_csv(
-            stream,
-            read_options=arrow_csv.ReadOptions(use_threads=not careful, block_size=BLOCK_BYTES),
-            parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=careful),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=columns, column_types=dict.fromkeys(columns, TEXT), strings_can_be_null=False
-            ),
-        )
+        return arrow_csv.read_csv(stream, **_options(columns, separator, careful=careful))
+
+
+def _options(columns: list[str], separator: str, *, careful: bool) -> dict[str, Any]:
+    return {
+        "read_options": arrow_csv.ReadOptions(use_threads=not careful, block_size=BLOCK_BYTES),
+        "parse_options": arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=careful),
+        "convert_options": arrow_csv.ConvertOptions(
+            include_columns=columns, column_types=dict.fromkeys(columns, TEXT), strings_can_be_null=False
+        ),
+    }
 
 
 def _header(path: Path, separator: str | None) -> tuple[list[str], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from amcc.files import create_text, open_text
 from amcc.tables import check_unique
 
 BLOCK_BYTES = 8 << 20
+BATCH_ROWS = 1 << 19
 
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
@@ -29,6 +30,11 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Tab
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FileFormatError(_explained(path, error)) from None
+
+
+def read_batches(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches; all of them are read at once, for what a field is shows at the end only."""
+    yield from read(path, choose).to_batches(BATCH_ROWS)
 
 
 def _read(path: Path, schema: pa.Schema | None) -> pa.Table:

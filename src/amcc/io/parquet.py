@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 
 from amcc.errors import AmccError, FileFormatError
 from amcc.tables import check_unique, is_text
+
+BATCH_ROWS = 1 << 19
 
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
@@ -23,10 +25,27 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Tab
     except AmccError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FileFormatError(
-            f"the file is not a readable Parquet file, or it is cut off ({reason}). Copy or download it again."
-        ) from None
+        raise FileFormatError(_explained(error)) from None
+
+
+def read_batches(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[pa.RecordBatch]:
+    """The same rows, some at a time."""
+    try:
+        with pq.ParquetFile(path) as file:
+            schema = file.schema_arrow
+        wanted = list(choose(check_unique(schema.names)))
+        text = [name for name in wanted if is_text(schema.field(name).type)]
+        with pq.ParquetFile(path, read_dictionary=text) as file:
+            yield from file.iter_batches(BATCH_ROWS, columns=wanted)
+    except AmccError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise FileFormatError(_explained(error)) from None
+
+
+def _explained(error: Exception) -> str:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"the file is not a readable Parquet file, or it is cut off ({reason}). Copy or download it again."
 
 
 def write(table: pa.Table, path: Path) -> None:

@@ -1,0 +1,448 @@
+"""Packing: from a table of votes of any size to a folder of blocks, with little memory.
+
+Three passes. The *survey* reads the table once: which workers and labels there are, whether every value is a vote, and
+a sample of items that cuts them into ranges of about equally many rows. The *partition* reads it again and puts each
+row into the bucket of its item's range. Then every bucket, small by now, is read as any table of votes is, checked, and
+written as a block. Buckets and finished blocks wait beside the folder until it is complete: an interrupted packing goes
+on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amcc import tables
+from amcc.engine.packed import META, Entry, PackedVotes, write_arrays, write_block, write_meta, write_names
+from amcc.errors import EmptyInputError, InputError
+from amcc.files import make_folder, whole_file
+from amcc.io import naming, read_batches
+from amcc.votes import Reading, Votes, roles_read
+
+BLOCK_VOTES = 1_000_000
+"""Votes of a block, about."""
+
+SAMPLED_ROWS = 1000
+"""Rows of a batch whose items are looked at to cut ranges."""
+
+MOST_BUCKETS = 500
+"""Files that may be open at the same time."""
+
+PLAN = "plan.json"
+Progress = Callable[[str, int, int], object]
+
+
+def pack_votes(
+    path: str | Path,
+    folder: str | Path,
+    *,
+    overwrite: bool = False,
+    block_votes: int = BLOCK_VOTES,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> PackedVotes:
+    """Make a folder of packed votes from a file.
+
+    Parameters
+    ----------
+    path, reading
+        As for `amcc.read_votes`.
+    overwrite
+        Whether packed votes that are already there may make way, once the new ones are complete.
+    block_votes
+        Votes of a block, about: a few blocks are in memory at a time.
+    progress
+        Called with what is going on, how far it is, and how far it goes.
+    """
+    path, folder = Path(path), Path(folder)
+    _check_free(folder, overwrite)
+    work = folder.with_name(f".packing-{folder.name}")
+    report = progress or (lambda what, done, total: None)
+    source = Source(path, reading)
+    plan = _resumed(work, source, block_votes) or _partition(work, source, block_votes, report)
+    entries, readings = [], []
+    for number in range(len(plan.bounds) + 1):
+        report("packing blocks", number, len(plan.bounds) + 1)
+        entry, decided = _finished(work, number) or _pack_bucket(work, number, source, plan)
+        entries.append(entry)
+        readings.append(decided)
+    _complete(work, [entry for entry in entries if entry.items], _all_of(readings), plan)
+    _take_place(work, folder)
+    return PackedVotes(folder)
+
+
+def _check_free(folder: Path, overwrite: bool) -> None:
+    if (folder / META).exists():
+        if not overwrite:
+            raise InputError(f"{folder} holds packed votes already. Choose another folder, or say --overwrite.")
+    elif folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise InputError(f"{folder} is there and is not a folder of packed votes. Choose another one.")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of votes and how it is to be read."""
+
+    path: Path
+    reading: Mapping[str, Any]
+
+    def batches(self) -> Iterator[pa.Table]:
+        """Its rows, some at a time, with the columns that matter."""
+
+        def role_columns(names: Sequence[str]) -> list[str]:
+            roles = roles_read(self.reading.get("on_conflict") or "error")
+            return list(tables.match_columns(names, self.reading.get("columns"), roles=roles).values())
+
+        for batch in read_batches(self.path, role_columns, separator=self.reading.get("separator")):
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+
+    def roles(self, table: pa.Table) -> dict[tables.Role, str]:
+        """Which column is what."""
+        roles = roles_read(self.reading.get("on_conflict") or "error")
+        return tables.read_columns(table, self.reading.get("columns"), roles=roles)[1]
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a packing to go on."""
+        state = self.path.stat()
+        return {
+            "path": str(self.path.resolve()),
+            "size": state.st_size,
+            "changed": state.st_mtime_ns,
+            "reading": repr(sorted((name, _listed(value)) for name, value in self.reading.items())),
+        }
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the survey found. bounds : the first items of all buckets but the first."""
+
+    worker_names: pa.Array
+    label_names: pa.Array
+    bounds: pa.Array
+    items: pa.Array | None
+
+
+# -- survey --------------------------------------------------------------------------------------------------------
+
+
+class _Survey:
+    """Distinct workers, labels and values, and a sample of the items of rows."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.distinct: dict[str, list[pa.Array]] = {"worker": [], "label": [], "value": []}
+        self.sample: list[pa.Array] = []
+        self.rows = 0
+        self.votes = 0
+
+    def look_at(self, table: pa.Table) -> None:
+        roles = self.source.roles(table)
+        with _counting_from(self.rows):
+            item, worker = (tables.encode_ids(table[roles[role]], role, roles[role]) for role in ("item", "worker"))
+            self._add("worker", worker.names)
+            stride = max(1, len(item.codes) // SAMPLED_ROWS)
+            self.sample.append(item.names.take(pa.array(item.codes[::stride])))
+            self.votes += self._look_at_labels(table, roles)
+            if "value" in roles:
+                # The spellings of a vote are told apart by what they are together: 0 beside −1 needs an explanation.
+                self._add("value", pc.unique(_decoded(table[roles["value"]])))
+        self.rows += table.num_rows
+
+    def _look_at_labels(self, table: pa.Table, roles: Mapping[tables.Role, str]) -> int:
+        """Note the labels; how many votes the rows may become."""
+        n_votes = int(table.num_rows)
+        for role in ("label", "labels", "asked"):
+            if role == "label" and role in roles:
+                self._add("label", tables.encode_ids(table[roles[role]], "label", roles[role]).names)
+            elif role in roles:
+                lists = tables.encode_lists(table[roles[role]], roles[role], self.source.reading.get("label_separator"))
+                self._add("label", lists.labels.names)
+                n_votes = max(n_votes, len(lists.row))
+        return n_votes
+
+    def _add(self, what: str, names: pa.Array) -> None:
+        known = self.distinct[what]
+        known.append(names)
+        if len(known) > 20:  # keep it small
+            self.distinct[what] = [pc.unique(pa.concat_arrays(known))]
+
+    def names_of(self, role: str) -> pa.Array:
+        """The vocabulary of workers or labels, sorted."""
+        names = pc.unique(pa.concat_arrays(self.distinct[role]))
+        return names.take(pc.sort_indices(names))
+
+    def bounds(self, n_buckets: int) -> pa.Array:
+        """The first item of all buckets but the first, by the sample."""
+        sample = pa.concat_arrays(self.sample)
+        sample = sample.take(pc.sort_indices(sample))
+        cuts = np.unique(np.linspace(0, len(sample), n_buckets + 1)[1:-1].astype(np.int64))
+        bounds = pc.unique(sample.take(pa.array(cuts)))
+        return bounds.filter(pc.not_equal(bounds, sample[0]))  # the first bucket, too, must have a row
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _survey(source: Source, block_votes: int, report: Progress) -> tuple[Plan, int]:
+    """Look at all rows once; also how many there are."""
+    survey = _Survey(source)
+    for table in source.batches():
+        survey.look_at(table)
+        report("looking at rows", survey.rows, 0)
+    if survey.rows == 0:
+        raise EmptyInputError(f"{source.path}: there must be at least one vote; the table has columns but no rows.")
+    reading, distinct = source.reading, survey.distinct["value"]
+    given = reading.get("labels")
+    labels = survey.names_of("label") if given is None else tables.vocabulary_of(given, "label")
+    if distinct:
+        with naming(source.path):
+            values = pa.chunked_array([pc.unique(pa.concat_arrays(distinct))])
+            tables.parse_values(values, "value", threshold=reading.get("threshold"), zero=reading.get("zero"))
+        n_votes = survey.votes
+    else:  # only ticks are recorded: an answer may speak of all labels
+        n_votes = survey.rows * len(labels) if reading.get("unmentioned") == "absent" else survey.votes
+    n_buckets = min(max(1, round(n_votes / block_votes)), MOST_BUCKETS)
+    return Plan(survey.names_of("worker"), labels, survey.bounds(n_buckets), _further_items(source)), survey.rows
+
+
+@contextmanager
+def _counting_from(row: int) -> Iterator[None]:
+    """Errors about a batch count its rows; say where it begins."""
+    try:
+        yield
+    except InputError as error:
+        more = f" (Rows are counted from row {row + 1:,} of the table.)" if row else ""
+        raise type(error)(f"{error}{more}") from None
+
+
+# -- partition -----------------------------------------------------------------------------------------------------
+
+
+def _partition(work: Path, source: Source, block_votes: int, report: Progress) -> Plan:
+    """Put every row into the bucket of its item."""
+    shutil.rmtree(work, ignore_errors=True)
+    plan, n_rows = _survey(source, block_votes, report)
+    make_folder(work)
+    done = 0
+    with ExitStack() as stack, _named_full_disk(work):
+        buckets: dict[int, Any] = {}
+        for table in source.batches():
+            roles = source.roles(table)
+            for number, rows in _rows_of_buckets(table, roles["item"], plan.bounds):
+                if number not in buckets:
+                    sink = stack.enter_context(pa.OSFile(str(_bucket(work, number)), "wb"))
+                    buckets[number] = stack.enter_context(pa.ipc.new_stream(sink, rows.schema))
+                buckets[number].write_table(rows)
+            done += table.num_rows
+            report("sorting rows by item", done, n_rows)
+    write_names(work / "workers.arrow", plan.worker_names)
+    write_names(work / "labels.arrow", plan.label_names)
+    write_names(work / "bounds.arrow", plan.bounds)
+    with whole_file(work / PLAN) as temporary:
+        temporary.write_text(json.dumps(_identity(source, block_votes)))
+    return plan
+
+
+def _identity(source: Source, block_votes: int) -> dict[str, Any]:
+    return {**source.identity(), "block_votes": block_votes}
+
+
+def _resumed(work: Path, source: Source, block_votes: int) -> Plan | None:
+    """The plan of an earlier packing of the same file, if its rows are all in their buckets."""
+    try:
+        if json.loads((work / PLAN).read_text()) != _identity(source, block_votes):
+            return None
+        workers, labels, bounds = (_read_names(work / f"{what}.arrow") for what in ("workers", "labels", "bounds"))
+    except (OSError, ValueError, pa.ArrowException):
+        return None
+    return Plan(workers, labels, bounds, _further_items(source))
+
+
+def _further_items(source: Source) -> pa.Array | None:
+    """Items that the user named beside those of the table, sorted."""
+    given = source.reading.get("items")
+    if given is None:
+        return None
+    names = tables.vocabulary_of(given, "item")
+    return names.take(pc.sort_indices(names))
+
+
+def _read_names(path: Path) -> pa.Array:
+    with pa.OSFile(str(path)) as file:
+        return pa.ipc.open_file(file).read_all()["name"].combine_chunks()
+
+
+def _bucket(work: Path, number: int) -> Path:
+    return work / f"bucket-{number:05}.arrow"
+
+
+def _rows_of_buckets(table: pa.Table, item_column: str, bounds: pa.Array) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each bucket that has some, in their order."""
+    ids = tables.encode_ids(table[item_column], "item", item_column)
+    first = np.array([_first_at_least(ids.names, bound) for bound in bounds.to_pylist()], dtype=np.int64)
+    of_name = np.searchsorted(first, np.arange(len(ids.names)), side="right").astype(np.int16)
+    bucket = of_name[ids.codes]
+    if (bucket[1:] < bucket[:-1]).any():
+        order = np.argsort(bucket, kind="stable")
+        table, bucket = table.take(pa.array(order)), bucket[order]
+    numbers, starts = np.unique(bucket, return_index=True)
+    for number, start, end in zip(numbers.tolist(), starts, np.append(starts[1:], len(bucket)), strict=True):
+        yield number, _compact(table.slice(start, end - start))
+
+
+def _first_at_least(names: pa.Array, bound: Any) -> int:
+    """Place of the first of the sorted names that is not before the bound."""
+    low, high = 0, len(names)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if names[middle].as_py() < bound else (low, middle)
+    return low
+
+
+def _compact(table: pa.Table) -> pa.Table:
+    """The table with dictionaries of what it uses itself, not of what the whole batch uses."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        encoded = pa.types.is_dictionary(column.type)
+        columns[name] = pa.chunked_array(map(_used_only, column.chunks)) if encoded else column
+    return pa.table(columns)
+
+
+def _used_only(cells: pa.DictionaryArray) -> pa.DictionaryArray:
+    used = pc.drop_null(pc.unique(cells.indices))
+    place = np.zeros(len(cells.dictionary), np.int32)
+    place[used.to_numpy()] = np.arange(len(used))
+    return pa.DictionaryArray.from_arrays(pa.array(place).take(cells.indices), cells.dictionary.take(used))
+
+
+@contextmanager
+def _named_full_disk(work: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{work} cannot be written: {error.strerror or error}. Make room or choose another place; what is done "
+            "so far is kept there."
+        ) from None
+
+
+# -- blocks --------------------------------------------------------------------------------------------------------
+
+
+def _pack_bucket(work: Path, number: int, source: Source, plan: Plan) -> tuple[Entry, Reading]:
+    """Read a bucket as votes and write them as a block."""
+    path = _bucket(work, number)
+    with pa.OSFile(str(path)) as file:  # every bucket has a row: its first item was in the sample
+        table = pa.ipc.open_stream(file).read_all()
+    votes = _votes_of(table, source, plan, _items_between(plan, number))
+    entry = write_block(work, number, votes)
+    with whole_file(work / f"entry-{number:05}.json") as temporary:
+        temporary.write_text(json.dumps([asdict(entry), asdict(votes.reading)]))
+    path.unlink()
+    return entry, votes.reading
+
+
+def _items_between(plan: Plan, number: int) -> pa.Array | None:
+    """Further items, given by the user, that belong to the bucket."""
+    if plan.items is None:
+        return None
+    cuts = [0, *(_first_at_least(plan.items, bound) for bound in plan.bounds.to_pylist()), len(plan.items)]
+    return plan.items.slice(cuts[number], cuts[number + 1] - cuts[number])
+
+
+def _votes_of(table: pa.Table, source: Source, plan: Plan, items: pa.Array | None) -> Votes:
+    """The bucket's votes, with the vocabularies of all."""
+    options = {name: value for name, value in source.reading.items() if name not in ("separator", "items", "labels")}
+    try:
+        votes = Votes.from_frame(table, labels=plan.label_names, items=items, **options)
+    except EmptyInputError:  # all rows are blank: the items are there, but nobody was asked anything
+        votes = _without_votes(table, source, plan, items)
+    except InputError as error:
+        raise type(error)(
+            f"{source.path}: {error} (Rows are counted among those of nearby items, not in the whole table.)"
+        ) from None
+    worker = pc.index_in(votes.worker_names, value_set=plan.worker_names).to_numpy(zero_copy_only=False)
+    return replace(votes, worker=worker.astype(np.int32)[votes.worker], worker_names=plan.worker_names)
+
+
+def _without_votes(table: pa.Table, source: Source, plan: Plan, items: pa.Array | None) -> Votes:
+    column = source.roles(table)["item"]
+    names = tables.encode_ids(table[column], "item", column).names
+    if items is not None and len(items):
+        names = pc.unique(pa.concat_arrays([names, items]))
+        names = names.take(pc.sort_indices(names))
+    nothing: npt.NDArray[np.int32] = np.empty(0, np.int32)
+    reading = Reading(blanks=table.num_rows)
+    signs = nothing.astype(np.int8)
+    return Votes(nothing, nothing, nothing, signs, names, plan.worker_names, plan.label_names, reading)
+
+
+def _finished(work: Path, number: int) -> tuple[Entry, Reading] | None:
+    """What an earlier run said about this block, if it finished it."""
+    try:
+        entry, reading = json.loads((work / f"entry-{number:05}.json").read_text())
+        return Entry(**entry), Reading(**reading)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _all_of(readings: Sequence[Reading]) -> Reading:
+    counts = ("duplicates_dropped", "conflicts_resolved", "blanks")
+    last = next((reading for reading in readings if reading.columns), readings[0])
+    return replace(last, **{name: sum(getattr(reading, name) for reading in readings) for name in counts})
+
+
+def _complete(work: Path, entries: Sequence[Entry], reading: Reading, plan: Plan) -> None:
+    """Write the tables that all blocks share, and the description."""
+    if sum(entry.votes for entry in entries) == 0:
+        raise EmptyInputError("there must be at least one vote; every row is blank, so nobody was asked anything.")
+    checksums = {
+        "workers.arrow": write_names(work / "workers.arrow", plan.worker_names),
+        "labels.arrow": write_names(work / "labels.arrow", plan.label_names),
+        "coins.npy": write_arrays(work / "coins.npy", [_all_coins(work, entries, len(plan.label_names))]),
+    }
+    write_meta(work, entries, checksums, reading)
+    for leftover in [work / PLAN, work / "bounds.arrow", *work.glob("entry-*.json")]:
+        leftover.unlink(missing_ok=True)
+
+
+def _all_coins(work: Path, entries: Sequence[Entry], n_labels: int) -> npt.NDArray[np.int32]:
+    """(2, n_coins) worker and label of every combination that occurs in any block, sorted."""
+    keys = np.empty(0, np.int64)
+    for entry in entries:
+        with (work / entry.file).open("rb") as file:
+            arrays = [np.load(file, allow_pickle=False) for _ in range(6)]
+        keys = np.union1d(keys, arrays[4].astype(np.int64) * n_labels + arrays[5])
+    return np.stack(np.divmod(keys, max(n_labels, 1))).astype(np.int32)
+
+
+def _take_place(work: Path, folder: Path) -> None:
+    """Put the finished folder where it belongs; what was there before goes only then."""
+    try:
+        if folder.exists():
+            old = folder.with_name(f".old-{folder.name}")
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+            work.rename(folder)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            make_folder(folder.parent)
+            work.rename(folder)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror or error}. The votes are in {work}.") from None
