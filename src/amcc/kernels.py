@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,17 @@ def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
             _taken.by_task = False
 
     return list(_threads(os.getpid()).map(run, range(n_tasks)))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Inside, `in_threads` starts none: for processes of which there is already one for each core."""
+    before = getattr(_taken, "by_task", False)
+    _taken.by_task = True
+    try:
+        yield
+    finally:
+        _taken.by_task = before
 
 
 _taken = threading.local()

@@ -48,20 +48,22 @@ class Local(Engine):
         """Sum over blocks; both cores work on different blocks."""
         runs = parts_of(len(self.packed.entries), N_PARTS)
 
-        def run(part: int) -> Result:
-            return added(function(self._block(number), *shared) for number in runs[part])
-
-        result: Result = added(in_threads(run, len(runs)))
+        result: Result = added(in_threads(lambda part: self.total_of(runs[part], function, *shared), len(runs)))
         return result
+
+    def total_of(self, run: range, function: Callable[..., Result], *shared: Any) -> Result:
+        """Sum over some of the blocks, one after the other."""
+        return added(function(self.block(number), *shared) for number in run)
 
     def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
         """Results in order; a few blocks at a time."""
         n_blocks = len(self.packed.entries)
         for first in range(0, n_blocks, WAVE):
             numbers = range(first, min(first + WAVE, n_blocks))
-            yield from in_threads(lambda index: function(self._block(numbers[index]), *shared), len(numbers))  # noqa: B023
+            yield from in_threads(lambda index: function(self.block(numbers[index]), *shared), len(numbers))  # noqa: B023
 
-    def _block(self, number: int) -> PackedBlock:
+    def block(self, number: int) -> PackedBlock:
+        """A block from memory if it was kept, from the folder otherwise."""
         block = self._kept.get(number)
         if block is None:
             block = self.packed.block(number)
