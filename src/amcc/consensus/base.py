@@ -9,7 +9,7 @@ import json
 import warnings
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Self
@@ -86,11 +86,11 @@ class Gold:
 class Monitor:
     """Follows the objective and the largest change of a probability, and says when a model may stop."""
 
-    def __init__(self, tol: float, max_iter: int) -> None:
+    def __init__(self, tol: float, max_iter: int, history: Iterable[float] = (), change: float = np.inf) -> None:
         self.tol = tol
         self.max_iter = max_iter
-        self.history: list[float] = []
-        self.change = np.inf
+        self.history = list(history)
+        self.change = change
 
     @property
     def converged(self) -> bool:
@@ -98,8 +98,8 @@ class Monitor:
         return self.change < self.tol
 
     def rounds(self) -> Iterator[int]:
-        """Count rounds until converged or out of patience."""
-        for number in range(self.max_iter):
+        """Count rounds until converged or out of patience, from those that are already in the history."""
+        for number in range(len(self.history), self.max_iter):
             if self.converged:
                 return
             yield number
@@ -217,10 +217,24 @@ class ConsensusModel(ABC):
             raise ParameterError("features and known truth need votes in memory; leave them out, or read the votes.")
         for name in OF_ITEMS:
             vars(self).pop(name, None)
-        label, judge = self._learn_from(engine)
+        label, judge = self._learn_or_go_on(engine)
         self.worker_names_, self.label_names_, self.label_prior_ = engine.worker_names, engine.label_names, label
         self._to_judge = engine, judge
         return self
+
+    def _learn_or_go_on(self, engine: Engine) -> Learned:
+        """Learn, from where an interrupted fit stopped if there is a checkpoint; whatever stops this one, note it."""
+        checkpoint = engine.checkpoint
+        if checkpoint is None:
+            return self._learn_from(engine)
+        checkpoint.begin(f"{self!r} on {engine.identity}")
+        try:
+            learned = self._learn_from(engine)
+        except BaseException:
+            checkpoint.flush()
+            raise
+        checkpoint.remove()
+        return learned
 
     def _learn_from(self, engine: Engine) -> Learned:
         """Estimate everything that is not about items, wherever the votes are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -103,16 +104,20 @@ class DawidSkene(ConsensusModel):
     def _maximise(self, engine: Engine) -> Learned:
         """Expectation and maximisation in turn, until no probability moves."""
         slot_votes, asked, present, label_present = engine.total(first_look, None)
-        before: Belief | None = None
-        monitor = Monitor(self.tol, self.max_iter)
+        at = engine.recall("rounds", Rounds) or Rounds(present, label_present, present, label_present, None, (), np.inf)
+        monitor = Monitor(self.tol, self.max_iter, at.history, at.change)
         for _ in monitor.rounds():
-            prevalence = self._prevalence(label_present, asked)
-            hit, false_alarm = self._rates(present, slot_votes)
+            prevalence = self._prevalence(at.label_present, asked)
+            hit, false_alarm = self._rates(at.present, slot_votes)
             belief = Belief(slot_evidence(hit, false_alarm), safe_logit(prevalence))
-            step = engine.total(one_round, belief, before)
+            step = engine.total(one_round, belief, at.belief)
             objective = self._objective(step.log_odds_sum, slot_votes, asked, hit, false_alarm, prevalence)
             monitor.report(objective, step.change)
-            present, label_present, before = step.present, step.label_present, belief
+            course = tuple(monitor.history), monitor.change
+            at = Rounds(step.present, step.label_present, at.present, at.label_present, belief, *course)
+            engine.keep("rounds", at)
+        prevalence = self._prevalence(at.label_present_before, asked)
+        hit, false_alarm = self._rates(at.present_before, slot_votes)
         monitor.warn_unless_converged(type(self).__name__)
         self.objective_history_, self.n_iter_, self.converged_ = (
             monitor.history,
@@ -121,9 +126,9 @@ class DawidSkene(ConsensusModel):
         )
         self.coin_worker_, self.coin_label_ = engine.coins.worker, engine.coins.label
         self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
-        self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(engine, present, slot_votes)
-        prior = LabelPrior(belief.log_odds)
-        return Learned(prevalence, partial(engine.total, judge_votes, belief.evidence, prior))
+        self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(engine, at.present, slot_votes)
+        evidence, prior = slot_evidence(hit, false_alarm), LabelPrior(safe_logit(prevalence))
+        return Learned(prevalence, partial(engine.total, judge_votes, evidence, prior))
 
     def _prevalence(self, present: Floats, asked: Floats) -> Floats:
         """M-step of the labels: the share of asked pairs where each is present."""
@@ -179,6 +184,23 @@ class DawidSkene(ConsensusModel):
         )
         log_odds = safe_logit(prior)[votes.pairs.label]
         return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Where expectation and maximisation stand.
+
+    present, label_present : what the last round found, see `rounds.Step`; those before it gave its `belief`
+    history, change : the objective in every round, and the last change
+    """
+
+    present: Floats
+    label_present: Floats
+    present_before: Floats
+    label_present_before: Floats
+    belief: Belief | None
+    history: tuple[float, ...]
+    change: float
 
 
 def slot_evidence(hit: Floats, false_alarm: Floats) -> Floats:

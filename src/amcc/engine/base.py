@@ -18,10 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from amcc.engine.checkpoint import Checkpoint
 from amcc.kernels import Floats, Ints
 from amcc.votes import Coins, Pairs, Votes
 
 Result = TypeVar("Result")
+State = TypeVar("State")
 Values = TypeVar("Values", bound=np.generic)
 
 NOTHING_KNOWN: npt.NDArray[np.int8] = np.empty(0, np.int8)
@@ -97,6 +99,8 @@ class Engine(ABC):
     """Votes in blocks, and what is the same for all of them.
 
     coins : all (worker, label) combinations that occur, without votes
+    identity : says which votes these are
+    checkpoint : where a fit notes how far it is, None where it does not
     """
 
     worker_names: pa.Array
@@ -105,6 +109,8 @@ class Engine(ABC):
     n_votes: int
     n_pairs: int
     n_items: int
+    identity = "votes in memory"
+    checkpoint: Checkpoint | None = None
 
     @property
     def n_workers(self) -> int:
@@ -123,6 +129,15 @@ class Engine(ABC):
     @abstractmethod
     def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
         """Results of function(block, *shared), in the order of the items."""
+
+    def recall(self, stage: str, kind: type[State]) -> State | None:
+        """How far an interrupted fit had come in this stage."""
+        return None if self.checkpoint is None else self.checkpoint.recall(stage, kind)
+
+    def keep(self, stage: str, state: Any) -> None:
+        """Note how far the fit has come in this stage."""
+        if self.checkpoint is not None:
+            self.checkpoint.keep(stage, state)
 
     def close(self) -> None:  # noqa: B027  # most have nothing to let go of
         """Let go of processes and files."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from amcc.engine.base import Engine
+from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.local import Local, parts_of
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, MissingExtraError
@@ -49,6 +50,7 @@ class Dask(Engine):
         *,
         n_processes: int | None = None,
         memory: int | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         try:
             import distributed
@@ -56,7 +58,8 @@ class Dask(Engine):
             raise MissingExtraError("the Dask engine needs Dask: pip install 'amcc[dask]'.") from None
         self.packed = packed if isinstance(packed, PackedVotes) else PackedVotes(packed)
         self.worker_names, self.label_names = self.packed.worker_names, self.packed.label_names
-        self.coins = self.packed.coins
+        self.coins, self.identity = self.packed.coins, f"packed votes {self.packed.identity:08x}"
+        self.checkpoint = checkpoint
         self.n_votes, self.n_pairs, self.n_items = self.packed.n_votes, self.packed.n_pairs, self.packed.n_items
         n_processes = n_processes or os.cpu_count() or 1
         share = None if memory is None else memory // n_processes

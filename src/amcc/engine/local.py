@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from amcc.engine.base import Engine, added
+from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.packed import PackedBlock, PackedVotes
 from amcc.kernels import in_threads
 
@@ -31,10 +32,13 @@ class Local(Engine):
     memory : bytes for the whole process, about; None keeps all blocks
     """
 
-    def __init__(self, packed: PackedVotes | str | Path, memory: int | None = None) -> None:
+    def __init__(
+        self, packed: PackedVotes | str | Path, memory: int | None = None, checkpoint: Checkpoint | None = None
+    ) -> None:
         self.packed = packed if isinstance(packed, PackedVotes) else PackedVotes(packed)
         self.worker_names, self.label_names = self.packed.worker_names, self.packed.label_names
-        self.coins = self.packed.coins
+        self.coins, self.identity = self.packed.coins, f"packed votes {self.packed.identity:08x}"
+        self.checkpoint = checkpoint
         self.n_votes, self.n_pairs, self.n_items = self.packed.n_votes, self.packed.n_pairs, self.packed.n_items
         self._room = np.inf if memory is None else memory - self._fixed_bytes()
         self._kept: dict[int, PackedBlock] = {}

@@ -189,7 +189,8 @@ class AMCC(ConsensusModel):
         if self.loss != "likelihood":
             self._refuse_blocks()
         chance = signatures(engine, self.random_state)
-        blend = self._chosen_blend(engine, chance)
+        blend = engine.recall("blend", Blend) or self._chosen_blend(engine, chance)
+        engine.keep("blend", blend)
         crowd, start = self._starting_point(engine)
         fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
         self._publish_course(fit.monitor)

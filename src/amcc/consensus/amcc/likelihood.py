@@ -41,6 +41,7 @@ from amcc.consensus.rounds import (
     MOST_CERTAIN,
     LabelPrior,
     Prior,
+    Start,
     entropy_of,
     evidence_of_pairs,
     first_look,
@@ -411,22 +412,35 @@ class LikelihoodFit:
 
 @dataclass(frozen=True)
 class Ascent:
-    """Where the ascent stands after some rounds: all that a further round needs.
+    """Where the ascent stands after some rounds: all that a further round needs, and all that the fit is.
 
-    crowd, usual : of the crowd, and the common frequency of labels
-    present, label_present : (n_slots,) and (n_labels,), see `rounds.Step`
-    entropy, change : of the last round; belief : what its probabilities came from, None before the first
-    history : the bound in every round
+    crowd, counts, presence, belief : of the last round; belief is None before the first
+    present, label_present, entropy, change : what the votes made of that belief, see `rounds.Step`
+    history, reported : the bound in every round, and the change that was last reported
     """
 
     crowd: Crowd
-    usual: float
+    counts: CoinCounts
+    presence: Presence
+    belief: Belief | None
     present: Floats
     label_present: Floats
     entropy: float
     change: float
-    belief: Belief | None
     history: tuple[float, ...]
+    reported: float
+
+
+def start_ascent(first: Start, crowd: Crowd, belief: Belief | None) -> Ascent:
+    """Before the first round."""
+    counts, usual = counts_of(first.present, first.slot_votes), PRESENCE_START[0] / sum(PRESENCE_START)
+    presence = Presence(first.label_present, np.maximum(first.asked - first.label_present, 0.0), usual)
+    return Ascent(crowd, counts, presence, belief, first.present, first.label_present, 0.0, np.inf, (), np.inf)
+
+
+def counts_of(present: Floats, slot_votes: Floats) -> CoinCounts:
+    """Counts from the (n_slots,) expected votes that met a present label, and all votes."""
+    return CoinCounts(Counts.of_slots(present), Counts.of_slots(slot_votes - present))
 
 
 def fit_likelihood(
@@ -435,12 +449,12 @@ def fit_likelihood(
     """Coordinate ascent: groups of workers, rates, presence of labels, in turn, until no probability moves."""
     coins = engine.coins
     first = engine.total(first_look, start)
-    usual = PRESENCE_START[0] / sum(PRESENCE_START)
-    at = Ascent(crowd, usual, first.present, first.label_present, 0.0, np.inf, start, ())
-    monitor = Monitor(tol, max_iter)
+    at = engine.recall("fit", Ascent) or start_ascent(first, crowd, start)
+    monitor = Monitor(tol, max_iter, at.history, at.reported)
     for number in monitor.rounds():
-        counts = CoinCounts(Counts.of_slots(at.present), Counts.of_slots(first.slot_votes - at.present))
-        presence = Presence(at.label_present, np.maximum(first.asked - at.label_present, 0.0), at.usual)
+        counts = counts_of(at.present, first.slot_votes)
+        absent = np.maximum(first.asked - at.label_present, 0.0)
+        presence = Presence(at.label_present, absent, at.presence.usual)
         thorough = number % THOROUGH == 0
         crowd, explained = update_members(at.crowd, coins, counts, thorough=thorough)
         monitor.report(explained + presence.bound() + at.entropy, at.change)
@@ -448,11 +462,33 @@ def fit_likelihood(
         presence = update_presence(presence)
         belief = Belief(slot_evidence(crowd, coins, counts), presence.log_odds)
         step = engine.total(one_round, belief, at.belief)
-        change = float(np.sqrt(step.squares / max(engine.n_pairs, 1)))
-        entropy = entropy_of(step, belief.evidence)
-        history = tuple(monitor.history)
-        at = Ascent(crowd, presence.usual, step.present, step.label_present, entropy, change, belief, history)
-    return LikelihoodFit(at.crowd, counts, presence, belief.evidence, LabelPrior(belief.log_odds), monitor)
+        at = Ascent(
+            crowd,
+            counts,
+            presence,
+            belief,
+            step.present,
+            step.label_present,
+            entropy_of(step, belief.evidence),
+            change=float(np.sqrt(step.squares / max(engine.n_pairs, 1))),
+            history=tuple(monitor.history),
+            reported=monitor.change,
+        )
+        engine.keep("fit", at)
+    assert at.belief is not None  # for the type checker: there is at least one round
+    return LikelihoodFit(at.crowd, at.counts, at.presence, at.belief.evidence, LabelPrior(at.belief.log_odds), monitor)
+
+
+@dataclass(frozen=True)
+class JointAscent:
+    """The same with label sets: `prior` is what the last round judged pairs by, `evidence` and `sets` what it found."""
+
+    crowd: Crowd
+    counts: CoinCounts
+    prior: SetPrior
+    evidence: Floats
+    sets: LabelSets
+    history: tuple[float, ...]
 
 
 def refit_with_label_sets(
@@ -462,21 +498,24 @@ def refit_with_label_sets(
 
     Goes on from a fit without correlation, and takes its place only if the bound is higher.
     """
-    coins, crowd, frequency, evidence = engine.coins, fit.crowd, fit.presence.mean, fit.evidence
-    slot_votes = engine.total(first_look, None).slot_votes
-    monitor = Monitor(tol=0.0, max_iter=n_rounds)
+    coins, frequency, slot_votes = engine.coins, fit.presence.mean, engine.total(first_look, None).slot_votes
+    at = engine.recall("joint", JointAscent) or JointAscent(
+        fit.crowd, fit.counts, SetPrior(fit.evidence, sets), fit.evidence, sets, ()
+    )
+    monitor = Monitor(tol=0.0, max_iter=n_rounds, history=at.history)
     for number in monitor.rounds():
-        prior = SetPrior(evidence, sets)
+        prior = SetPrior(at.evidence, at.sets)
         step = engine.total(round_with_sets, prior)
-        presence_bound = step.log_evidence - step.said + log_prior(sets, frequency)
-        sets = update_label_sets(step, frequency)
-        counts = CoinCounts(Counts.of_slots(step.weight), Counts.of_slots(slot_votes - step.weight))
+        presence_bound = step.log_evidence - step.said + log_prior(prior.sets, frequency)
+        counts = counts_of(step.weight, slot_votes)
         thorough = number % THOROUGH == 0
-        crowd, explained = update_members(crowd, coins, counts, thorough=thorough)
+        crowd, explained = update_members(at.crowd, coins, counts, thorough=thorough)
         monitor.report(explained + presence_bound, np.inf)
         crowd = update_rates(crowd, coins, counts, strengths=thorough)
-        evidence = slot_evidence(crowd, coins, counts)
-    return LikelihoodFit(crowd, counts, fit.presence, evidence, prior, monitor), sets
+        evidence, sets = slot_evidence(crowd, coins, counts), update_label_sets(step, frequency)
+        at = JointAscent(crowd, counts, prior, evidence, sets, tuple(monitor.history))
+        engine.keep("joint", at)
+    return LikelihoodFit(at.crowd, at.counts, fit.presence, at.evidence, at.prior, monitor), at.sets
 
 
 class SetRound(NamedTuple):
