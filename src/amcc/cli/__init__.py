@@ -20,6 +20,7 @@ from amcc.cli.demo import demo
 from amcc.cli.evaluate import evaluate
 from amcc.cli.methods import methods
 from amcc.cli.next_questions import next_questions
+from amcc.cli.pack import pack
 from amcc.cli.replay import replay
 from amcc.cli.reproduce import reproduce
 from amcc.cli.simulate_crowd import simulate_crowd
@@ -37,6 +38,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     demo: "amcc demo",
     check: "amcc check votes.csv --columns worker=rater",
     consensus: "amcc consensus votes.csv -o consensus.csv --report report.html",
+    pack: "amcc pack votes.parquet -o votes.packed",
     workers: "amcc workers votes.csv --intervals -o workers.csv",
     evaluate: "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
     next_questions: "amcc next votes.csv --budget 100 --prices prices.csv --explain",

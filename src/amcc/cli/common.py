@@ -5,18 +5,22 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import typer
 from rich.console import Console
 
+from amcc.cli.engines import ENGINE_OPTIONS, EngineChoice
 from amcc.consensus import METHODS, ConsensusModel, make_model
+from amcc.engine.base import Block, Engine, as_engine
+from amcc.engine.packed import PackedVotes
 from amcc.errors import ParameterError
-from amcc.io import csv, read_ids, read_votes, write_table
+from amcc.io import csv, open_packed, read_ids, read_votes, write_tables
 from amcc.tables import ROLES
 from amcc.votes import Votes
 
@@ -31,6 +35,13 @@ Output = Annotated[
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
 
 DEFAULT_METHOD = "amcc"
+
+VotesPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="VOTES", help="Table of votes: .csv, .tsv, .parquet or .jsonl, or a folder that amcc pack made."
+    ),
+]
 
 _READING: dict[str, tuple[Any, Any]] = {
     "columns": (
@@ -71,18 +82,28 @@ def refuse_to_overwrite(votes: Path, output: Path | None) -> None:
 
 def load_votes(path: Path, reading: Mapping[str, Any]) -> Votes:
     """Read votes with the options of the command line, and say what was decided."""
+    options = reading_options(reading)
+    with busy(f"Reading {path.name}"):
+        votes = read_votes(path, **options)
+    for note in votes.reading.notes():
+        notes.print(note, style="dim")
+    return votes
+
+
+def load_packed(path: Path, reading: Mapping[str, Any]) -> PackedVotes:
+    """Open packed votes, which have no use for options of reading."""
+    return open_packed(path, plain=all(reading[name] == default for name, (_, default) in _READING.items()))
+
+
+def reading_options(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the command line as `read_votes` wants them."""
     columns = {}
     for mapping in reading["columns"] or []:
         role, equals, column = mapping.partition("=")
         if not equals or not column:
             raise ParameterError(f"--columns must look like worker=my_column; got {mapping!r}.")
         columns[role] = column
-    lists = {name: _listed(reading[name]) for name in ("labels", "items")}
-    with busy(f"Reading {path.name}"):
-        votes = read_votes(path, **{**reading, "columns": columns, **lists})
-    for note in votes.reading.notes():
-        notes.print(note, style="dim")
-    return votes
+    return {**reading, "columns": columns, **{name: _listed(reading[name]) for name in ("labels", "items")}}
 
 
 def _listed(names: Path | Sequence[Any] | None) -> Sequence[Any] | None:
@@ -90,51 +111,86 @@ def _listed(names: Path | Sequence[Any] | None) -> Sequence[Any] | None:
 
 
 Command = Callable[..., None]
+Options = Mapping[str, tuple[Any, Any]]
+
+
+def takes_reading(command: Command) -> Command:
+    """Give a command the argument VOTES and every option of reading; the command itself gets `path` and `reading`."""
+
+    def run(**arguments: Any) -> None:
+        refuse_to_overwrite(arguments["path"], arguments.get("output"))
+        command(reading={name: arguments.pop(name) for name in _READING}, **arguments)
+
+    return _with_options(run, command, _READING, given=("path", "reading"))
 
 
 def reading_votes(load: Callable[[Path, Mapping[str, Any]], Votes], **kinds: Any) -> Callable[[Command], Command]:
     """A decorator: the command gets the argument VOTES and every option of reading, and is called with `votes`.
 
-    load : how to read them; kinds : annotations of options of reading, where the command has its own.
+    load : how to read them; kinds : annotations of options of reading, where the command has its own. A command with a
+    parameter `engine` also gets the options of engines, and packed votes without reading them.
     """
+    reading_options = {name: (kinds.get(name, kind), default) for name, (kind, default) in _READING.items()}
 
     def decorate(command: Command) -> Command:
+        by_blocks = "engine" in inspect.signature(command).parameters
+
         def run(**arguments: Any) -> None:
             reading, path = {name: arguments.pop(name) for name in _READING}, arguments.pop("path")
             refuse_to_overwrite(path, arguments.get("output"))
-            command(votes=load(path, reading), **arguments)
+            if by_blocks:
+                arguments["engine"] = EngineChoice(**{name: arguments.pop(name) for name in ENGINE_OPTIONS})
+            packed = by_blocks and path.is_dir()
+            command(votes=load_packed(path, reading) if packed else load(path, reading), **arguments)
 
-        own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "votes"]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        path = Annotated[Path, typer.Argument(metavar="VOTES", help="Table of votes: .csv, .tsv, .parquet or .jsonl.")]
-        parameters = [
-            inspect.Parameter("path", keyword, annotation=path),
-            *(parameter.replace(kind=keyword) for parameter in own),
-            *(
-                inspect.Parameter(name, keyword, annotation=kinds.get(name, kind), default=default)
-                for name, (kind, default) in _READING.items()
-            ),
-        ]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
-        return run
+        options = {**ENGINE_OPTIONS, **reading_options} if by_blocks else reading_options
+        return _with_options(run, command, options, given=("votes", "engine"))
 
     return decorate
+
+
+def _with_options(run: Command, command: Command, options: Options, given: Sequence[str]) -> Command:
+    """`run` with the name and help of the command, the argument VOTES, the command's own options, and these."""
+    declared = inspect.signature(command, eval_str=True).parameters.values()
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("path", keyword, annotation=VotesPath),
+        *(parameter.replace(kind=keyword) for parameter in declared if parameter.name not in given),
+        *(
+            inspect.Parameter(name, keyword, annotation=kind, default=default)
+            for name, (kind, default) in options.items()
+        ),
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
 
 
 reads_votes = reading_votes(load_votes)
 
 
-def fit(votes: Votes, method: str) -> ConsensusModel:
+def fit(votes: Votes | Engine, method: str) -> ConsensusModel:
     """Fit the model of that name, and tell about items that nobody answered."""
     model = make_model(method)
-    with busy(f"Fitting {method} to {len(votes):,} votes"):
+    n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
+    with busy(f"Fitting {method} to {n_votes:,} votes"):
         model.fit(votes)
-    unanswered = int((~model.item_answered_).sum())
+    unanswered = as_engine(votes).total(items_without_answer).items
     if unanswered:
         notes.print(f"{unanswered} items have no answer: all that is known of them are the label frequencies")
     return model
+
+
+class Unanswered(NamedTuple):
+    """How many items nobody answered."""
+
+    items: int
+
+
+def items_without_answer(block: Block) -> Unanswered:
+    """How many items of the block nobody answered."""
+    return Unanswered(block.n_items - len(np.unique(block.pairs.item)))
 
 
 @contextmanager
@@ -147,14 +203,22 @@ def busy(text: str) -> Iterator[None]:
         yield
 
 
-def write_rows(table: pa.Table, output: Path | None) -> None:
-    """Write rows to the file, or as CSV to standard output."""
+def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None) -> None:
+    """Write the rows of a table, or of several with the same columns, to the file or as CSV to standard output."""
+    n_rows = 0
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal n_rows
+        for each in [table] if isinstance(table, pa.Table) else table:
+            n_rows += each.num_rows
+            yield each
+
     if output is None:
         sys.stdout.flush()
-        csv.write_stream(table, sys.stdout.buffer)
+        csv.write_stream(counted(), sys.stdout.buffer)
     else:
-        write_table(table, output)
-        notes.print(f"wrote {table.num_rows:,} rows to {output}")
+        write_tables(counted(), output)
+        notes.print(f"wrote {n_rows:,} rows to {output}")
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from amcc.cli.common import DEFAULT_METHOD, Json, Method, Output, busy, fit, notes, print_json, reads_votes, write_rows
+from amcc.cli.common import (
+    DEFAULT_METHOD,
+    Json,
+    Method,
+    Output,
+    busy,
+    fit,
+    items_without_answer,
+    notes,
+    print_json,
+    reads_votes,
+    write_rows,
+)
+from amcc.cli.engines import EngineChoice, by_blocks
+from amcc.consensus import ConsensusModel
 from amcc.decode import Rule, check_rule
+from amcc.engine.base import Engine, InMemory
+from amcc.engine.packed import PackedVotes
 from amcc.votes import Votes
 
 DECODE_HELP = (
@@ -19,7 +35,8 @@ DECODE_HELP = (
 
 @reads_votes
 def consensus(
-    votes: Votes,
+    votes: Votes | PackedVotes,
+    engine: EngineChoice,
     method: Method = DEFAULT_METHOD,
     output: Output = None,
     sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False,
@@ -32,6 +49,15 @@ def consensus(
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
     check_rule(decode, top_k)
+    if isinstance(votes, PackedVotes):
+        if by_blocks(method) and report is None:
+            with engine.over(votes) as blocks:
+                _consensus_of_blocks(
+                    blocks, method, output, save, as_json, sets=sets, all_labels=all_labels, decode=decode, k=top_k
+                )
+            return
+        votes = votes.votes()
+    engine.refuse_for_files()
     model = fit(votes, method)
     if not as_json or output is not None:
         write_rows(
@@ -49,20 +75,56 @@ def consensus(
         notes.print(f"wrote the report to {report}")
     if as_json:
         present = model.pair_present(decode=decode, k=top_k)
-        print_json(
-            {
-                "method": method,
-                "items": votes.n_items,
-                "items_without_answer": int((~model.item_answered_).sum()),
-                "workers": votes.n_workers,
-                "labels": votes.n_labels,
-                "votes": len(votes),
-                "pairs": len(model.pair_proba_),
-                "present": int(present.sum()),
-                "labels_per_item": float(present.sum() / max(votes.n_items, 1)),
-                "undecided": int((abs(model.pair_proba_ - 0.5) < 0.3).sum()),
-                "iterations": model.n_iter_,
-                "converged": model.converged_,
-                "output": None if output is None else str(output),
-            }
+        found = Found(
+            int((~model.item_answered_).sum()), int(present.sum()), int((abs(model.pair_proba_ - 0.5) < 0.3).sum())
         )
+        print_json(_summary(InMemory(votes), model, method, output, found))
+
+
+def _consensus_of_blocks(
+    blocks: Engine, method: str, output: Path | None, save: Path | None, as_json: bool, **options: Any
+) -> None:
+    """The same block by block, with no more in memory than a few of them."""
+    model = fit(blocks, method)
+    if not as_json or output is not None:
+        with busy("Writing the consensus"):
+            write_rows(model.tables(blocks, **options), output)
+    if save is not None:
+        model.save(save)
+        notes.print(f"saved the model, without results by item, to {save}")
+    if as_json:
+        rule = {name: options[name] for name in ("decode", "k")}
+        tables = model.tables(blocks, **rule)
+        counts = (
+            (int(table["present"].to_numpy().sum()), int((abs(table["probability"].to_numpy() - 0.5) < 0.3).sum()))
+            for table in tables
+        )
+        present, undecided = (sum(column) for column in zip(*counts, strict=True))
+        found = Found(blocks.total(items_without_answer).items, present, undecided)
+        print_json(_summary(blocks, model, method, output, found))
+
+
+class Found(NamedTuple):
+    """Items without an answer, labels present, pairs that could go either way."""
+
+    unanswered: int
+    present: int
+    undecided: int
+
+
+def _summary(engine: Engine, model: ConsensusModel, method: str, output: Path | None, found: Found) -> dict[str, Any]:
+    return {
+        "method": method,
+        "items": engine.n_items,
+        "items_without_answer": found.unanswered,
+        "workers": engine.n_workers,
+        "labels": engine.n_labels,
+        "votes": engine.n_votes,
+        "pairs": engine.n_pairs,
+        "present": found.present,
+        "labels_per_item": found.present / max(engine.n_items, 1),
+        "undecided": found.undecided,
+        "iterations": model.n_iter_,
+        "converged": model.converged_,
+        "output": None if output is None else str(output),
+    }

@@ -8,7 +8,9 @@ import pyarrow as pa
 import typer
 
 from amcc.cli.common import DEFAULT_METHOD, Json, Method, Output, fit, notes, print_json, reads_votes, write_rows
+from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.consensus import AMCC, ConsensusModel
+from amcc.engine.packed import PackedVotes
 from amcc.votes import Votes
 
 COLUMNS = ["worker", "answers", "hit_rate", "false_alarm_rate", "informativeness", "group", "weight", "evidence"]
@@ -16,7 +18,8 @@ COLUMNS = ["worker", "answers", "hit_rate", "false_alarm_rate", "informativeness
 
 @reads_votes
 def workers(
-    votes: Votes,
+    votes: Votes | PackedVotes,
+    engine: EngineChoice,
     method: Method = DEFAULT_METHOD,
     output: Output = None,
     intervals: Annotated[bool, typer.Option("--intervals", help="Also the bounds of the 95 % intervals.")] = False,
@@ -26,7 +29,13 @@ def workers(
 
     Writes worker,answers,hit_rate,false_alarm_rate,informativeness,group,weight,evidence.
     """
-    model = fit(votes, method)
+    if isinstance(votes, PackedVotes) and by_blocks(method):
+        with engine.over(votes) as blocks:
+            model = fit(blocks, method)
+            model.worker_evidence_  # noqa: B018  # judged while the blocks are there
+    else:
+        engine.refuse_for_files()
+        model = fit(votes.votes() if isinstance(votes, PackedVotes) else votes, method)
     table: pa.Table = model.workers(frame="arrow")
     table = table.select([*COLUMNS, *(name for name in table.column_names if intervals and name not in COLUMNS)])
     table = table.sort_by([("informativeness", "descending"), ("worker", "ascending")])

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from amcc import tables
+from amcc.engine.packed import PackedVotes
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.io import csv, jsonl, parquet
@@ -21,7 +22,17 @@ from amcc.votes import OnConflict, Unmentioned, Votes, roles_read
 
 Made = TypeVar("Made")
 
-__all__ = ["read_ids", "read_table", "read_truth", "read_votes", "whole_file", "write_table", "write_votes"]
+__all__ = [
+    "open_packed",
+    "read_ids",
+    "read_table",
+    "read_truth",
+    "read_votes",
+    "whole_file",
+    "write_table",
+    "write_tables",
+    "write_votes",
+]
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,7 @@ class Format:
     suffixes: tuple[str, ...]
     read: Callable[..., pa.Table]
     read_batches: Callable[..., Iterator[pa.RecordBatch]]
-    write: Callable[[pa.Table, Path], None]
+    write: Callable[[Iterable[pa.Table], Path], None]
 
 
 FORMATS = (
@@ -92,10 +103,15 @@ def naming(path: str | Path) -> Iterator[None]:
 
 def write_table(table: pa.Table, path: str | Path) -> None:
     """Write a table in the format of the path's suffix: completely, or not at all."""
+    write_tables([table], path)
+
+
+def write_tables(tables: Iterable[pa.Table], path: str | Path) -> None:
+    """Write the rows of tables with the same columns, one table after the other, as `write_table` does."""
     path = Path(path)
     kind = format_of(path)
     with whole_file(path) as temporary:
-        kind.write(table, temporary)
+        kind.write(tables, temporary)
 
 
 def read_votes(
@@ -113,8 +129,12 @@ def read_votes(
 ) -> Votes:
     """Read votes from a CSV, TSV, Parquet or JSON-lines file, plain or compressed.
 
-    See `Votes.from_frame` for the layouts and the options. Ids in text files stay text.
+    See `Votes.from_frame` for the layouts and the options. Ids in text files stay text. A folder of packed votes is
+    read as it is.
     """
+    if Path(path).is_dir():
+        given = (separator, columns, unmentioned, labels, items, threshold, zero, label_separator)
+        return open_packed(path, plain=not any(given) and on_conflict == "error").votes()
 
     def role_columns(names: Sequence[str]) -> list[str]:
         return list(tables.match_columns(names, columns, roles=roles_read(on_conflict)).values())
@@ -125,6 +145,16 @@ def read_votes(
             table, columns=columns, unmentioned=unmentioned, labels=labels, items=items, threshold=threshold,
             zero=zero, label_separator=label_separator, on_conflict=on_conflict,
         )  # fmt: skip
+
+
+def open_packed(path: str | Path, *, plain: bool = True) -> PackedVotes:
+    """Open a folder of packed votes; `plain` says that no option of reading was given, for it would come too late."""
+    packed = PackedVotes(path)
+    if not plain:
+        raise ParameterError(
+            f"{path} holds packed votes, which were read when they were packed; options of reading belong to amcc pack."
+        )
+    return packed
 
 
 def write_votes(votes: Votes, path: str | Path, *, sets: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,18 +113,23 @@ def _not_utf8(path: Path) -> str:
     return "the file must be UTF-8 text."
 
 
-def write(table: pa.Table, path: Path) -> None:
+def write(tables: Iterable[pa.Table], path: Path) -> None:
     """Write delimited text; lists are joined by `|`."""
     with create_text(path) as stream:
-        write_stream(table, stream, "\t" if _is_tsv(path) else ",")
+        write_stream(tables, stream, "\t" if _is_tsv(path) else ",")
 
 
-def write_stream(table: pa.Table, stream: Any, separator: str = ",") -> None:
-    """Write delimited text to an open binary stream."""
-    table = _joined_lists(table)
-    header = io.StringIO()
-    csv.writer(header, delimiter=separator, lineterminator="\n").writerow(table.column_names)
-    stream.write(header.getvalue().encode())
+def write_stream(tables: Iterable[pa.Table], stream: Any, separator: str = ",") -> None:
+    """Write tables with the same columns, one after the other, as delimited text to an open binary stream."""
+    for number, table in enumerate(tables):
+        if number == 0:
+            header = io.StringIO()
+            csv.writer(header, delimiter=separator, lineterminator="\n").writerow(table.column_names)
+            stream.write(header.getvalue().encode())
+        _write_rows(_joined_lists(table), stream, separator)
+
+
+def _write_rows(table: pa.Table, stream: Any, separator: str) -> None:
     # What Arrow calls "needed" are quotes around all text.
     quoting = "needed" if _needs_quotes(table, separator) else "none"
     options = arrow_csv.WriteOptions(include_header=False, delimiter=separator, quoting_style=quoting)

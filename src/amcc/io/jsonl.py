@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -88,9 +88,9 @@ def _explained(path: Path, error: Exception) -> str:
     return f"the file is not readable as JSON lines ({str(error).splitlines()[0] if str(error) else 'empty'})."
 
 
-def write(table: pa.Table, path: Path) -> None:
-    """Write one object per row."""
+def write(tables: Iterable[pa.Table], path: Path) -> None:
+    """Write one object per row of all tables."""
     with create_text(path) as stream:
-        for batch in table.to_batches(max_chunksize=10_000):
+        for batch in (batch for table in tables for batch in table.to_batches(max_chunksize=10_000)):
             rows = (json.dumps(row, ensure_ascii=False) for row in batch.to_pylist())
             stream.write("".join(f"{row}\n" for row in rows).encode())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,6 +49,10 @@ def _explained(error: Exception) -> str:
     return f"the file is not a readable Parquet file, or it is cut off ({reason}). Copy or download it again."
 
 
-def write(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file."""
-    pq.write_table(table, path)
+def write(tables: Iterable[pa.Table], path: Path) -> None:
+    """Write tables with the same columns, one after the other, to one Parquet file."""
+    with ExitStack() as stack:
+        writer = None
+        for table in tables:
+            writer = writer or stack.enter_context(pq.ParquetWriter(path, table.schema))
+            writer.write_table(table)
