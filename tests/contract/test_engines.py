@@ -1,0 +1,186 @@
+"""Every engine gives what votes in memory give, whatever happens to its processes and files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from amcc import AMCC, MACE, DawidSkene, DSTree, MajorityVote, kernels, write_votes
+from amcc.consensus.signature import signatures
+from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.engine.base import gather
+from amcc.engine.dask import Dask
+from amcc.engine.local import Local
+from amcc.errors import FileFormatError, InputError, NotFittedError, ParameterError
+from amcc.io.pack import pack_votes
+
+MODELS = {"amcc": AMCC, "dawid-skene": DawidSkene, "majority": MajorityVote}
+SAME = {"rtol": 0, "atol": 1e-9}
+
+
+@pytest.fixture(scope="module")
+def votes():
+    spec = CrowdSpec(n_items=300, n_workers=30, n_labels=6, asked_share=0.7, correlation=0.8, seed=3)
+    return simulate_crowd(spec).votes
+
+
+@pytest.fixture(scope="module")
+def packed(votes, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("packed")
+    write_votes(votes, folder / "votes.parquet")
+    result = pack_votes(folder / "votes.parquet", folder / "blocks", block_votes=700)
+    assert len(result.entries) > 5
+    return result
+
+
+@pytest.fixture(scope="module")
+def cluster(packed):
+    with Dask(packed, n_processes=2) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def in_memory(votes):
+    return {name: model().fit(votes) for name, model in MODELS.items()}
+
+
+@pytest.fixture(params=["kept", "out of core", "dask"])
+def engine(request, packed):
+    if request.param == "dask":
+        return request.getfixturevalue("cluster")
+    return Local(packed, memory=None if request.param == "kept" else 0)
+
+
+@pytest.mark.parametrize("method", MODELS)
+def test_every_engine_gives_the_same(method, engine, in_memory):
+    expected = in_memory[method]
+    model = MODELS[method]().fit(engine)
+    table = pa.concat_tables(model.tables(engine))
+    assert table.drop(["probability"]).equals(expected.pairs().drop(["probability"]))
+    assert_allclose(table["probability"], expected.pairs()["probability"], **SAME)
+    assert (model.n_iter_, model.converged_) == (expected.n_iter_, expected.converged_)
+    assert_allclose(model.objective_history_, expected.objective_history_, rtol=1e-9)
+    ours, theirs = model.workers(), expected.workers()
+    for column in ours.select_dtypes("number").columns:
+        assert_allclose(ours[column], theirs[column], **SAME)
+    assert ours["evidence"].tolist() == theirs["evidence"].tolist()
+
+
+@pytest.mark.parametrize("options", [{"all_labels": True}, {"sets": True}, {"sets": True, "decode": "expected_f1"}])
+def test_every_table_can_be_had_by_blocks(options, packed, votes):
+    model, whole = AMCC(adapt=False).fit(Local(packed)), AMCC(adapt=False).fit(votes)
+    table = pa.concat_tables(model.tables(Local(packed), **options))
+    kind = dict(options)
+    expected = whole.sets(**kind) if kind.pop("sets", False) else whole.pairs(**kind)
+    assert table["item"].to_pylist() == expected["item"].to_pylist()
+    if "probability" in table.column_names:
+        assert_allclose(table["probability"], expected["probability"], **SAME)
+    else:
+        assert table["labels"].to_pylist() == expected["labels"].to_pylist()
+
+
+def test_compiled_loops_give_the_same(packed, in_memory, monkeypatch):
+    monkeypatch.setattr(kernels, "SMALL", -1)
+    for name, model in MODELS.items():
+        table = pa.concat_tables(model().fit(engine := Local(packed)).tables(engine))
+        assert_allclose(table["probability"], in_memory[name].pairs()["probability"], **SAME)
+
+
+def test_chance_is_the_same_in_blocks(packed, votes):
+    whole, blocks = signatures(votes, 5), signatures(Local(packed), 5)
+    for role in ("item", "worker", "label"):
+        assert_array_equal(getattr(blocks, role), getattr(whole, role))
+
+
+def test_votes_on_some_items_are_gathered(packed, votes):
+    items = np.array([0, 3, 77, 150, 299])
+    some = gather(Local(packed), items)
+    expected = votes.select(np.isin(votes.item, items))
+    assert_array_equal(items[some.item], expected.item)
+    for role in ("worker", "label", "value"):
+        assert_array_equal(getattr(some, role), getattr(expected, role))
+
+
+def test_a_warm_start_goes_on_in_blocks(packed):
+    engine = Local(packed)
+    model = AMCC(warm_start=True, adapt=False, correlation=False).fit(engine)
+    rounds = model.n_iter_
+    assert model.fit(engine).n_iter_ < rounds / 2
+
+
+def test_results_by_item_are_not_kept(packed, votes, tmp_path):
+    model = DawidSkene().fit(votes).fit(Local(packed))
+    for ask in (model.pairs, model.predict, model.sets):
+        with pytest.raises(NotFittedError, match="tables"):
+            ask()
+    model.save(tmp_path / "model.amcc")
+    assert_allclose(
+        DawidSkene.load(tmp_path / "model.amcc").predict_proba(votes), DawidSkene().fit(votes).predict_proba()
+    )
+
+
+@pytest.mark.parametrize("model", [MACE(), DSTree(), AMCC(loss="frobenius")], ids=repr)
+def test_other_methods_say_that_they_need_memory(model, packed):
+    with pytest.raises(ParameterError, match="needs its votes in memory"):
+        model.fit(Local(packed))
+
+
+def test_features_and_truth_need_memory(packed):
+    with pytest.raises(ParameterError, match="votes in memory"):
+        MajorityVote().fit(Local(packed), features=np.zeros((300, 2)))
+
+
+# -- what can go wrong --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["dawid-skene", "amcc"])
+def test_a_killed_process_changes_nothing(method, cluster, in_memory, monkeypatch):
+    """One of two processes is killed while it has work; a third one takes its place."""
+    submit, submitted = cluster._submit, 0
+    victim = next(iter(cluster.client.run(os.getpid).values()))
+
+    def submit_and_kill(*arguments):
+        nonlocal submitted
+        submitted += 1
+        future = submit(*arguments)
+        if submitted == 100:
+            os.kill(victim, signal.SIGKILL)
+        return future
+
+    monkeypatch.setattr(cluster, "_submit", submit_and_kill)
+    table = pa.concat_tables(MODELS[method]().fit(cluster).tables(cluster))
+    assert submitted > 100
+    assert victim not in cluster.client.run(os.getpid).values()
+    assert_allclose(table["probability"], in_memory[method].pairs()["probability"], **SAME)
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "changed"])
+@pytest.mark.parametrize("where", ["local", "dask"])
+def test_a_block_that_cannot_be_read_is_named(damage, where, packed, cluster, tmp_path, monkeypatch):
+    folder = tmp_path / "damaged"
+    shutil.copytree(packed.folder, folder)
+    path = folder / packed.entries[3].file
+    content = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    else:
+        changed = bytes([content[200] ^ 1])
+        path.write_bytes(content[:100] if damage == "cut" else content[:200] + changed + content[201:])
+    engine = Local(folder)
+    if where == "dask":
+        engine = cluster
+        monkeypatch.setattr(engine, "_place", (str(folder), 0, None))
+    with pytest.raises(FileFormatError, match=r"block-00003\.npy cannot be read"):
+        MajorityVote().fit(engine)
+
+
+def test_no_scheduler_there(packed, monkeypatch):
+    monkeypatch.setattr("amcc.engine.dask.START_SECONDS", 1)
+    with pytest.raises(InputError, match="does not answer"):
+        Dask(packed, "tcp://127.0.0.1:9")
