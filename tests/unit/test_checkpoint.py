@@ -1,0 +1,125 @@
+"""An interrupted fit goes on from its last round, to the same result."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from amcc import AMCC, DawidSkene, write_votes
+from amcc.consensus.amcc.likelihood import round_with_sets
+from amcc.consensus.rounds import one_round
+from amcc.engine.checkpoint import Checkpoint
+from amcc.engine.local import Local
+from amcc.errors import FileFormatError, InputError
+from amcc.io.pack import pack_votes
+
+
+@pytest.fixture(scope="module")
+def packed(crowd, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("packed")
+    write_votes(crowd.votes, folder / "votes.parquet")
+    return pack_votes(folder / "votes.parquet", folder / "blocks", block_votes=1500)
+
+
+class Interrupted(Local):
+    """An engine that is stopped when a function has been mapped so many times."""
+
+    def __init__(self, *arguments, function, after):
+        super().__init__(*arguments)
+        self.function, self.left, self.calls = function, after, 0
+
+    def total(self, function, *shared):
+        self.calls += function is self.function
+        if self.calls > self.left:
+            raise KeyboardInterrupt
+        return super().total(function, *shared)
+
+
+@pytest.mark.parametrize(
+    ("model", "function", "after"),
+    [
+        (DawidSkene(), one_round, 7),
+        (AMCC(correlation=False), one_round, 4),
+        (AMCC(adapt=False), round_with_sets, 3),
+    ],
+    ids=["dawid-skene", "amcc", "amcc with label sets"],
+)
+def test_an_interrupted_fit_goes_on(model, function, after, packed, tmp_path):
+    whole = type(model)(**model.get_params()).fit(Local(packed))
+    path = tmp_path / "fit.checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(Interrupted(packed, None, Checkpoint(path), function=function, after=after))
+    assert [file.name for file in tmp_path.iterdir()] == ["fit.checkpoint"]
+    rest = Interrupted(packed, None, Checkpoint(path), function=function, after=10**6)
+    model.fit(rest)
+    rounds = {one_round: whole.n_iter_, round_with_sets: 10}[function]
+    assert rest.calls == rounds - after
+    assert model.objective_history_ == whole.objective_history_
+    for one, other in zip(model.tables(rest), whole.tables(rest), strict=True):
+        assert_array_equal(one["probability"], other["probability"])
+    assert not path.exists()
+
+
+def test_a_finished_fit_can_go_on_to_its_end(packed, tmp_path, monkeypatch):
+    """Stopped after the last round: nothing is left to do but to publish."""
+    path = tmp_path / "fit.checkpoint"
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "remove", Checkpoint.flush)
+        whole = DawidSkene().fit(Local(packed, None, Checkpoint(path)))
+    again = DawidSkene().fit(engine := Interrupted(packed, None, Checkpoint(path), function=one_round, after=0))
+    assert engine.calls == 0
+    assert_array_equal(again.hit_rate_, whole.hit_rate_)
+
+
+def test_checkpoints_of_other_fits_are_refused(packed, tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        DawidSkene().fit(Interrupted(packed, None, Checkpoint(path), function=one_round, after=2))
+    with pytest.raises(InputError, match="another fit"):
+        DawidSkene(max_iter=3).fit(Local(packed, None, Checkpoint(path)))
+    path.write_text("hello")
+    with pytest.raises(FileFormatError, match="not a checkpoint"):
+        DawidSkene().fit(Local(packed, None, Checkpoint(path)))
+
+
+class Leaf(NamedTuple):
+    array: np.ndarray
+    number: float
+
+
+class Tree(NamedTuple):
+    leaf: Leaf | None
+    history: tuple[float, ...]
+    count: int
+
+
+@pytest.mark.parametrize("leaf", [Leaf(np.arange(3.0), np.inf), None], ids=["leaf", "none"])
+def test_states_come_back_as_they_were(leaf, tmp_path):
+    first = Checkpoint(tmp_path / "c", seconds=0.0)
+    first.begin("this")
+    first.keep("one", Tree(Leaf(np.zeros(9), 0.0), (9.0,), 9))
+    first.keep("one", Tree(leaf, (1.0, -0.5), 2))
+    first.keep("other", Leaf(np.ones(1), 3.0))
+    second = Checkpoint(tmp_path / "c")
+    second.begin("this")
+    found = second.recall("one", Tree)
+    assert found.history == (1.0, -0.5)
+    assert found.count == 2
+    if leaf is None:
+        assert found.leaf is None
+    else:
+        assert_array_equal(found.leaf.array, leaf.array)
+        assert found.leaf.number == np.inf
+    assert second.recall("third", Leaf) is None
+
+
+def test_not_every_state_is_written(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "c", seconds=1000)
+    checkpoint.begin("this")
+    checkpoint.keep("one", Leaf(np.ones(1), 3.0))
+    assert not (tmp_path / "c").exists()
+    checkpoint.flush()
+    assert (tmp_path / "c").exists()
