@@ -19,8 +19,13 @@ from amcc.consensus import (
     load_model,
     make_model,
 )
+from amcc.engine.checkpoint import Checkpoint
+from amcc.engine.dask import DaskEngine
+from amcc.engine.local import LocalEngine
+from amcc.engine.packed import PackedVotes
 from amcc.errors import AmccError, ConvergenceWarning, InputError, ParameterError
 from amcc.io import read_truth, read_votes, write_votes
+from amcc.io.pack import pack_votes
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -38,18 +43,23 @@ __all__ = [
     "MLJMF",
     "NAM",
     "AmccError",
+    "Checkpoint",
     "ConsensusModel",
     "ConvergenceWarning",
     "DSTree",
+    "DaskEngine",
     "DawidSkene",
     "InputError",
+    "LocalEngine",
     "MajorityVote",
+    "PackedVotes",
     "ParameterError",
     "RakelGlad",
     "Truth",
     "Votes",
     "load_model",
     "make_model",
+    "pack_votes",
     "read_truth",
     "read_votes",
     "write_votes",

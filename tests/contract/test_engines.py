@@ -15,8 +15,8 @@ from amcc import AMCC, MACE, DawidSkene, DSTree, MajorityVote, kernels, write_vo
 from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import gather
-from amcc.engine.dask import Dask
-from amcc.engine.local import Local
+from amcc.engine.dask import DaskEngine
+from amcc.engine.local import LocalEngine
 from amcc.errors import FileFormatError, InputError, NotFittedError, ParameterError
 from amcc.io.pack import pack_votes
 
@@ -41,7 +41,7 @@ def packed(votes, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster(packed):
-    with Dask(packed, n_processes=2) as engine:
+    with DaskEngine(packed, n_processes=2) as engine:
         yield engine
 
 
@@ -54,7 +54,7 @@ def in_memory(votes):
 def engine(request, packed):
     if request.param == "dask":
         return request.getfixturevalue("cluster")
-    return Local(packed, memory=None if request.param == "kept" else 0)
+    return LocalEngine(packed, memory=None if request.param == "kept" else 0)
 
 
 @pytest.mark.parametrize("method", MODELS)
@@ -74,8 +74,8 @@ def test_every_engine_gives_the_same(method, engine, in_memory):
 
 @pytest.mark.parametrize("options", [{"all_labels": True}, {"sets": True}, {"sets": True, "decode": "expected_f1"}])
 def test_every_table_can_be_had_by_blocks(options, packed, votes):
-    model, whole = AMCC(adapt=False).fit(Local(packed)), AMCC(adapt=False).fit(votes)
-    table = pa.concat_tables(model.tables(Local(packed), **options))
+    model, whole = AMCC(adapt=False).fit(LocalEngine(packed)), AMCC(adapt=False).fit(votes)
+    table = pa.concat_tables(model.tables(LocalEngine(packed), **options))
     kind = dict(options)
     expected = whole.sets(**kind) if kind.pop("sets", False) else whole.pairs(**kind)
     assert table["item"].to_pylist() == expected["item"].to_pylist()
@@ -88,19 +88,19 @@ def test_every_table_can_be_had_by_blocks(options, packed, votes):
 def test_compiled_loops_give_the_same(packed, in_memory, monkeypatch):
     monkeypatch.setattr(kernels, "SMALL", -1)
     for name, model in MODELS.items():
-        table = pa.concat_tables(model().fit(engine := Local(packed)).tables(engine))
+        table = pa.concat_tables(model().fit(engine := LocalEngine(packed)).tables(engine))
         assert_allclose(table["probability"], in_memory[name].pairs()["probability"], **SAME)
 
 
 def test_chance_is_the_same_in_blocks(packed, votes):
-    whole, blocks = signatures(votes, 5), signatures(Local(packed), 5)
+    whole, blocks = signatures(votes, 5), signatures(LocalEngine(packed), 5)
     for role in ("item", "worker", "label"):
         assert_array_equal(getattr(blocks, role), getattr(whole, role))
 
 
 def test_votes_on_some_items_are_gathered(packed, votes):
     items = np.array([0, 3, 77, 150, 299])
-    some = gather(Local(packed), items)
+    some = gather(LocalEngine(packed), items)
     expected = votes.select(np.isin(votes.item, items))
     assert_array_equal(items[some.item], expected.item)
     for role in ("worker", "label", "value"):
@@ -108,14 +108,14 @@ def test_votes_on_some_items_are_gathered(packed, votes):
 
 
 def test_a_warm_start_goes_on_in_blocks(packed):
-    engine = Local(packed)
+    engine = LocalEngine(packed)
     model = AMCC(warm_start=True, adapt=False, correlation=False).fit(engine)
     rounds = model.n_iter_
     assert model.fit(engine).n_iter_ < rounds / 2
 
 
 def test_results_by_item_are_not_kept(packed, votes, tmp_path):
-    model = DawidSkene().fit(votes).fit(Local(packed))
+    model = DawidSkene().fit(votes).fit(LocalEngine(packed))
     for ask in (model.pairs, model.predict, model.sets):
         with pytest.raises(NotFittedError, match="tables"):
             ask()
@@ -128,12 +128,12 @@ def test_results_by_item_are_not_kept(packed, votes, tmp_path):
 @pytest.mark.parametrize("model", [MACE(), DSTree(), AMCC(loss="frobenius")], ids=repr)
 def test_other_methods_say_that_they_need_memory(model, packed):
     with pytest.raises(ParameterError, match="needs its votes in memory"):
-        model.fit(Local(packed))
+        model.fit(LocalEngine(packed))
 
 
 def test_features_and_truth_need_memory(packed):
     with pytest.raises(ParameterError, match="votes in memory"):
-        MajorityVote().fit(Local(packed), features=np.zeros((300, 2)))
+        MajorityVote().fit(LocalEngine(packed), features=np.zeros((300, 2)))
 
 
 # -- what can go wrong --------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_a_block_that_cannot_be_read_is_named(damage, where, packed, cluster, tm
     else:
         changed = bytes([content[200] ^ 1])
         path.write_bytes(content[:100] if damage == "cut" else content[:200] + changed + content[201:])
-    engine = Local(folder)
+    engine = LocalEngine(folder)
     if where == "dask":
         engine = cluster
         monkeypatch.setattr(engine, "_place", (str(folder), 0, None))
@@ -183,4 +183,4 @@ def test_a_block_that_cannot_be_read_is_named(damage, where, packed, cluster, tm
 def test_no_scheduler_there(packed, monkeypatch):
     monkeypatch.setattr("amcc.engine.dask.START_SECONDS", 1)
     with pytest.raises(InputError, match="does not answer"):
-        Dask(packed, "tcp://127.0.0.1:9")
+        DaskEngine(packed, "tcp://127.0.0.1:9")

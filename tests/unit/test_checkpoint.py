@@ -12,7 +12,7 @@ from amcc import AMCC, DawidSkene, write_votes
 from amcc.consensus.amcc.likelihood import round_with_sets
 from amcc.consensus.rounds import one_round
 from amcc.engine.checkpoint import Checkpoint
-from amcc.engine.local import Local
+from amcc.engine.local import LocalEngine
 from amcc.errors import FileFormatError, InputError
 from amcc.io.pack import pack_votes
 
@@ -24,7 +24,7 @@ def packed(crowd, tmp_path_factory):
     return pack_votes(folder / "votes.parquet", folder / "blocks", block_votes=1500)
 
 
-class Interrupted(Local):
+class Interrupted(LocalEngine):
     """An engine that is stopped when a function has been mapped so many times."""
 
     def __init__(self, *arguments, function, after):
@@ -48,7 +48,7 @@ class Interrupted(Local):
     ids=["dawid-skene", "amcc", "amcc with label sets"],
 )
 def test_an_interrupted_fit_goes_on(model, function, after, packed, tmp_path):
-    whole = type(model)(**model.get_params()).fit(Local(packed))
+    whole = type(model)(**model.get_params()).fit(LocalEngine(packed))
     path = tmp_path / "fit.checkpoint"
     with pytest.raises(KeyboardInterrupt):
         model.fit(Interrupted(packed, None, Checkpoint(path), function=function, after=after))
@@ -68,7 +68,7 @@ def test_a_finished_fit_can_go_on_to_its_end(packed, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "remove", Checkpoint.flush)
-        whole = DawidSkene().fit(Local(packed, None, Checkpoint(path)))
+        whole = DawidSkene().fit(LocalEngine(packed, None, Checkpoint(path)))
     again = DawidSkene().fit(engine := Interrupted(packed, None, Checkpoint(path), function=one_round, after=0))
     assert engine.calls == 0
     assert_array_equal(again.hit_rate_, whole.hit_rate_)
@@ -79,10 +79,10 @@ def test_checkpoints_of_other_fits_are_refused(packed, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         DawidSkene().fit(Interrupted(packed, None, Checkpoint(path), function=one_round, after=2))
     with pytest.raises(InputError, match="another fit"):
-        DawidSkene(max_iter=3).fit(Local(packed, None, Checkpoint(path)))
+        DawidSkene(max_iter=3).fit(LocalEngine(packed, None, Checkpoint(path)))
     path.write_text("hello")
     with pytest.raises(FileFormatError, match="not a checkpoint"):
-        DawidSkene().fit(Local(packed, None, Checkpoint(path)))
+        DawidSkene().fit(LocalEngine(packed, None, Checkpoint(path)))
 
 
 class Leaf(NamedTuple):

@@ -69,14 +69,14 @@ class EngineChoice:
         memory = _free_memory() // 2 if self.memory is None else parsed_bytes(self.memory)
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
         if self.engine == "dask":
-            from amcc.engine.dask import Dask
+            from amcc.engine.dask import DaskEngine
 
-            return Dask(packed, self.scheduler, memory=memory, checkpoint=checkpoint)
+            return DaskEngine(packed, self.scheduler, memory=memory, checkpoint=checkpoint)
         if self.scheduler is not None:
             raise ParameterError(f"--scheduler is for --engine dask; got {self.scheduler!r} with --engine local.")
-        from amcc.engine.local import Local
+        from amcc.engine.local import LocalEngine
 
-        return Local(packed, memory, checkpoint)
+        return LocalEngine(packed, memory, checkpoint)
 
     def refuse_for_files(self) -> None:
         """Raise ParameterError where something was asked for that needs packed votes and a method by blocks."""

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
-from amcc.engine.local import Local, parts_of
+from amcc.engine.local import LocalEngine, parts_of
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, MissingExtraError
 from amcc.kernels import one_thread
@@ -36,7 +36,7 @@ ATTEMPTS = 4
 START_SECONDS = 60
 
 
-class Dask(Engine):
+class DaskEngine(Engine):
     """Blocks are mapped over by the processes of a Dask cluster.
 
     scheduler : address of a running scheduler; None starts a cluster of processes here, one for each core
@@ -157,9 +157,9 @@ def handed_on(parcel: Parcel) -> Parcel:
 
 
 @functools.lru_cache(maxsize=2)
-def _engine(folder: str, identity: int, memory: int | None) -> Local:
+def _engine(folder: str, identity: int, memory: int | None) -> LocalEngine:
     """The folder as this process knows it; `identity` changes when other votes are packed into it."""
-    return Local(folder, memory)
+    return LocalEngine(folder, memory)
 
 
 def total_of_run(place: Place, run: range, function: Callable[..., Result], shared: Parcel) -> Result:

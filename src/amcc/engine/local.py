@@ -26,7 +26,7 @@ COIN_BYTES, ITEM_BYTES, PROCESS_BYTES = 500, 60, 400 << 20
 """What a fit takes beside the blocks, measured: tables of coins, hashes of items, and Python with its packages."""
 
 
-class Local(Engine):
+class LocalEngine(Engine):
     """Blocks are read when they are needed; as many as `memory` allows are kept.
 
     memory : bytes for the whole process, about; None keeps all blocks
