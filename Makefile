@@ -18,8 +18,9 @@ check: $(VENV)/.dev  ## lint and types only
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
-bench: $(VENV)/.bench  ## speed, memory and quality against crowd-kit
-	@$(BIN)/python benchmarks/consensus.py --write
+bench: $(VENV)/.bench  ## speed, memory and quality against crowd-kit, and of packed votes; QUICK=1 only small sizes, writes nothing
+	@$(BIN)/python benchmarks/consensus.py $(if $(QUICK),--sizes 1e4 1e5,--write)
+	@$(BIN)/python benchmarks/engines.py $(if $(QUICK),--quick,--write)
 
 board: $(VENV)/.bench  ## every method, and crowd-kit's, on every crowd with known truth; DATA=folder adds real ones
 	@$(BIN)/amcc board $(if $(DATA),--data $(DATA))

@@ -226,7 +226,8 @@ def main() -> None:
             print("\n".join(new), flush=True)
     print("\n".join(growth := growth_of(of_sizes)))
     if arguments.write:
-        PAGE.write_text(page(rows, growth))
+        _, mark, engines = PAGE.read_text().partition("<!-- engines -->")  # written by engines.py
+        PAGE.write_text(f"{page(rows, growth)}\n{mark}{engines}" if mark else page(rows, growth))
 
 
 def growth_of(of_sizes: dict[int, dict[str, Result]]) -> list[str]:

@@ -299,6 +299,7 @@ def _round_loop(  # type: ignore[no-untyped-def]
     slot, start, label, known, evidence, log_odds, starting, kept, certain, first, last, proba, present, label_present
 ):
     log_odds_sum, prior_sum, squares, change = 0.0, 0.0, 0.0, 0.0
+    product = 1.0  # of what stands under logarithms: one of many is as good as many
     for pair in range(first, last):
         prior, old = log_odds[label[pair], 0], log_odds[label[pair], 1]
         truth = known[pair] if len(known) else 0
@@ -327,7 +328,11 @@ def _round_loop(  # type: ignore[no-untyped-def]
         # exp of a non-positive number cannot overflow
         tail = np.exp(-abs(total))
         q = 1.0 / (1.0 + tail) if total >= 0.0 else tail / (1.0 + tail)
-        log_odds_sum += max(total, 0.0) + np.log1p(tail)
+        log_odds_sum += max(total, 0.0)
+        product *= 1.0 + tail
+        if product > 1e300:
+            log_odds_sum += np.log(product)
+            product = 1.0
         prior_sum += q * prior
         moved = abs(q - before)
         squares += moved * moved
@@ -336,7 +341,7 @@ def _round_loop(  # type: ignore[no-untyped-def]
         label_present[label[pair]] += q
         for vote in range(start[pair], start[pair + 1]):
             present[slot[vote]] += q
-    return log_odds_sum, prior_sum, squares, change
+    return log_odds_sum + np.log(product), prior_sum, squares, change
 
 
 _compiled_round_loop = compiled(_round_loop)

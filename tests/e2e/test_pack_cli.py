@@ -1,0 +1,116 @@
+"""Packing, and fits over packed votes, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose
+
+from amcc import write_votes
+from amcc.data.simulate import CrowdSpec, simulate_crowd
+
+
+def amcc(*arguments, cwd: Path, code: int = 0) -> subprocess.CompletedProcess:
+    run = subprocess.run(
+        [sys.executable, "-m", "amcc", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == code, run.stderr
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    crowd = simulate_crowd(CrowdSpec(n_items=150, n_workers=20, n_labels=5, seed=1))
+    write_votes(crowd.votes, folder / "votes.csv")
+    amcc("pack", "votes.csv", "-o", "packed", "--block-votes", "500", cwd=folder)
+    return folder
+
+
+def test_pack_says_what_it_made(folder, tmp_path):
+    made = json.loads(amcc("pack", folder / "votes.csv", "-o", "packed", "--json", cwd=tmp_path).stdout)
+    assert (made["items"], made["labels"], made["blocks"]) == (150, 5, 1)
+    assert made["bytes"] > 0
+    refused = amcc("pack", folder / "votes.csv", "-o", "packed", cwd=tmp_path, code=2)
+    assert "--overwrite" in refused.stderr
+    assert (
+        "packed 3,750 votes" in amcc("pack", folder / "votes.csv", "-o", "packed", "--overwrite", cwd=tmp_path).stderr
+    )
+
+
+@pytest.mark.parametrize("method", ["majority", "dawid-skene", "amcc"])
+def test_consensus_of_a_folder_is_that_of_the_file(method, folder, tmp_path):
+    amcc("consensus", folder / "votes.csv", "-m", method, "-o", "file.csv", cwd=tmp_path)
+    options = ("-m", method, "--memory", "100MB", "-o", "folder.csv")
+    amcc("consensus", folder / "packed", *options, cwd=tmp_path)
+    one, other = (arrow_csv.read_csv(tmp_path / f"{name}.csv") for name in ("file", "folder"))
+    assert one.drop(["probability"]).equals(other.drop(["probability"]))
+    assert_allclose(one["probability"], other["probability"], rtol=0, atol=1e-9)
+
+
+def test_summaries_are_the_same(folder, tmp_path):
+    by_file, by_folder = (
+        json.loads(amcc("consensus", folder / name, "-m", "dawid-skene", "--json", cwd=tmp_path).stdout)
+        for name in ("votes.csv", "packed")
+    )
+    assert by_file == by_folder
+
+
+def test_all_other_commands_take_the_folder(folder, tmp_path):
+    assert "150" in amcc("check", folder / "packed", cwd=tmp_path).stdout
+    amcc("consensus", folder / "packed", "-m", "mace", "-o", "mace.jsonl", cwd=tmp_path)
+    amcc("consensus", folder / "packed", "-m", "majority", "--report", "report.html", "-o", "c.parquet", cwd=tmp_path)
+    amcc("next", folder / "packed", "--budget", "10", "-o", "next.csv", cwd=tmp_path)
+    commands = (("workers", folder / name, "-m", "majority") for name in ("votes.csv", "packed"))
+    one, other = (amcc(*command, cwd=tmp_path).stdout for command in commands)
+    assert one.count("\n") == other.count("\n") == 21
+
+
+def test_dask(folder, tmp_path):
+    amcc("consensus", folder / "packed", "-m", "majority", "--engine", "dask", "-o", "dask.parquet", cwd=tmp_path)
+    amcc("consensus", folder / "packed", "-m", "majority", "-o", "local.parquet", cwd=tmp_path)
+    assert pq.read_table(tmp_path / "dask.parquet").equals(pq.read_table(tmp_path / "local.parquet"))
+
+
+def test_an_interrupted_command_goes_on(folder, tmp_path):
+    """Ctrl-C in a fit that would take very long leaves a checkpoint, which nobody else may use."""
+    options = ("consensus", folder / "packed", "-m", "dawid-skene", "--checkpoint", "fit.checkpoint", "-o", "c.csv")
+    endless = "from amcc.consensus.base import Monitor; Monitor.converged = property(lambda self: False)"
+    patient = "from amcc import DawidSkene; DawidSkene.__init__.__kwdefaults__.update(max_iter=10**9)"
+    often = "from amcc import Checkpoint; Checkpoint.__init__.__defaults__ = (0.0,)"
+    program = f"{endless}\n{patient}\n{often}\nfrom amcc.cli import main; main()"
+    run = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, options)], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    while not (tmp_path / "fit.checkpoint").exists() and run.poll() is None:
+        time.sleep(0.1)
+    os.kill(run.pid, signal.SIGINT)
+    assert "interrupted" in run.communicate(timeout=30)[1]
+    assert [file.name for file in tmp_path.iterdir()] == ["fit.checkpoint"]
+    assert "another fit" in amcc(*options[:3], "majority", *options[4:], cwd=tmp_path, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("packed", "--memory", "much"), "like 4GB"),
+        (("packed", "--scheduler", "tcp://x:1"), "--engine dask"),
+        (("packed", "--zero", "no"), "belong to amcc pack"),
+        (("votes.csv", "--engine", "dask"), "amcc pack"),
+        ((".",), "not a folder of packed votes"),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_explained(arguments, words, folder):
+    run = amcc("consensus", *arguments, cwd=folder, code=2)
+    assert words in " ".join(run.stderr.split())
+    assert "Traceback" not in run.stderr
