@@ -23,7 +23,7 @@ WAVE = 4
 """Blocks whose single results are held at the same time."""
 
 COIN_BYTES, ITEM_BYTES, PROCESS_BYTES = 500, 60, 400 << 20
-"""What a fit takes beside the blocks, measured: tables of coins, hashes of items, and Python with its packages."""
+"""What a fit takes beside the blocks, about: tables of coins, hashes of items, and Python with its packages."""
 
 
 class LocalEngine(Engine):
@@ -51,7 +51,6 @@ class LocalEngine(Engine):
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
         """Sum over blocks; both cores work on different blocks."""
         runs = parts_of(len(self.packed.entries), N_PARTS)
-
         result: Result = added(in_threads(lambda part: self.total_of(runs[part], function, *shared), len(runs)))
         return result
 

@@ -78,9 +78,9 @@ class PackedBlock(Block):
 
     @property
     def n_bytes(self) -> int:
-        """Memory that the block takes, with the probabilities that it may remember."""
+        """Memory that the block takes, with the probabilities and counts of yes that it may remember."""
         slot, pairs = self.coins.slot, self.pairs
-        return slot.nbytes + pairs.item.nbytes + pairs.label.nbytes + 2 * pairs.start.nbytes + 2 * self.place.nbytes
+        return slot.nbytes + pairs.item.nbytes + pairs.label.nbytes + 3 * pairs.start.nbytes + 2 * self.place.nbytes
 
     def votes(self, *, names: bool = False) -> Votes:
         """The block's votes with all workers and labels; items have their names if asked, else numbers."""
