@@ -94,7 +94,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path, suffix, votes, order):
     rows = list(range(len(votes)))
     order.shuffle(rows)
     path = tmp_path / f"votes{suffix}"
-    next(kind for kind in FORMATS if suffix in kind.suffixes).write(votes.to_arrow().take(rows), path)
+    next(kind for kind in FORMATS if suffix in kind.suffixes).write([votes.to_arrow().take(rows)], path)
     assert read_votes(path) == (as_text(votes) if suffix in TEXT_SUFFIXES else votes)
 
 

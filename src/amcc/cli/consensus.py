@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
 import typer
 
 from amcc.cli.common import (
@@ -75,10 +78,8 @@ def consensus(
         notes.print(f"wrote the report to {report}")
     if as_json:
         present = model.pair_present(decode=decode, k=top_k)
-        found = Found(
-            int((~model.item_answered_).sum()), int(present.sum()), int((abs(model.pair_proba_ - 0.5) < 0.3).sum())
-        )
-        print_json(_summary(InMemory(votes), model, method, output, found))
+        found = Found(int(present.sum()), int((abs(model.pair_proba_ - 0.5) < 0.3).sum()))
+        print_json(_summary(InMemory(votes), model, method, output, int((~model.item_answered_).sum()), found))
 
 
 def _consensus_of_blocks(
@@ -86,37 +87,52 @@ def _consensus_of_blocks(
 ) -> None:
     """The same block by block, with no more in memory than a few of them."""
     model = fit(blocks, method)
+    found: list[Found] = []
+
+    def counted(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        for table in tables:
+            found.append(_found(table))
+            yield table
+
     if not as_json or output is not None:
+        tables = model.tables(blocks, **options)
         with busy("Writing the consensus"):
-            write_rows(model.tables(blocks, **options), output)
+            write_rows(counted(tables) if _has_asked_pairs(options) else tables, output)
     if save is not None:
         model.save(save)
         notes.print(f"saved the model, without results by item, to {save}")
     if as_json:
-        rule = {name: options[name] for name in ("decode", "k")}
-        tables = model.tables(blocks, **rule)
-        counts = (
-            (int(table["present"].to_numpy().sum()), int((abs(table["probability"].to_numpy() - 0.5) < 0.3).sum()))
-            for table in tables
-        )
-        present, undecided = (sum(column) for column in zip(*counts, strict=True))
-        found = Found(blocks.total(items_without_answer).items, present, undecided)
-        print_json(_summary(blocks, model, method, output, found))
+        if not found:  # what was written does not say it
+            found = [_found(table) for table in model.tables(blocks, decode=options["decode"], k=options["k"])]
+        unanswered = blocks.total(items_without_answer).items
+        print_json(_summary(blocks, model, method, output, unanswered, Found(*map(sum, zip(*found, strict=True)))))
+
+
+def _has_asked_pairs(options: Mapping[str, Any]) -> bool:
+    """Whether the rows are those of the asked pairs."""
+    return not (options["sets"] or options["all_labels"])
 
 
 class Found(NamedTuple):
-    """Items without an answer, labels present, pairs that could go either way."""
+    """Labels present, and pairs that could go either way."""
 
-    unanswered: int
     present: int
     undecided: int
 
 
-def _summary(engine: Engine, model: ConsensusModel, method: str, output: Path | None, found: Found) -> dict[str, Any]:
+def _found(pairs: pa.Table) -> Found:
+    """What is in a table of pairs."""
+    undecided = np.abs(pairs["probability"].to_numpy() - 0.5) < 0.3
+    return Found(int(pairs["present"].to_numpy().sum()), int(undecided.sum()))
+
+
+def _summary(
+    engine: Engine, model: ConsensusModel, method: str, output: Path | None, unanswered: int, found: Found
+) -> dict[str, Any]:
     return {
         "method": method,
         "items": engine.n_items,
-        "items_without_answer": found.unanswered,
+        "items_without_answer": unanswered,
         "workers": engine.n_workers,
         "labels": engine.n_labels,
         "votes": engine.n_votes,
