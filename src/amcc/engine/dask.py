@@ -67,7 +67,7 @@ class DaskEngine(Engine):
         self._cluster: Any = None
         if scheduler is None:
             self._cluster = distributed.LocalCluster(
-                n_workers=n_processes, threads_per_worker=1, processes=True, dashboard_address=None,
+                n_workers=n_processes, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
                 memory_limit=0, silence_logs=logging.CRITICAL,
             )  # fmt: skip
         try:
