@@ -167,7 +167,7 @@ def test_a_compressed_file_that_is_cut_off(tmp_path, suffix):
 def test_paths_that_are_no_files(tmp_path):
     with pytest.raises(FileFormatError, match="does not exist"):
         read_votes(tmp_path / "nothing.csv")
-    with pytest.raises(FileFormatError, match="is a directory"):
+    with pytest.raises(FileFormatError, match="is not a folder of packed votes"):
         read_votes(tmp_path)
 
 
