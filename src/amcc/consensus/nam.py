@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.spatial import cKDTree
 
 from amcc import kernels
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_or_mean, match_coins, new_code
@@ -211,6 +210,8 @@ class NAM(ConsensusModel):
         worker, item : codes of `fit`, −1 for newcomers. An item counts among its own neighbours: what is said about a
         new one takes the place of the farthest neighbour.
         """
+        from scipy.spatial import cKDTree  # a tenth of a second that other methods need not wait for
+
         codes = vector.copy()
         asked = _members(worker, int(self.answer_worker_.max(initial=-1)) + 1)
         known = _members(self.answer_worker_, len(asked))
