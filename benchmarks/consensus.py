@@ -11,8 +11,6 @@ import itertools
 import json
 import math
 import os
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
@@ -21,6 +19,8 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from child import measure_apart
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 SEED = 0
@@ -152,13 +152,7 @@ def _jaccard(consensus: Any, folder: Path) -> float:
 
 def measure(name: str, folder: Path) -> Result:
     """Run one task in a process of its own."""
-    command = [sys.executable, __file__, "--child", name, "--folder", str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True)
-    if run.returncode:
-        print(run.stderr[-2000:], file=sys.stderr)
-        return {}
-    result: Result = json.loads(run.stdout.splitlines()[-1])
-    return result
+    return measure_apart(__file__, name, folder)
 
 
 def make_crowd(folder: Path, n_votes: int) -> None:

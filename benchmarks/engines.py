@@ -10,8 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
@@ -19,6 +17,8 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
+
+from child import measure_apart
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 MARK = "<!-- engines -->"
@@ -215,13 +215,7 @@ def _best(task: Callable[[], Any], repeats: int = 7) -> float:
 
 def measure(name: str, folder: Path) -> Result:
     """Run one task in a process of its own."""
-    command = [sys.executable, __file__, "--child", name, "--folder", str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
-    if run.returncode:
-        print(run.stderr[-2000:], file=sys.stderr)
-        return {}
-    result: Result = json.loads(run.stdout.splitlines()[-1])
-    return result
+    return measure_apart(__file__, name, folder, TIMEOUT)
 
 
 def make_crowd(folder: Path, size: Size) -> None:

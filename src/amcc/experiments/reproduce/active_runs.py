@@ -22,7 +22,7 @@ from amcc.errors import ConvergenceWarning
 from amcc.experiments.board import hash_of
 from amcc.experiments.cells import Mask
 from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
-from amcc.experiments.reproduce.fits import Found
+from amcc.experiments.reproduce.fits import Found, OnOneDraw
 from amcc.kernels import Floats, weight_per_code
 from amcc.votes import Votes
 
@@ -76,26 +76,18 @@ def quality(draw: FeaturedDraw, item: Mask, proba: Floats) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class PaperRun:
+class PaperRun(OnOneDraw):
     """One strategy on one partition.
 
     params : of the strategy. batch : questions at a time. every : questions from one point of the curve to the next.
     up_to : ask until this share of the votes on all items is known, and not the paper's 100 questions.
     """
 
-    crowd: Crowd
-    seed: int
     strategy: str
     params: tuple[tuple[str, Any], ...] = ()
     batch: int = PAPER_BATCH
     every: int = PAPER_BATCH
     up_to: float | None = None
-    alone = False
-
-    @property
-    def drawn_from(self) -> tuple[Crowd, int]:
-        """The crowd and its seed."""
-        return self.crowd, 0 if self.crowd.fixed else self.seed
 
     @property
     def depends_on(self) -> list[Any]:
@@ -147,20 +139,12 @@ def price_list(kind: str, draw: FeaturedDraw, seed: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class ReplayRun:
+class ReplayRun(OnOneDraw):
     """One strategy that buys all votes of a set, from one answer per item on; `prices` are those that it sees."""
 
-    crowd: Crowd
-    seed: int
     strategy: str
     prices: str
     budget: float = 1.0
-    alone = False
-
-    @property
-    def drawn_from(self) -> tuple[Crowd, int]:
-        """The crowd and its seed."""
-        return self.crowd, 0 if self.crowd.fixed else self.seed
 
     @property
     def depends_on(self) -> list[Any]:

@@ -104,18 +104,24 @@ Results = Mapping[Task, Found]
 
 
 @dataclass(frozen=True)
-class Fit:
-    """One contestant on one draw of one crowd."""
+class OnOneDraw:
+    """What tasks have in common that need one draw of one crowd."""
 
     crowd: Crowd
     seed: int
-    contestant: Contestant
     alone = False
 
     @property
     def drawn_from(self) -> tuple[Crowd, int]:
         """The crowd and its seed."""
         return self.crowd, 0 if self.crowd.fixed else self.seed
+
+
+@dataclass(frozen=True)
+class Fit(OnOneDraw):
+    """One contestant on one draw of one crowd."""
+
+    contestant: Contestant
 
     @property
     def depends_on(self) -> list[Any]:
