@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc import write_votes
+from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 
@@ -115,3 +117,39 @@ def test_wrong_options_are_explained(arguments, words, folder):
     run = amcc("consensus", *arguments, cwd=folder, code=2)
     assert words in " ".join(run.stderr.split())
     assert "Traceback" not in run.stderr
+
+
+def test_new_votes_go_on_from_a_saved_model(folder, tmp_path):
+    """The same from a file and from a folder; other methods, and files that are no models, are refused."""
+    lines = (folder / "votes.csv").read_text().splitlines()
+    (tmp_path / "early.csv").write_text("\n".join(lines[:-50]) + "\n")
+    amcc("consensus", "early.csv", "-o", "early.out.csv", "--save", "model.amcc", cwd=tmp_path)
+    options = ("--from", "model.amcc", "--json")
+    for votes, output in ((folder / "votes.csv", "file.csv"), (folder / "packed", "folder.csv")):
+        made = json.loads(amcc("consensus", votes, *options, "-o", output, cwd=tmp_path).stdout)
+        assert made["iterations"] <= UPDATE_ROUNDS
+    one, other = (arrow_csv.read_csv(tmp_path / f"{name}.csv") for name in ("file", "folder"))
+    assert_allclose(one["probability"], other["probability"], rtol=0, atol=1e-9)
+    wrong = amcc("consensus", folder / "votes.csv", *options, "-m", "majority", cwd=tmp_path, code=2)
+    assert "--from goes on with -m amcc" in wrong.stderr
+    wrong = amcc("consensus", folder / "votes.csv", "--from", "early.csv", cwd=tmp_path, code=2)
+    assert "early.csv is not a model saved by amcc" in wrong.stderr
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("votes", ["votes.csv", "packed"])
+def test_no_room_for_the_consensus_leaves_the_previous_one(folder, tmp_path, votes, suffix):
+    """The system refuses to let files grow beyond two kilobytes, as a full disk would."""
+    output = tmp_path / f"out.{suffix}"
+    output.write_text("as it was")
+    run = subprocess.run(
+        [sys.executable, "-m", "amcc", "consensus", str(folder / votes), "-m", "majority", "-o", str(output)],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)),
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode not in (0, -signal.SIGXFSZ), run.stderr
+    assert "File too large" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert output.read_text() == "as it was"
+    assert [file.name for file in tmp_path.iterdir()] == [output.name]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from amcc import AMCC, Votes, load_model, metrics
-from amcc.consensus.amcc.estimator import worker_worth
+from amcc.consensus.amcc.estimator import UPDATE_ROUNDS, worker_worth
 from amcc.consensus.amcc.groups import describe_groups, summary
 from amcc.consensus.amcc.likelihood import coin_rates
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -234,6 +238,79 @@ def test_warm_start_goes_on_where_it_was(crowd):
     assert model.n_iter_ <= rounds
     assert np.abs(model.predict_proba() - proba).mean() < 0.01
     assert np.mean((model.predict_proba() > 0.5) == (proba > 0.5)) > 0.99
+
+
+# -- new votes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def growing():
+    """A crowd, and its votes without one in a hundred answers."""
+    crowd = simulate_crowd(CrowdSpec.for_votes(20_000, seed=4))
+    votes = crowd.votes
+    late = np.random.default_rng(0).random((votes.n_items, votes.n_workers)) < 0.01
+    return crowd, votes.select(~late[votes.item, votes.worker])
+
+
+@pytest.fixture(scope="module")
+def before(growing):
+    return AMCC(warm_start=True).fit(growing[1])
+
+
+def test_few_new_votes_need_few_rounds(growing, before):
+    """Little is done, most of it is kept, and the result is about that of a whole fit."""
+    crowd, _ = growing
+    model = copy.copy(before).fit(crowd.votes)
+    whole = AMCC().fit(crowd.votes)
+    assert len(model.objective_history_) == model.n_iter_ <= UPDATE_ROUNDS < whole.n_iter_
+    assert (model.blend_, model.n_votes_) == (before.blend_, before.n_votes_)
+    assert len(model.pair_proba_) == len(crowd.votes.pairs)
+    assert np.sqrt(np.mean((model.pair_proba_ - whole.pair_proba_) ** 2)) < 0.03
+    assert np.mean((model.pair_proba_ > 0.5) != (whole.pair_proba_ > 0.5)) < 0.01
+    assert metrics.jaccard(crowd.truth, model.predict()) > metrics.jaccard(crowd.truth, whole.predict()) - 0.01
+
+
+def test_new_votes_count(growing, before):
+    """An item about which everybody changes their mind is judged anew, though workers hardly are."""
+    votes = growing[1]
+    told = replace(votes, value=np.where(votes.item == 3, -votes.value, votes.value).astype(np.int8))
+    model = copy.copy(before).fit(told)
+    changed = (model.predict() != before.predict()).any(axis=1)
+    assert changed[3]
+    assert changed.mean() < 0.1
+
+
+@pytest.mark.parametrize("correlation", [True, False])
+def test_a_saved_model_goes_on_alike(growing, tmp_path, correlation):
+    crowd, votes = growing
+    model = AMCC(warm_start=True, adapt=False, correlation=correlation).fit(votes)
+    model.save(tmp_path / "model.amcc")
+    loaded = load_model(tmp_path / "model.amcc").fit(crowd.votes)
+    assert loaded.n_iter_ <= UPDATE_ROUNDS
+    assert_array_equal(loaded.predict_proba(), model.fit(crowd.votes).predict_proba())
+
+
+def test_many_new_votes_or_fewer_votes_need_a_fit(growing, before):
+    crowd, _ = growing
+    for share in (0.8, 1.2):
+        model = copy.copy(before)
+        model.n_votes_ = round(len(crowd.votes) * share)
+        assert model.fit(crowd.votes).n_votes_ == len(crowd.votes)
+        assert model.n_iter_ > UPDATE_ROUNDS
+
+
+def test_newcomers_among_the_new_votes(growing, before):
+    """A new item, worker and label."""
+    votes = growing[1]
+    frame = votes.to_pandas()
+    label = votes.label_names[0].as_py()
+    new = pd.DataFrame({"item": "new item", "worker": "new worker", "label": [label, "new label"], "value": 1})
+    grown = Votes.from_frame(pd.concat([frame[list(new)].astype({name: str for name in new if name != "value"}), new]))
+    model = copy.copy(before).fit(grown)
+    assert model.n_iter_ <= UPDATE_ROUNDS
+    proba = model.predict_proba()
+    assert proba.shape == (votes.n_items + 1, votes.n_labels + 1)
+    assert np.isfinite(proba).all()
 
 
 # -- answering ----------------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ import typer
 from rich.console import Console
 
 from amcc.cli.engines import ENGINE_OPTIONS, EngineChoice
-from amcc.consensus import METHODS, ConsensusModel, make_model
+from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
-from amcc.errors import ParameterError
+from amcc.errors import InputError, ParameterError
 from amcc.io import csv, open_packed, read_ids, read_votes, write_tables
 from amcc.tables import ROLES
 from amcc.votes import Votes
@@ -170,9 +170,9 @@ def _with_options(run: Command, command: Command, options: Options, given: Seque
 reads_votes = reading_votes(load_votes)
 
 
-def fit(votes: Votes | Engine, method: str) -> ConsensusModel:
-    """Fit the model of that name, and tell about items that nobody answered."""
-    model = make_model(method)
+def fit(votes: Votes | Engine, method: str, start: Path | None = None) -> ConsensusModel:
+    """Fit the model of that name, or go on from a saved one, and tell about items that nobody answered."""
+    model = make_model(method) if start is None else _to_go_on_from(start, method)
     n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
     with busy(f"Fitting {method} to {n_votes:,} votes"):
         model.fit(votes)
@@ -180,6 +180,16 @@ def fit(votes: Votes | Engine, method: str) -> ConsensusModel:
     if unanswered:
         notes.print(f"{unanswered} items have no answer: all that is known of them are the label frequencies")
     return model
+
+
+def _to_go_on_from(path: Path, method: str) -> ConsensusModel:
+    model = load_model(path)
+    if method != DEFAULT_METHOD or not isinstance(model, AMCC) or model.loss != "likelihood":
+        raise InputError(
+            f"--from goes on with -m {DEFAULT_METHOD}, from a model that it saved; {path} holds {model!r}, and the "
+            f"method is {method}. Leave --from out to fit anew."
+        )
+    return model.set_params(warm_start=True)
 
 
 class Unanswered(NamedTuple):

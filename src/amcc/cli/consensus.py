@@ -35,6 +35,11 @@ DECODE_HELP = (
     "(expected_f1, expected_jaccard), or a fixed number of labels (top_k)."
 )
 
+FROM_HELP = (
+    "Model that --save wrote for earlier votes. Where less than a tenth of the votes is new, a few rounds from there "
+    "take the place of a fit."
+)
+
 
 @reads_votes
 def consensus(
@@ -48,6 +53,7 @@ def consensus(
     top_k: Annotated[int | None, typer.Option(help="Labels per item, for --decode top_k.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file.")] = None,
     save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file.")] = None,
+    start: Annotated[Path | None, typer.Option("--from", help=FROM_HELP)] = None,
     as_json: Json = False,
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
@@ -56,12 +62,21 @@ def consensus(
         if by_blocks(method) and report is None:
             with engine.over(votes) as blocks:
                 _consensus_of_blocks(
-                    blocks, method, output, save, as_json, sets=sets, all_labels=all_labels, decode=decode, k=top_k
+                    blocks,
+                    method,
+                    start,
+                    output,
+                    save,
+                    as_json,
+                    sets=sets,
+                    all_labels=all_labels,
+                    decode=decode,
+                    k=top_k,
                 )
             return
         votes = votes.votes()
     engine.refuse_for_files()
-    model = fit(votes, method)
+    model = fit(votes, method, start)
     if not as_json or output is not None:
         write_rows(
             model.sets(decode=decode, k=top_k) if sets else model.pairs(all_labels=all_labels, decode=decode, k=top_k),
@@ -83,10 +98,16 @@ def consensus(
 
 
 def _consensus_of_blocks(
-    blocks: Engine, method: str, output: Path | None, save: Path | None, as_json: bool, **options: Any
+    blocks: Engine,
+    method: str,
+    start: Path | None,
+    output: Path | None,
+    save: Path | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """The same block by block, with no more in memory than a few of them."""
-    model = fit(blocks, method)
+    model = fit(blocks, method, start)
     found: list[Found] = []
 
     def counted(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:

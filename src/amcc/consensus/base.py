@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Self, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
 from amcc.decode import Rule, check_rule
 from amcc.decode import decode as decode_sets
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, as_engine
+from amcc.engine.checkpoint import rebuilt, take_apart
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.kernels import CERTAIN, Floats, Judgement
 from amcc.tables import Codes
@@ -488,11 +489,8 @@ class ConsensusModel(ABC):
         for name, value in vars(self).items():
             if not name.endswith("_"):
                 continue
-            if isinstance(value, np.ndarray | pa.Array):
-                arrays[name] = _as_numpy(value)
-            else:
-                plain[name] = value
-        arrays |= {f"{RATES}.{part}": array for part, array in vars(self.worker_rates_).items()}
+            take_apart(_as_numpy(value) if isinstance(value, pa.Array) else value, name, arrays, plain)
+        take_apart(self.worker_rates_, RATES, arrays, plain)
         meta = {"format": FORMAT_VERSION, "model": type(self).__name__, "params": self.get_params(), "plain": plain}
         meta["evidence"] = self.worker_evidence_
         buffer = io.BytesIO()
@@ -511,17 +509,15 @@ class ConsensusModel(ABC):
         model = cls(
             **{name: tuple(value) if isinstance(value, list) else value for name, value in params}
         )  # JSON: no tuples
-        rates: dict[str, npt.NDArray[Any]] = {}
-        for name, array in arrays.items():
-            owner, _, part = name.partition(".")
-            if part:
-                rates[part] = array
-            else:
-                setattr(model, owner, pa.array(array.tolist()) if owner.endswith("_names_") else array)
+        plain = meta["plain"]
+        states = {name.partition(".")[0] for name in [*arrays, *plain] if "." in name}
+        for name, value in {**arrays, **plain}.items():
+            if "." not in name:
+                setattr(model, name, pa.array(value.tolist()) if name.endswith("_names_") else value)
+        for name in states - {RATES}:
+            setattr(model, name, rebuilt(get_type_hints(cls)[name], name, arrays, plain))
         evidence = {int(worker): text for worker, text in meta.get("evidence", {}).items()}  # JSON: keys are text
-        model._to_judge, model._judged = None, (WorkerRates(**rates), evidence)
-        for name, value in meta["plain"].items():
-            setattr(model, name, value)
+        model._to_judge, model._judged = None, (rebuilt(WorkerRates, RATES, arrays, plain), evidence)
         return model
 
 

@@ -68,7 +68,7 @@ class Checkpoint:
 
     def recall(self, stage: str, kind: type[State]) -> State | None:
         """The state of a stage, if there is one."""
-        return _built(kind, stage, self._arrays, self._plain) if stage in self._plain else None
+        return rebuilt(kind, stage, self._arrays, self._plain) if stage in self._plain else None
 
     def keep(self, stage: str, state: Any) -> None:
         """Note the state of a stage in place of the one before."""
@@ -76,7 +76,7 @@ class Checkpoint:
         self._arrays = {path: array for path, array in self._arrays.items() if not path.startswith(own)}
         self._plain = {path: value for path, value in self._plain.items() if not path.startswith(own)}
         self._plain[stage] = True
-        _take_apart(state, stage, self._arrays, self._plain)
+        take_apart(state, stage, self._arrays, self._plain)
         self._pending = True
         if time.monotonic() - self._written >= self.seconds:
             self.flush()
@@ -105,18 +105,20 @@ def _parts(value: Any) -> dict[str, Any] | None:
     return value._asdict() if hasattr(value, "_asdict") else None
 
 
-def _take_apart(value: Any, path: str, arrays: Arrays, plain: dict[str, Any]) -> None:
+def take_apart(value: Any, path: str, arrays: Arrays, plain: dict[str, Any]) -> None:
+    """Put the arrays of a state under their paths, and everything else likewise."""
     parts = _parts(value)
     if parts is not None:
         for name, part in parts.items():
-            _take_apart(part, f"{path}.{name}", arrays, plain)
+            take_apart(part, f"{path}.{name}", arrays, plain)
     elif isinstance(value, np.ndarray):
         arrays[path] = value
     else:
         plain[path] = list(value) if isinstance(value, tuple) else value.item() if hasattr(value, "item") else value
 
 
-def _built(kind: Any, path: str, arrays: Arrays, plain: dict[str, Any]) -> Any:
+def rebuilt(kind: Any, path: str, arrays: Arrays, plain: dict[str, Any]) -> Any:
+    """The state of this kind that was taken apart under the path."""
     if path in arrays:
         return arrays[path]
     if path in plain and plain[path] is not True:
@@ -125,4 +127,4 @@ def _built(kind: Any, path: str, arrays: Arrays, plain: dict[str, Any]) -> Any:
     if isinstance(kind, types.UnionType):  # a field that may be None, and is not
         kind = next(choice for choice in typing.get_args(kind) if choice is not type(None))
     hints = typing.get_type_hints(kind)
-    return kind(**{name: _built(hint, f"{path}.{name}", arrays, plain) for name, hint in hints.items()})
+    return kind(**{name: rebuilt(hint, f"{path}.{name}", arrays, plain) for name, hint in hints.items()})

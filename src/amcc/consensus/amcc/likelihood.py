@@ -475,7 +475,13 @@ def fit_likelihood(
             reported=monitor.change,
         )
         engine.keep("fit", at)
-    assert at.belief is not None  # for the type checker: there is at least one round
+    return as_fit(at, monitor)
+
+
+def as_fit(at: Ascent, monitor: Monitor | None = None) -> LikelihoodFit:
+    """Where the ascent stands, as if it had ended."""
+    assert at.belief is not None  # for the type checker: there was a round, or a belief to start from
+    monitor = monitor or Monitor(tol=0.0, max_iter=1)
     return LikelihoodFit(at.crowd, at.counts, at.presence, at.belief.evidence, LabelPrior(at.belief.log_odds), monitor)
 
 
