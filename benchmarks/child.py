@@ -63,14 +63,16 @@ class Stopwatch:
 clock = Stopwatch()
 
 
-def measured(task: Callable[[Path], Any], folder: Path, repeats: int, enough_seconds: float) -> tuple[Result, Any]:
+def measured(
+    task: Callable[[Path], Any], folder: Path, warm: Path, repeats: int, enough_seconds: float
+) -> tuple[Result, Any]:
     """Best time of some runs, of fewer if they are long, peak memory, and what the last run returned.
 
-    The task runs on a small crowd first: imports and compiled code are not what we measure. Growth is the memory that
+    The task runs on the small crowd `warm` first: imports and compiled code are not what we measure. Growth is the memory that
     came on top of what the process held then.
     """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-    task(folder.parent / "warm")
+    task(warm)
     gc.collect()
     before = _megabytes("VmRSS")
     with contextlib.suppress(OSError):

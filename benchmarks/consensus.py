@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from child import Result, clock, measure_apart, measured
-from page import Record, Size, line_of, write_page
+from page import Record, Row, Size, line_of, write_page
 
 SEED = 0
 REPEATS = 5
@@ -157,14 +157,18 @@ TASKS: dict[str, Callable[[Path], Any]] = {
         amcc_check_csv,
     )
 }
-LARGEST = {"cleanlab_majority": 10**6, "snorkel_label_model": 10**5}
-"""Votes up to which a task is tried."""
+LARGEST = {"cleanlab_majority": (10**6, "not tried: 4 GB for the table of each label")}
+"""Votes up to which a task is tried, and why no further."""
+
+PATIENCE = {"snorkel_label_model": 180.0}
+"""Seconds after which a task is given up, where it is not `TIMEOUT`."""
 
 
 def measure_here(name: str, folder: Path) -> Result:
     """Run one task in this process."""
     warnings.simplefilter("ignore")
-    result, consensus = measured(TASKS[name], folder, REPEATS, ENOUGH_SECONDS)
+    warm = "tiny" if name in PATIENCE else "warm"  # only ours compile anything
+    result, consensus = measured(TASKS[name], folder, folder.parent / warm, REPEATS, ENOUGH_SECONDS)
     return result if consensus is None else {**result, "jaccard": _jaccard(consensus, folder)}
 
 
@@ -180,11 +184,14 @@ def _jaccard(consensus: Any, folder: Path) -> float:
 # -- the run --------------------------------------------------------------------------------------------------------
 
 
-def measure(name: str, folder: Path, n_votes: int) -> Result:
+def measure(name: str, folder: Path, n_votes: int, smaller: list[Row]) -> Result:
     """Run one task in a process of its own, unless it is known to lead nowhere."""
-    if n_votes > LARGEST.get(name, n_votes):
+    most, why_not = LARGEST.get(name, (n_votes, ""))
+    if n_votes > most:
+        return {"stopped": why_not}
+    if any(row["task"] == name and "stopped" in row for row in smaller):
         return {"stopped": "not tried"}
-    return measure_apart(__file__, name, folder, TIMEOUT)
+    return measure_apart(__file__, name, folder, PATIENCE.get(name, TIMEOUT))
 
 
 def make_crowd(folder: Path, n_votes: int) -> Size:
@@ -221,11 +228,12 @@ def main() -> None:
     record = Record("consensus", kept=arguments.write, resume=arguments.resume)
     with tempfile.TemporaryDirectory() as scratch:
         make_crowd(Path(scratch) / "warm", 300_000)  # large enough to compile the kernels
+        make_crowd(Path(scratch) / "tiny", 1000)
         for n_votes in arguments.sizes:
             folder = Path(scratch) / "crowd"
             size = make_crowd(folder, n_votes)
             for name in arguments.only:
-                row = record.row(name, size, partial(measure, name, folder, n_votes))
+                row = record.row(name, size, partial(measure, name, folder, n_votes, list(record.rows)))
                 print(line_of(row), flush=True)
     if arguments.write:
         write_page()
