@@ -68,8 +68,8 @@ def measured(
 ) -> tuple[Result, Any]:
     """Best time of some runs, of fewer if they are long, peak memory, and what the last run returned.
 
-    The task runs on the small crowd `warm` first: imports and compiled code are not what we measure. Growth is the memory that
-    came on top of what the process held then.
+    The task runs on the small crowd `warm` first: imports and compiled code are not what we measure. Growth is the
+    memory that came on top of what the process held then.
     """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     task(warm)

@@ -8,7 +8,15 @@ from pathlib import Path
 Line = list[tuple[float, float]]
 Lines = dict[str, list[tuple[int, float]]]
 
-COLOURS = {"amcc": "#c1272d", "crowd-kit": "#1f6fb4", "cleanlab": "#2a8a57", "Snorkel": "#8a5aa8"}
+RED, BLUE, GREEN, VIOLET = "#c1272d", "#1f6fb4", "#2a8a57", "#8a5aa8"
+COLOURS = {
+    "amcc": RED,
+    "crowd-kit": BLUE,
+    "cleanlab": GREEN,
+    "Snorkel": VIOLET,
+    "10⁹ votes": BLUE,
+    "10¹⁰ votes": RED,
+}
 STYLES = ("-", "--", ":")
 GREY = "#777777"
 GAP = 0.055
