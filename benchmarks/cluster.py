@@ -21,7 +21,7 @@ class Costs:
     place : seconds of a process per coin, for every block: its sums go into a table of all coins
     add : seconds of a process per coin, to add one such table to another
     leader : seconds of the leader per coin
-    task : seconds of the scheduler per task
+    task, trip : seconds of the scheduler per task, and until what was waiting for a result hears of it
     belief, sums : bytes per coin that go out to every process, and that come back from every task
     send, between, fetch : seconds per byte from the leader, from process to process, and to the leader
     """
@@ -31,6 +31,7 @@ class Costs:
     add: float
     leader: float
     task: float
+    trip: float
     belief: float
     sums: float
     send: float
@@ -76,7 +77,7 @@ def simulate_round(costs: Costs, work: Work, n_processes: int, n_parts: int, fan
     done, free = map_blocks(costs, work, n_parts, arrived, scheduler)
     mapped = max(end for end, _ in done)
     summed = add_up(costs, work, fan_in, done, free, scheduler)
-    fetched = summed + work.coins * costs.sums * costs.fetch
+    fetched = summed + costs.trip + work.coins * costs.sums * costs.fetch
     return Round(max(arrived), mapped - max(arrived), fetched - mapped, work.coins * costs.leader)
 
 
@@ -95,7 +96,8 @@ class Scheduler:
 def arrivals(costs: Costs, work: Work, n_processes: int) -> list[float]:
     """When each process has the belief: every one that has it passes it on to one more at a time."""
     n_bytes = work.coins * costs.belief
-    return [n_bytes * (costs.send + ceil(log2(number + 1)) * costs.between) for number in range(n_processes)]
+    steps = [ceil(log2(number + 1)) for number in range(n_processes)]
+    return [costs.trip + n_bytes * costs.send + step * n_bytes * costs.between for step in steps]
 
 
 Done = list[tuple[float, int]]  # when a result is there, and at which process
@@ -125,7 +127,7 @@ def add_up(costs: Costs, work: Work, fan_in: int, done: Done, free: list[float],
         for first in range(0, len(level), fan_in):
             some = level[first : first + fan_in]
             process = some[0][1]
-            start = max(free[process], scheduler.dispatched(max(end for end, _ in some)))
+            start = max(free[process], scheduler.dispatched(max(end for end, _ in some) + costs.trip))
             elsewhere = sum(other != process for _, other in some)
             received = elsewhere * table * costs.between
             free[process] = start + received + (len(some) - 1) * work.coins * costs.add

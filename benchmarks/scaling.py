@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import pickle
-import statistics
 import tempfile
 import time
 import warnings
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from page import DOCS, figure, short, table
 PAGE, PLOT = DOCS / "scaling.md", DOCS / "scaling-cores.svg"
 BEGIN, END = "<!-- simulated: written by benchmarks/scaling.py -->", "<!-- end of simulated -->"
 SEED = 0
-REPEATS = 5
+REPEATS = 7
+N_BLOCKS = 16
 MEGABYTES = 64
 """Size of the arrays whose travel is timed."""
 
@@ -47,12 +48,12 @@ def pack_crowd(folder: Path, n_votes: int, n_workers: int | None) -> Path:
 
     wishes = {} if n_workers is None else {"n_workers": n_workers}
     write_crowd(CrowdSpec.for_votes(n_votes, n_labels=N_LABELS, seed=SEED, **wishes), folder)
-    amcc.pack_votes(folder / "votes.parquet", folder / "packed", overwrite=True, block_votes=min(n_votes // 4, 10**6))
+    amcc.pack_votes(folder / "votes.parquet", folder / "packed", overwrite=True, block_votes=n_votes // N_BLOCKS)
     return folder / "packed"
 
 
 def beliefs(engine: Any) -> tuple[Any, Any]:
-    """Two beliefs about the coins, as two rounds would have them; new ones every time, so that nothing is remembered."""
+    """Two beliefs about the coins, as two rounds would have them."""
     from amcc.kernels import Belief
 
     rng = np.random.default_rng(SEED)
@@ -65,15 +66,16 @@ def work_of(engine: Any) -> Work:
     return Work(engine.n_votes, len(engine.coins), len(engine.packed.entries))
 
 
-def seconds_of(task: Callable[[], Any]) -> float:
-    """The usual time of a task that has run before."""
-    task()
+def seconds_of(task: Callable[..., Any], prepare: Callable[[], tuple[Any, ...]] = tuple) -> float:
+    """The best time of a task that has run before; what it is given is made anew each time, out of time."""
+    task(*prepare())
     times = []
     for _ in range(REPEATS):
+        given = prepare()
         start = time.perf_counter()
-        task()
+        task(*given)
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return min(times)
 
 
 def measure_process(packed: Path) -> dict[str, float]:
@@ -87,7 +89,7 @@ def measure_process(packed: Path) -> dict[str, float]:
     engine = amcc.LocalEngine(packed)
     work, numbers = work_of(engine), range(len(engine.packed.entries))
     with one_thread():
-        every = seconds_of(lambda: engine.total_of(numbers, one_round, *beliefs(engine)))
+        every = seconds_of(partial(engine.total_of, numbers, one_round), partial(beliefs, engine))
         step = one_round(engine.block(0), *beliefs(engine))
         place = seconds_of(lambda: added([step, step._replace(present=_placed(engine.block(0)))])) / work.coins
         add = seconds_of(lambda: sum_of([step, step])) / work.coins
@@ -110,14 +112,14 @@ def measure_leader(packed: Path) -> float:
     crowd = model.start_crowd(engine.n_workers, engine.n_labels, 5)
     counts = model.counts_of(first.present, first.slot_votes)
     times = []
-    for number in range(3 * model.THOROUGH):
+    for number in range(4 * model.THOROUGH):
         start = time.perf_counter()
         thorough = number % model.THOROUGH == 0
         crowd, _ = model.update_members(crowd, engine.coins, counts, thorough=thorough)
         crowd = model.update_rates(crowd, engine.coins, counts, strengths=thorough)
         model.slot_evidence(crowd, engine.coins, counts)
         times.append(time.perf_counter() - start)
-    return statistics.mean(times[-model.THOROUGH :]) / len(engine.coins)
+    return np.reshape(times, (-1, model.THOROUGH)).mean(axis=1).min() / len(engine.coins)
 
 
 def measure_bytes(packed: Path) -> dict[str, float]:
@@ -145,38 +147,26 @@ def dask_engine(packed: Path, n_processes: int) -> Iterator[Any]:
 
 
 def measure_dask(engine: Any) -> dict[str, float]:
-    """Seconds of Dask per task, and per byte from the leader, between processes and to the leader."""
-    from amcc.engine.dask import Parcel, handed_on, sum_of
-
+    """Seconds of Dask per task, per trip of a message, and per byte from the leader, between processes and to it."""
     client, n_tasks = engine.client, 200
     here, there = client.scheduler_info(n_workers=-1)["workers"]
-    big = np.ones(MEGABYTES << 17)
 
-    def submit(function: Callable[..., Any], *arguments: Any, to: str) -> Any:
-        return client.submit(function, *arguments, pure=False, workers=[to])
+    def made_here() -> tuple[Any]:
+        made = client.submit(_array, pure=False, workers=[here])
+        _wait(made)
+        return (made,)
 
     def many_tasks() -> None:
         client.gather([client.submit(_nothing, number, pure=False) for number in range(n_tasks)])
 
-    def after(task: Callable[[Any], Any]) -> Callable[[], float]:
-        """Time of a task, without that of what it needs."""
-
-        def run() -> float:
-            made = submit(_array, to=here)
-            made.add_done_callback(lambda _: None)
-            _wait(made)
-            start = time.perf_counter()
-            task(made)
-            return time.perf_counter() - start
-
-        return run
-
+    big = _array()
+    trip = seconds_of(lambda: client.submit(_nothing, 0, pure=False).result()) / 2
     send = seconds_of(lambda: _wait(engine._share((big,))))
-    between = statistics.median([after(lambda made: _wait(submit(_nothing, made, to=there)))() for _ in range(REPEATS)])
-    fetch = statistics.median([after(lambda made: made.result())() for _ in range(REPEATS)])
-    task = seconds_of(many_tasks) / n_tasks
-    assert handed_on(Parcel(())) and sum_of  # what the engine itself sends
-    return {"task": task, "send": send / big.nbytes, "between": between / big.nbytes, "fetch": fetch / big.nbytes}
+    between = seconds_of(lambda made: _wait(client.submit(_nothing, made, pure=False, workers=[there])), made_here)
+    fetch = seconds_of(lambda made: made.result(), made_here)
+    per_byte = {"send": send - trip, "between": between - 2 * trip, "fetch": fetch}
+    costs = {way: max(seconds, 0.0) / big.nbytes for way, seconds in per_byte.items()}
+    return {"task": seconds_of(many_tasks) / n_tasks, "trip": trip, **costs}
 
 
 def _nothing(_: Any) -> None:
@@ -197,7 +187,7 @@ def measure_round(engine: Any) -> float:
     """Seconds of a round without the leader's part."""
     from amcc.consensus.rounds import one_round
 
-    return seconds_of(lambda: engine.total(one_round, *beliefs(engine)))
+    return seconds_of(partial(engine.total, one_round), partial(beliefs, engine))
 
 
 # -- the report ------------------------------------------------------------------------------------------------------
@@ -215,7 +205,8 @@ def cost_table(costs: Costs) -> list[str]:
         ("a coin, for every block: its sums into the table of all coins", f"{1e9 * costs.place:.1f} ns"),
         ("a coin, to add two tables", f"{1e9 * costs.add:.1f} ns"),
         ("a coin, leader between rounds", f"{1e9 * costs.leader:.0f} ns"),
-        ("a task, Dask", f"{1e3 * costs.task:.2f} ms"),
+        ("a task, Dask's scheduler", f"{1e3 * costs.task:.2f} ms"),
+        ("until a result is heard of", f"{1e3 * costs.trip:.2f} ms"),
         ("bytes of a coin that go to every process", f"{costs.belief:.0f}"),
         ("bytes of a coin that come back from every task", f"{costs.sums:.0f}"),
         ("leader to process, loopback", f"{1e-9 / costs.send:.2f} GB/s"),
@@ -299,8 +290,8 @@ def main() -> None:
         many = pack_crowd(Path(scratch) / "many", arguments.votes, arguments.workers)
         lines, costs = measured_part(few, many)
     lines += [
-        f"Seconds of a round on a cluster with 10 Gbit/s (assumed), blocks of {short(BLOCK_VOTES)} votes, {N_LABELS} labels,",
-        "and what takes most of it:",
+        f"Seconds of a round on a cluster with 10 Gbit/s (assumed), blocks of {short(BLOCK_VOTES)} votes,",
+        f"{N_LABELS} labels, and what takes most of it:",
         "",
         *plan_table(on_cluster(costs), BLOCK_VOTES),
         f"The same with blocks of {short(LARGER_BLOCKS)} votes (`amcc pack --block-votes`):",
@@ -322,7 +313,10 @@ def measured_part(few: Path, many: Path) -> tuple[list[str], Costs]:
     """Costs, and how well rounds simulated from them agree with rounds on Dask; the crowd of many workers counts."""
     from amcc.engine.dask import FAN_IN, N_PARTS
 
-    process = {packed: measure_process(packed) for packed in (few, many)}
+    process = {}
+    for packed in (few, many):
+        with dask_engine(packed, 1) as engine:  # in a process like those that are to be simulated, but alone
+            process[packed] = engine.client.submit(measure_process, packed).result()
     shared = {"leader": measure_leader(many), **measure_bytes(many)}
     with dask_engine(few, 2) as engine:
         shared |= measure_dask(engine)

@@ -11,12 +11,12 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from cluster import Costs, Round, Work, arrivals, simulate_round
 
-FREE = Costs(vote=0, place=0, add=0, leader=0, task=0, belief=0, sums=0, send=0, between=0, fetch=0)
+FREE = Costs(vote=0, place=0, add=0, leader=0, task=0, trip=0, belief=0, sums=0, send=0, between=0, fetch=0)
 WORK = Work(votes=800, coins=10, blocks=16)
 
 
 def test_one_process_takes_the_sum_of_all():
-    costs = Costs(vote=1, place=2, add=3, leader=4, task=0, belief=5, sums=6, send=7, between=1000, fetch=8)
+    costs = Costs(vote=1, place=2, add=3, leader=4, task=0, trip=0, belief=5, sums=6, send=7, between=1000, fetch=8)
     found = simulate_round(costs, WORK, n_processes=1, n_parts=8, fan_in=8)
     # 10 coins: 50 bytes out; 800 votes, 16 tables of 10 coins; 8 tables added up in 7 steps, 60 bytes back
     assert found == Round(50 * 7, 800 * 1 + 16 * 10 * 2, 7 * 10 * 3 + 60 * 8, 10 * 4)
@@ -54,6 +54,11 @@ def test_sums_of_other_processes_come_one_after_the_other():
 def test_the_scheduler_hands_out_tasks_one_by_one():
     found = simulate_round(replace(FREE, task=1), WORK, n_processes=8, n_parts=8, fan_in=8)
     assert found == Round(0, 8, 1, 0)
+
+
+def test_whoever_waits_for_a_result_hears_of_it_later():
+    found = simulate_round(replace(FREE, trip=1), WORK, n_processes=2, n_parts=8, fan_in=4)
+    assert found == Round(1, 0, 3, 0)  # the belief; four and four tables, then two; the leader
 
 
 def test_a_leader_with_many_coins_bounds_the_round():
