@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import os
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
@@ -137,14 +138,15 @@ def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)] + [""]
 
 
-def by_size(measured: Measured, titles: Titles, cell: Callable[[Row], str], columns: Titles | None = None) -> list[str]:
-    """One line per task, one column per size; where a task stopped, why. Tasks that say nothing are left out."""
+def by_size(measured: Measured, titles: Titles, cell: Callable[[Row], str], least: int = 0) -> list[str]:
+    """One line per task, one column per size of at least so many votes; where a task stopped, why."""
+    sizes = [size for size in measured.sizes if size[0] >= least]
     lines = []
     for task, title in titles.items():
-        cells = [_or_why(row, cell) for row in (measured.of(task, size) for size in measured.sizes)]
+        cells = [_or_why(row, cell) for row in (measured.of(task, size) for size in sizes)]
         if any(cells):
             lines.append([title, *cells])
-    return table(["", *_heads(measured.sizes)], lines)
+    return table(["", *_heads(sizes)], lines)
 
 
 def _or_why(row: Row, cell: Callable[[Row], str]) -> str:
@@ -196,8 +198,8 @@ ENOUGH_VOTES = 10**6
 
 
 def bytes_per_vote(row: Row) -> str:
-    """Memory beyond what the process held before, where there are enough votes to see it."""
-    return f"{row['growth'] * 2**20 / row['votes']:.0f}" if row["votes"] >= ENOUGH_VOTES else ""
+    """Memory beyond what the process held before."""
+    return f"{row['growth'] * 2**20 / row['votes']:.0f}"
 
 
 # -- the page --------------------------------------------------------------------------------------------------------
@@ -223,6 +225,8 @@ FASTEST = {
 }
 LIMITS = {
     "majority, to reading the Parquet file": ("amcc_majority", "read_parquet"),
+    "Dawid–Skene, to reading the Parquet file": ("amcc_dawid_skene", "read_parquet"),
+    "default, to reading the Parquet file": ("amcc_default", "read_parquet"),
     "`amcc check` of a CSV, to reading it": ("amcc_check_csv", "read_csv"),
 }
 PACKED: Titles = {
@@ -290,6 +294,8 @@ def against_others(crowds: Measured) -> list[str]:
         *ratios(crowds, FASTEST),
         "![Seconds by votes](performance-time.svg)",
         "",
+        "Ours on more than 10⁷ votes are those on packed votes, see below.",
+        "",
         "The same in seconds:",
         "",
         *by_size(crowds, everybody, lambda row: figure(row["seconds"])),
@@ -310,7 +316,7 @@ def against_others(crowds: Measured) -> list[str]:
         "",
         "Bytes per vote beyond what the process held after imports and a small crowd, from a million votes on:",
         "",
-        *by_size(crowds, OURS | OTHERS, bytes_per_vote),
+        *by_size(crowds, OURS | OTHERS, bytes_per_vote, ENOUGH_VOTES),
         "![Peak memory by votes](performance-memory.svg)",
         "",
         "Peak of the whole process, in MB:",
@@ -360,10 +366,9 @@ def packed_votes(packed: Measured) -> list[str]:
 
 
 def _about(measured: Measured) -> list[str]:
-    return [
-        f"Measured on {run['date']} on a machine with {run['cores']} cores, with {run['versions']}."
-        for run in measured.runs
-    ] + [""]
+    """When, where and with what; several where a run was taken up again with other packages."""
+    about = [f"Measured on {run['date']} on {run['cores']} cores, with {run['versions']}." for run in measured.runs]
+    return [*textwrap.wrap(" ".join(about), 120), ""]
 
 
 def series(crowds: Measured, packed: Measured, key: str) -> dict[str, list[tuple[int, float]]]:

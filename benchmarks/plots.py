@@ -9,6 +9,9 @@ Line = list[tuple[float, float]]
 Lines = dict[str, list[tuple[int, float]]]
 
 RED, BLUE, GREEN, VIOLET = "#c1272d", "#1f6fb4", "#2a8a57", "#8a5aa8"
+NEAR = 500
+"""Lines that end so many times before the others have their names at their end, not at the side."""
+
 COLOURS = {
     "amcc": RED,
     "crowd-kit": BLUE,
@@ -41,12 +44,15 @@ def draw(lines: Lines, what: str, path: Path, across: str = "votes") -> None:
     right = max(votes for points in lines.values() for votes, _ in points)
     seen.clear()
     heights = [math.log(points[-1][1] / low) / math.log(high / low) for points in lines.values()]
-    for (title, points), place in zip(lines.items(), apart(heights, GAP), strict=True):
+    far = [points[-1][0] >= right / NEAR for points in lines.values()]
+    places = iter(apart([height for height, is_far in zip(heights, far, strict=True) if is_far], GAP))
+    for (title, points), is_far in zip(lines.items(), far, strict=True):
         colour, _ = _look(title, seen)
-        height = low * (high / low) ** place
+        beside = points[-1][0] * 1.2, points[-1][1]
+        aside = (right * 1.6, low * (high / low) ** next(places)) if is_far else beside
         axes.annotate(
-            title, xy=points[-1], xytext=(right * 1.6, height), color=colour, va="center", annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.4, "alpha": 0.6},
+            title, xy=points[-1], xytext=aside, color=colour, va="center", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.4, "alpha": 0.6 * is_far},
         )  # fmt: skip
     axes.set_ylim(low, high)
     axes.grid(True, which="major", linewidth=0.3, alpha=0.6)
