@@ -311,23 +311,24 @@ def main() -> None:
 
 def measured_part(few: Path, many: Path) -> tuple[list[str], Costs]:
     """Costs, and how well rounds simulated from them agree with rounds on Dask; the crowd of many workers counts."""
+    import amcc
     from amcc.engine.dask import FAN_IN, N_PARTS
 
-    process = {}
-    for packed in (few, many):
-        with dask_engine(packed, 1) as engine:  # in a process like those that are to be simulated, but alone
-            process[packed] = engine.client.submit(measure_process, packed).result()
     shared = {"leader": measure_leader(many), **measure_bytes(many)}
-    with dask_engine(few, 2) as engine:
-        shared |= measure_dask(engine)
+    process, rounds = {}, {}
+    for packed in (few, many):
+        with dask_engine(packed, 1) as engine:
+            process[packed] = engine.client.submit(measure_process, packed).result()  # in such a process, but alone
+            rounds[packed, 1] = measure_round(engine)
+        with dask_engine(packed, 2) as engine:
+            rounds[packed, 2] = measure_round(engine)
+            shared |= measure_dask(engine)
     costs = {packed: Costs(**process[packed], **shared) for packed in (few, many)}
     checked = []
-    for packed in (few, many):
-        for n_processes in (1, 2):
-            with dask_engine(packed, n_processes) as engine:
-                work, measured = work_of(engine), measure_round(engine)
-            simulated = simulate_round(costs[packed], work, n_processes, N_PARTS, FAN_IN)
-            checked.append((work, n_processes, measured, simulated.seconds - simulated.leader))
+    for (packed, n_processes), measured in rounds.items():
+        work = work_of(amcc.LocalEngine(packed))
+        simulated = simulate_round(costs[packed], work, n_processes, N_PARTS, FAN_IN)
+        checked.append((work, n_processes, measured, simulated.seconds - simulated.leader))
     about = f"Measured on {date.today()} with amcc's default method on a machine of 2 cores:"
     agree = "Rounds on Dask without the leader's part, measured and simulated:"
     return [about, "", *cost_table(costs[many]), agree, "", *check_table(checked)], costs[many]
