@@ -51,7 +51,8 @@ def draw(lines: Lines, what: str, path: Path, across: str = "votes") -> None:
         beside = points[-1][0] * 1.2, points[-1][1]
         aside = (right * 1.6, low * (high / low) ** next(places)) if is_far else beside
         axes.annotate(
-            title, xy=points[-1], xytext=aside, color=colour, va="center" if is_far else "bottom", annotation_clip=False,
+            title, xy=points[-1], xytext=aside, va="center" if is_far else "bottom", color=colour,
+            annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.4, "alpha": 0.6 * is_far},
         )  # fmt: skip
     axes.set_ylim(low, high)

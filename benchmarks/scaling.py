@@ -11,7 +11,7 @@ import pickle
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
@@ -232,12 +232,14 @@ def check_table(checked: list[tuple[Work, int, float, float]]) -> list[str]:
     return table(["votes", "coins", "processes", "measured s", "simulated s", "error"], lines)
 
 
-def rounds_on(costs: Costs, n_votes: int, n_workers: int, block_votes: int) -> dict[int, Round]:
+def rounds_on(
+    costs: Costs, n_votes: int, n_workers: int, block_votes: int, all_cores: Sequence[int] = CORES
+) -> dict[int, Round]:
     """Rounds on clusters of every size."""
     from amcc.engine.dask import FAN_IN, N_PARTS
 
     work = Work(n_votes, n_workers * N_LABELS, max(1, n_votes // block_votes))
-    return {cores: simulate_round(costs, work, cores, max(N_PARTS, 2 * cores), FAN_IN) for cores in CORES}
+    return {cores: simulate_round(costs, work, cores, max(N_PARTS, 2 * cores), FAN_IN) for cores in all_cores}
 
 
 CASES = [(n_votes, n_workers) for n_votes in (10**9, 10**10) for n_workers in (10**5, 10**6)]
@@ -255,12 +257,14 @@ def plan_table(costs: Costs, block_votes: int) -> list[str]:
 
 
 def parts_table(costs: Costs) -> list[str]:
-    """The parts of a round on 10¹⁰ votes, and how much travels."""
+    """The parts of a round on 10¹⁰ votes, and how much travels at most."""
+    from amcc.engine.dask import N_PARTS
+
     lines = []
     for n_workers in (10**5, 10**6):
         for cores, each in rounds_on(costs, 10**10, n_workers, LARGER_BLOCKS).items():
-            n_coins, n_parts = n_workers * N_LABELS, max(32, 2 * cores)
-            sent = n_coins * (cores * costs.belief + n_parts * costs.sums) / 1e9
+            n_tasks = min(max(N_PARTS, 2 * cores), 10**10 // LARGER_BLOCKS)
+            sent = n_workers * N_LABELS * (cores * costs.belief + n_tasks * costs.sums) / 1e9
             parts = [figure(value) for value in vars(each).values()]
             minutes = N_ROUNDS * each.seconds / 60
             lines.append([short(n_workers), str(cores), *parts, figure(minutes), figure(sent)])
@@ -275,6 +279,17 @@ def parts_table(costs: Costs) -> list[str]:
         "GB a round",
     ]
     return table(head, lines)
+
+
+def turning_table(costs: Costs) -> list[str]:
+    """How many cores it takes until votes are less than half of a round, and what is the most of the rest then."""
+    lines = []
+    for n_votes, n_workers in CASES:
+        rounds = rounds_on(costs, n_votes, n_workers, LARGER_BLOCKS, [2**power for power in range(13)])
+        turned = [(cores, each) for cores, each in rounds.items() if each.votes < each.seconds / 2]
+        cores, each = turned[0]
+        lines.append([short(n_votes), short(n_workers), str(cores), replace(each, votes=0.0).bound])
+    return table(["votes", "workers", "cores", "most of the rest"], lines)
 
 
 def main() -> None:
@@ -297,6 +312,9 @@ def main() -> None:
         f"The same with blocks of {short(LARGER_BLOCKS)} votes (`amcc pack --block-votes`):",
         "",
         *plan_table(on_cluster(costs), LARGER_BLOCKS),
+        "From so many cores on (powers of two), a round is less than half votes:",
+        "",
+        *turning_table(on_cluster(costs)),
         f"10¹⁰ votes in blocks of {short(LARGER_BLOCKS)}, part by part:",
         "",
         *parts_table(on_cluster(costs)),
