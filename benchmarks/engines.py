@@ -143,7 +143,7 @@ PLAN: list[tuple[int, int, int | None, tuple[str, ...]]] = [
     (10**6, 20, None, ALL),
     (10**6, 1000, None, IN_MEMORY),
     (10**7, 20, None, ALL),
-    (10**7, 20, 10**5, (*IN_MEMORY, "amcc_out_of_core")),
+    (10**7, 20, 10**5, IN_MEMORY),
     (10**8, 20, None, LARGE),
 ]
 QUICK: list[tuple[int, int, int | None, tuple[str, ...]]] = [
