@@ -1,36 +1,30 @@
-"""Time, memory and quality of majority vote and Dawid–Skene, ours and crowd-kit's, on the same simulated crowds.
+"""Time, memory and quality of our methods and of others', on the same simulated crowds.
 
 Every measurement runs in a process of its own, so that peak memory is its own. Ratios within one run are what counts:
-machines differ. `--write` puts the table into docs/performance.md.
+machines differ. `--write` puts the tables and plots into docs/performance.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
-import math
-import os
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
-from datetime import date
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from child import measure_apart
+from child import Result, clock, measure_apart, measured
+from page import Record, Row, Size, line_of, write_page
 
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 SEED = 0
 REPEATS = 5
-ENOUGH_SECONDS = 15.0
+ENOUGH_SECONDS = 3.0
+TIMEOUT = 600.0
 
-Result = dict[str, float]
 
-
-# -- what is measured; each returns what `truth_score` needs, or None -------------------------------------------------
+# -- what is measured; each returns a table of pairs, or None ----------------------------------------------------------
 
 
 def read_parquet(folder: Path) -> None:
@@ -79,27 +73,73 @@ def crowdkit_majority(folder: Path) -> Any:
     """crowd-kit's majority vote, label by label."""
     from crowdkit.aggregation import MajorityVote
 
-    return _label_by_label(folder, MajorityVote)
+    return _label_by_label(folder, lambda votes: _crowdkit(MajorityVote(), votes))
 
 
 def crowdkit_dawid_skene(folder: Path) -> Any:
     """crowd-kit's Dawid–Skene, label by label."""
     from crowdkit.aggregation import DawidSkene
 
-    return _label_by_label(folder, lambda: DawidSkene(n_iter=100))
+    return _label_by_label(folder, lambda votes: _crowdkit(DawidSkene(n_iter=100), votes))
 
 
-def _label_by_label(folder: Path, make: Callable[[], Any]) -> Any:
+def _crowdkit(model: Any, votes: Any) -> Any:
+    single = votes[["item", "worker"]].astype(str).assign(label=votes["value"].to_numpy())
+    found = model.fit_predict(single.rename(columns={"item": "task"}))
+    return found.index, found == 1
+
+
+def cleanlab_majority(folder: Path) -> Any:
+    """cleanlab's majority vote, label by label."""
+    import numpy as np
+    from cleanlab.multiannotator import get_majority_vote_label
+
+    def majority(votes: Any) -> Any:
+        with clock.paused():
+            items, said = _items_by_workers(votes, np.nan)
+            if not np.nanmax(said):  # nobody ticked the label, and cleanlab wants two classes
+                return items, np.zeros(len(items))
+        return items, get_majority_vote_label(said, verbose=False) == 1
+
+    return _label_by_label(folder, majority)
+
+
+def snorkel_label_model(folder: Path) -> Any:
+    """Snorkel's label model, label by label: workers are labelling functions."""
+    from snorkel.labeling.model import LabelModel
+
+    def modelled(votes: Any) -> Any:
+        with clock.paused():
+            items, said = _items_by_workers(votes, -1)
+        model = LabelModel(cardinality=2, verbose=False)
+        model.fit(said, seed=SEED, progress_bar=False)
+        return items, model.predict(said, tie_break_policy="random") == 1
+
+    return _label_by_label(folder, modelled)
+
+
+def _items_by_workers(votes: Any, not_asked: float) -> tuple[Any, Any]:
+    """The votes on a label as a table: 1 yes, 0 no."""
+    import numpy as np
+
+    item, items = votes["item"].factorize()
+    worker, workers = votes["worker"].factorize()
+    said = np.full((len(items), len(workers)), not_asked)
+    said[item, worker] = votes["value"] > 0
+    return items, said
+
+
+def _label_by_label(folder: Path, find: Callable[[Any], tuple[Any, Any]]) -> Any:
+    """What `find` says about the votes on each label: items, and whether it is present."""
     import pandas as pd
     import pyarrow as pa
 
-    frame = pd.read_parquet(folder / "votes.parquet").rename(columns={"item": "task"})
+    frame = pd.read_parquet(folder / "votes.parquet")
     pieces = []
     for label, votes in frame.groupby("label", observed=True):
-        single = votes[["task", "worker"]].astype(str).assign(label=votes["value"].to_numpy())
-        found = make().fit_predict(single)
-        pieces.append(pd.DataFrame({"item": found.index, "label": str(label), "present": (found == 1).astype(int)}))
-    return pa.Table.from_pandas(pd.concat(pieces), preserve_index=False)
+        items, present = find(votes)
+        pieces.append(pd.DataFrame({"item": items.astype(str), "label": str(label), "present": present}))
+    return pa.Table.from_pandas(pd.concat(pieces).astype({"present": int}), preserve_index=False)
 
 
 TASKS: dict[str, Callable[[Path], Any]] = {
@@ -108,34 +148,28 @@ TASKS: dict[str, Callable[[Path], Any]] = {
         read_parquet,
         amcc_majority,
         crowdkit_majority,
+        cleanlab_majority,
         amcc_dawid_skene,
         crowdkit_dawid_skene,
+        snorkel_label_model,
         amcc_default,
         read_csv,
         amcc_check_csv,
     )
 }
+LARGEST = {"cleanlab_majority": (10**6, "not tried: 4 GB for the table of each label")}
+"""Votes up to which a task is tried, and why no further."""
+
+PATIENCE = {"snorkel_label_model": 180.0}
+"""Seconds after which a task is given up, where it is not `TIMEOUT`."""
 
 
 def measure_here(name: str, folder: Path) -> Result:
-    """Run one task in this process: best time of several (of one, if it is long), peak memory, Jaccard."""
+    """Run one task in this process."""
     warnings.simplefilter("ignore")
-    TASKS[name](folder.parent / "warm")  # imports and compiled code are not what we time
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        consensus = TASKS[name](folder)
-        times.append(time.perf_counter() - start)
-        if sum(times) > ENOUGH_SECONDS:
-            break
-    result = {"seconds": min(times), "megabytes": _peak_megabytes()}
+    warm = "warm" if name.startswith("amcc") else "tiny"  # only ours compile anything
+    result, consensus = measured(TASKS[name], folder, folder.parent / warm, REPEATS, ENOUGH_SECONDS)
     return result if consensus is None else {**result, "jaccard": _jaccard(consensus, folder)}
-
-
-def _peak_megabytes() -> float:
-    """Most memory this program ever had; getrusage would also count what its parent had."""
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
 
 
 def _jaccard(consensus: Any, folder: Path) -> float:
@@ -150,119 +184,59 @@ def _jaccard(consensus: Any, folder: Path) -> float:
 # -- the run --------------------------------------------------------------------------------------------------------
 
 
-def measure(name: str, folder: Path) -> Result:
-    """Run one task in a process of its own."""
-    return measure_apart(__file__, name, folder)
+def measure(name: str, folder: Path, n_votes: int, smaller: list[Row]) -> Result:
+    """Run one task in a process of its own, unless it is known to lead nowhere."""
+    most, why_not = LARGEST.get(name, (n_votes, ""))
+    if n_votes > most:
+        return {"stopped": why_not}
+    if any(row["task"] == name and "stopped" in row for row in smaller):
+        return {"stopped": "not tried"}
+    return measure_apart(__file__, name, folder, PATIENCE.get(name, TIMEOUT))
 
 
-def make_crowd(folder: Path, n_votes: int) -> None:
+def make_crowd(folder: Path, n_votes: int) -> Size:
     """Simulate once; the CSV is the same votes as text."""
     import pyarrow.csv as csv
     import pyarrow.parquet as pq
 
     from amcc.data.simulate import CrowdSpec, write_crowd
 
-    write_crowd(CrowdSpec.for_votes(n_votes, seed=SEED), folder)
+    spec = CrowdSpec.for_votes(n_votes, seed=SEED)
+    write_crowd(spec, folder)
     table = pq.read_table(folder / "votes.parquet")
     plain = table.cast(pq.read_schema(folder / "votes.parquet").remove_metadata())
     for position, field in enumerate(plain.schema):
         if str(field.type).startswith("dictionary"):
             plain = plain.set_column(position, field.name, plain[field.name].cast(field.type.value_type))
     csv.write_csv(plain, folder / "votes.csv")
-
-
-def rows_of(n_votes: int, results: dict[str, Result]) -> list[str]:
-    """Table rows for one size; each task beside what it is compared with."""
-    against = {
-        "amcc_majority": "read_parquet",
-        "crowdkit_majority": "amcc_majority",
-        "crowdkit_dawid_skene": "amcc_dawid_skene",
-        "amcc_default": "crowdkit_dawid_skene",
-        "amcc_check_csv": "read_csv",
-    }
-    rows = []
-    for name, result in results.items():
-        other = against.get(name)
-        compared = result and other and results.get(other)
-        ratio = f"{result['seconds'] / compared['seconds']:.3g} × {other}" if compared else ""
-        cells = [f"{result[key]:{form}}" if key in result else "–" for key, form in CELLS.items()]
-        rows.append(f"| {n_votes:.0e} | {name} | {' | '.join(cells)} | {ratio} |".replace("e+0", "e"))
-    return rows
-
-
-CELLS = {"seconds": ".3f", "megabytes": ".0f", "jaccard": ".3f"}
-HEAD = ["| votes | task | seconds | peak MB | Jaccard | ratio of times |", "|---|---|---|---|---|---|"]
+    return n_votes, spec.n_labels, spec.n_workers
 
 
 def main() -> None:
-    """Measure everything, print the table, write it if asked."""
+    """Measure everything, print row by row, write the page if asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=lambda text: int(float(text)), nargs="+", default=[10**4, 10**5, 10**6, 10**7])
     parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--write", action="store_true", help="also write docs/performance.md")
+    parser.add_argument("--resume", action="store_true", help="leave out what an interrupted --write has measured")
     parser.add_argument("--child", choices=TASKS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         print(json.dumps(measure_here(arguments.child, arguments.folder)))
         return
-    print("\n".join(HEAD))
-    rows: list[str] = []
-    of_sizes: dict[int, dict[str, Result]] = {}
+    record = Record("consensus", kept=arguments.write, resume=arguments.resume)
     with tempfile.TemporaryDirectory() as scratch:
         make_crowd(Path(scratch) / "warm", 300_000)  # large enough to compile the kernels
+        make_crowd(Path(scratch) / "tiny", 1000)
         for n_votes in arguments.sizes:
             folder = Path(scratch) / "crowd"
-            make_crowd(folder, n_votes)
-            results = {name: measure(name, folder) for name in arguments.only}
-            of_sizes[n_votes] = results
-            rows += (new := rows_of(n_votes, results))
-            print("\n".join(new), flush=True)
-    print("\n".join(growth := growth_of(of_sizes)))
+            size = make_crowd(folder, n_votes)
+            for name in arguments.only:
+                row = record.row(name, size, partial(measure, name, folder, n_votes, list(record.rows)))
+                print(line_of(row), flush=True)
     if arguments.write:
-        _, mark, engines = PAGE.read_text().partition("<!-- engines -->")  # written by engines.py
-        PAGE.write_text(f"{page(rows, growth)}\n{mark}{engines}" if mark else page(rows, growth))
-
-
-def growth_of(of_sizes: dict[int, dict[str, Result]]) -> list[str]:
-    """Exponents by which times grow from size to size: 1 is linear."""
-    steps = list(itertools.pairwise(of_sizes))
-    titles = " | ".join(f"{small:.0e} to {large:.0e}".replace("e+0", "e") for small, large in steps)
-    lines = [f"| task | {titles} |", "|---" * (len(steps) + 1) + "|"] if steps else []
-    for name in of_sizes[steps[0][0]] if steps else ():
-        exponents = []
-        for small, large in steps:
-            times = [of_sizes[size][name].get("seconds") for size in (small, large)]
-            known = None not in times
-            exponents.append(f"{math.log(times[1] / times[0]) / math.log(large / small):.2f}" if known else "–")
-        lines.append(f"| {name} | {' | '.join(exponents)} |")
-    return lines
-
-
-def page(rows: list[str], growth: list[str]) -> str:
-    """The whole of docs/performance.md."""
-    versions = ", ".join(
-        f"{name} {version(name)}" for name in ("amcc", "crowd-kit", "polars", "pyarrow", "numba", "numpy")
-    )
-    return "\n".join(
-        [
-            "# Speed and memory",
-            "",
-            f"Written by `make bench` on {date.today()}, seed {SEED}, with {versions},",
-            f"on a machine with {os.cpu_count()} cores. Times of one machine mean little; the ratios in the last",
-            "column come from one run on one crowd. crowd-kit has no multi-label Dawid–Skene: it runs label by label,",
-            "as its own `BinaryRelevance` does. Memory is the peak of the whole process. Times are from the",
-            "file to the finished consensus, the best of up to five, without imports and compiling (once per machine).",
-            "",
-            *HEAD,
-            *rows,
-            "",
-            "Growth: the exponent of the time from one size to the next; 1 is linear, below a fixed cost weighs in.",
-            "",
-            *growth,
-            "",
-        ]
-    )
+        write_page()
 
 
 if __name__ == "__main__":

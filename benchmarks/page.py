@@ -1,0 +1,388 @@
+"""What was measured, row by row in a file, and docs/performance.md with its plots made of it.
+
+Scripts note every row as soon as it is measured, so an interrupted run loses nothing: `--resume` goes on where it was.
+`python benchmarks/page.py` writes the page again from the file.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, ROWS = DOCS / "performance.md", DOCS / "performance.jsonl"
+PACKAGES = "amcc", "crowd-kit", "cleanlab", "snorkel", "polars", "pyarrow", "numba", "numpy", "distributed"
+
+Row = dict[str, Any]
+Size = tuple[int, int, int]  # votes, labels, workers
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+class Record:
+    """The rows of one script; `kept` are in the file as soon as they are measured, `resume` takes up those in it."""
+
+    def __init__(self, script: str, *, kept: bool, resume: bool) -> None:
+        before = _load() if kept else []
+        self.script, self.kept = script, kept
+        self.rows = [row for row in before if row["script"] == script] if resume else []
+        if kept:
+            others = [row for row in before if row["script"] != script]
+            ROWS.write_text("".join(json.dumps(row) + "\n" for row in others + self.rows))
+        self.row("run", (0, 0, 0), run_row)
+
+    def row(self, task: str, size: Size, measure: Callable[[], Row]) -> Row:
+        """The row of a task, measured now unless it is there already."""
+        votes, labels, workers = size
+        key = {"script": self.script, "task": task, "votes": votes, "labels": labels, "workers": workers}
+        for row in self.rows:
+            if key.items() <= row.items():
+                return row
+        row = {**key, **measure()}
+        self.rows.append(row)
+        if self.kept:
+            with ROWS.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+        return row
+
+
+def _load() -> list[Row]:
+    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+
+
+def run_row() -> Row:
+    """When and with what the rows of a script were measured."""
+    return {"date": str(date.today()), "cores": os.cpu_count(), "versions": _versions()}
+
+
+def _versions() -> str:
+    found = []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"no {name}")
+    return ", ".join(found)
+
+
+def line_of(row: Row) -> str:
+    """A row as it is printed while a script runs."""
+    what = row.get("stopped") or f"{row['seconds']:9.3f} s {row['megabytes']:6.0f} MB"
+    quality = f"  Jaccard {row['jaccard']:.3f}" if "jaccard" in row else ""
+    size = f"{short(row['votes'])} votes, {row['labels']} labels, {row['workers']} workers"
+    return f"{size:40} {row['task']:24} {what}{quality}"
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------
+
+Titles = dict[str, str]
+
+
+class Measured:
+    """Rows of one script, by task and size."""
+
+    def __init__(self, rows: Iterable[Row], script: str) -> None:
+        self.rows = [row for row in rows if row["script"] == script and row["votes"]]
+        self.runs = [row for row in rows if row["script"] == script and row["task"] == "run"]
+        self.by_task = {(row["task"], _size(row)): row for row in self.rows}
+        self.sizes = sorted({_size(row) for row in self.rows})
+
+    def of(self, task: str, size: Size) -> Row:
+        """The row of a task at a size; empty where it was not tried."""
+        return self.by_task.get((task, size), {})
+
+    def largest(self, task: str) -> Row:
+        """The row with most votes that came to an end."""
+        return max((row for row in self.rows if row["task"] == task and "seconds" in row), key=lambda row: row["votes"])
+
+    def finished(self, task: str) -> bool:
+        """Whether a task came to an end at any size."""
+        return any(row["task"] == task and "seconds" in row for row in self.rows)
+
+
+def _size(row: Row) -> Size:
+    return row["votes"], row["labels"], row["workers"]
+
+
+def short(votes: int) -> str:
+    """A power of ten as people write it.
+
+    >>> short(10**7), short(3 * 10**5)
+    ('10⁷', '3·10⁵')
+    """
+    digits, exponent = f"{votes:.0e}".split("e")
+    power = "10" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(int(exponent)))
+    return power if digits == "1" else f"{digits}·{power}"
+
+
+def figure(value: float) -> str:
+    """Two digits, or all of the whole number.
+
+    >>> figure(0.00234), figure(1.26), figure(123.4), figure(12345678)
+    ('0.0023', '1.3', '123', '12,345,678')
+    """
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
+    """A table as Markdown writes it."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines)] + [""]
+
+
+def by_size(measured: Measured, titles: Titles, cell: Callable[[Row], str], least: int = 0) -> list[str]:
+    """One line per task, one column per size of at least so many votes; where a task stopped, why."""
+    sizes = [size for size in measured.sizes if size[0] >= least]
+    lines = []
+    for task, title in titles.items():
+        cells = [_or_why(row, cell) for row in (measured.of(task, size) for size in sizes)]
+        if any(cells):
+            lines.append([title, *cells])
+    return table(["", *_heads(sizes)], lines)
+
+
+def _or_why(row: Row, cell: Callable[[Row], str]) -> str:
+    return row.get("stopped") or (cell(row) if row else "")
+
+
+def _heads(sizes: list[Size]) -> list[str]:
+    """Votes, and what else tells sizes apart."""
+    if len({votes for votes, *_ in sizes}) == len(sizes):
+        return [short(votes) for votes, *_ in sizes]
+    return [f"{short(votes)}, {labels} labels, {workers:,} workers" for votes, labels, workers in sizes]
+
+
+def ratios(measured: Measured, pairs: dict[str, tuple[str, str]], key: str = "seconds") -> list[str]:
+    """How many times as long one task takes as another, at every size."""
+    lines = []
+    for title, (task, other) in pairs.items():
+        cells = []
+        for size in measured.sizes:
+            row, base = measured.of(task, size), measured.of(other, size)
+            known = key in row and key in base
+            cells.append(f"{figure(row[key] / base[key])} ×" if known else row.get("stopped", ""))
+        if any(cells):
+            lines.append([title, *cells])
+    return table(["", *_heads(measured.sizes)], lines)
+
+
+def growth(measured: Measured, titles: Titles) -> list[str]:
+    """Exponents by which times grow from size to size: 1 is linear."""
+    steps = list(itertools.pairwise(measured.sizes))
+    lines = []
+    for task, title in titles.items():
+        cells = []
+        for small, large in steps:
+            before, after = measured.of(task, small), measured.of(task, large)
+            known = "seconds" in before and "seconds" in after
+            cells.append(f"{_exponent(before, after):.2f}" if known else "")
+        if any(cells):
+            lines.append([title, *cells])
+    return table(["", *(f"{short(small[0])} to {short(large[0])}" for small, large in steps)], lines)
+
+
+def _exponent(small: Row, large: Row) -> float:
+    return math.log(large["seconds"] / small["seconds"]) / math.log(large["votes"] / small["votes"])
+
+
+ENOUGH_VOTES = 10**6
+"""Below, memory that grows with the votes is lost among that of the packages."""
+
+
+def bytes_per_vote(row: Row) -> str:
+    """Memory beyond what the process held before."""
+    return f"{row['growth'] * 2**20 / row['votes']:.0f}"
+
+
+# -- the page --------------------------------------------------------------------------------------------------------
+
+READING: Titles = {"read_parquet": "reading the file, no more"}
+OURS: Titles = {
+    "amcc_majority": "amcc, majority",
+    "amcc_dawid_skene": "amcc, Dawid–Skene",
+    "amcc_default": "amcc, default",
+}
+OTHERS: Titles = {
+    "crowdkit_majority": "crowd-kit, majority",
+    "cleanlab_majority": "cleanlab, majority",
+    "crowdkit_dawid_skene": "crowd-kit, Dawid–Skene",
+    "snorkel_label_model": "Snorkel, label model",
+}
+FASTEST = {
+    "majority: crowd-kit": ("crowdkit_majority", "amcc_majority"),
+    "majority: cleanlab": ("cleanlab_majority", "amcc_majority"),
+    "Dawid–Skene: crowd-kit": ("crowdkit_dawid_skene", "amcc_dawid_skene"),
+    "Snorkel's label model, to our Dawid–Skene": ("snorkel_label_model", "amcc_dawid_skene"),
+    "crowd-kit's Dawid–Skene, to our default": ("crowdkit_dawid_skene", "amcc_default"),
+}
+LIMITS = {
+    "majority, to reading the Parquet file": ("amcc_majority", "read_parquet"),
+    "Dawid–Skene, to reading the Parquet file": ("amcc_dawid_skene", "read_parquet"),
+    "default, to reading the Parquet file": ("amcc_default", "read_parquet"),
+    "`amcc check` of a CSV, to reading it": ("amcc_check_csv", "read_csv"),
+}
+PACKED: Titles = {
+    "read_parquet": "reading the Parquet file",
+    "pack": "`amcc pack`",
+    "majority_kept": "majority",
+    "dawid_skene_kept": "Dawid–Skene",
+    "dawid_skene_dask_1": "Dawid–Skene, Dask, 1 process",
+    "dawid_skene_dask_2": "Dawid–Skene, Dask, 2 processes",
+    "amcc_kept": "default",
+    "amcc_out_of_core": "default, out of core",
+}
+PACKED_RATIOS = {
+    "`amcc pack`, to reading the Parquet file": ("pack", "read_parquet"),
+    "majority, to reading the Parquet file": ("majority_kept", "read_parquet"),
+    "default out of core, to all blocks kept": ("amcc_out_of_core", "amcc_kept"),
+}
+PROCESSES = {"Dask: 1 process, to 2 on the same blocks": ("dawid_skene_dask_1", "dawid_skene_dask_2")}
+
+
+HOW_OTHERS_RUN = """\
+Times of one machine mean little; ratios come from one run on the same crowds. Everybody starts with the Parquet file of
+the votes and ends with the labels of all items; imports and compiling (once per machine) are left out. Times are the
+best of up to five. The others know one label at a time, so they run label by label, as crowd-kit's own
+`BinaryRelevance` does. cleanlab and Snorkel want a table of items × workers: making it is not timed, its memory counts.
+Snorkel takes workers for labelling functions, who abstain where they were not asked. cleanlab's CROWDLAB is not here:
+it wants predictions of a classifier, and these crowds have none.
+""".splitlines()
+
+
+def write_page() -> None:
+    """The page and its plots, from the rows in the file."""
+    rows = _load()
+    crowds, packed = Measured(rows, "consensus"), Measured(rows, "engines")
+    lines = ["# Speed and memory", "", "Written by `make bench`.", ""]
+    if crowds.rows:
+        lines += against_others(crowds)
+    if packed.rows:
+        lines += packed_votes(packed)
+    PAGE.write_text("\n".join(lines).rstrip("\n") + "\n")
+    if crowds.rows:
+        from plots import draw
+
+        draw(series(crowds, packed, "seconds"), "seconds", DOCS / "performance-time.svg")
+        draw(series(crowds, packed, "megabytes"), "peak memory in MB", DOCS / "performance-memory.svg")
+
+
+def against_others(crowds: Measured) -> list[str]:
+    """The sections about votes in memory."""
+    everybody = READING | OURS | OTHERS
+    speed = [
+        [title, f"{row['votes'] / row['seconds']:,.0f}", short(row["votes"])]
+        for task, title in everybody.items()
+        if crowds.finished(task)
+        for row in [crowds.largest(task)]
+    ]
+    return [
+        *_about(crowds),
+        *HOW_OTHERS_RUN,
+        "",
+        "## Which is fastest?",
+        "",
+        "Time of others, as a multiple of ours. Columns are numbers of votes.",
+        "",
+        *ratios(crowds, FASTEST),
+        "![Seconds by votes](performance-time.svg)",
+        "",
+        "Ours on more than 10⁷ votes are those on packed votes, see below.",
+        "",
+        "The same in seconds:",
+        "",
+        *by_size(crowds, everybody, lambda row: figure(row["seconds"])),
+        "Votes per second, at the largest size that came to an end:",
+        "",
+        *table(["", "votes per second", "votes"], speed),
+        "## How far from the limit?",
+        "",
+        "Nobody can be faster than reading the file (polars, on all cores).",
+        "",
+        *ratios(crowds, LIMITS),
+        "## How does it grow?",
+        "",
+        "The exponent of the time from one size to the next; 1 is linear, below a fixed cost weighs in.",
+        "",
+        *growth(crowds, everybody),
+        "## How much memory?",
+        "",
+        "Bytes per vote beyond what the process held after imports and a small crowd, from a million votes on:",
+        "",
+        *by_size(crowds, OURS | OTHERS, bytes_per_vote, ENOUGH_VOTES),
+        "![Peak memory by votes](performance-memory.svg)",
+        "",
+        "Peak of the whole process, in MB:",
+        "",
+        *by_size(crowds, everybody, lambda row: f"{row['megabytes']:,.0f}"),
+        "## How good is it?",
+        "",
+        "Jaccard index of the label sets with the truth, on the same crowds:",
+        "",
+        *by_size(crowds, OURS | OTHERS, lambda row: f"{row['jaccard']:.3f}" if "jaccard" in row else ""),
+    ]
+
+
+def packed_votes(packed: Measured) -> list[str]:
+    """The sections about packed votes."""
+    loops = [line for row in packed.rows if row["task"] == "hot_loop" for line in row["lines"]]
+    packed.rows = [row for row in packed.rows if row["task"] != "hot_loop"]
+    packed.sizes = sorted({_size(row) for row in packed.rows})
+    out_of_core = max((row["memory"] for row in packed.rows if "memory" in row), default=0) / 1e9
+    return [
+        "## Packed votes",
+        "",
+        *_about(packed),
+        "From a packed folder to a Parquet file of probabilities. Dask's processes are started and warm before time",
+        f"counts. Out of core means `--memory {out_of_core:.0f}GB`. Empty: not tried.",
+        "",
+        *ratios(packed, PACKED_RATIOS),
+        "Speed-up of the fit alone, without writing results:",
+        "",
+        *ratios(packed, PROCESSES, "fit"),
+        "In seconds:",
+        "",
+        *by_size(packed, PACKED, lambda row: figure(row["seconds"])),
+        "Peak memory of the process in MB, with Dask of the one that leads the others:",
+        "",
+        *by_size(packed, PACKED, lambda row: f"{row['megabytes']:,.0f}"),
+        "On disk, in bytes per vote:",
+        "",
+        *by_size(
+            packed, {"pack": "packed"}, lambda row: f"{row['bytes_on_disk']:.1f}" if "bytes_on_disk" in row else ""
+        ),
+        "The hot loop, on all cores. The limit is the time in which the same run reads as many bytes from memory;",
+        "it leaves out the tables of coins, read and written at random, and an exponential per pair.",
+        "",
+        *loops,
+    ]
+
+
+def _about(measured: Measured) -> list[str]:
+    """When, where and with what; several where a run was taken up again with other packages."""
+    about = [f"Measured on {run['date']} on {run['cores']} cores, with {run['versions']}." for run in measured.runs]
+    return [*textwrap.wrap(" ".join(about), 120), ""]
+
+
+def series(crowds: Measured, packed: Measured, key: str) -> dict[str, list[tuple[int, float]]]:
+    """Lines of a plot: task to (votes, value), as far as a task came to an end."""
+    tasks = READING | OURS | OTHERS
+    lines = {
+        title: [(row["votes"], row[key]) for size in crowds.sizes if key in (row := crowds.of(task, size))]
+        for task, title in tasks.items()
+    }
+    for task, title in {"majority_kept": "amcc, majority", "amcc_out_of_core": "amcc, default"}.items():
+        most = [row for row in packed.rows if row["task"] == task and key in row]
+        lines[title] += [(row["votes"], row[key]) for row in most if row["votes"] > max(crowds.sizes)[0]]
+    return {title: points for title, points in lines.items() if points}
+
+
+if __name__ == "__main__":
+    write_page()
