@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from child import measure_apart
+from hot_loop import hot_loop
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 MARK = "<!-- engines -->"
@@ -158,58 +159,6 @@ def _peak_megabytes() -> float:
     return int(line.split()[1]) / 1024
 
 
-# -- the hot loop ----------------------------------------------------------------------------------------------------
-
-
-def hot_loop(n_votes: int) -> list[str]:
-    """One round of a fit against the time that the machine takes to move the same bytes through memory."""
-    import numpy as np
-
-    from amcc import kernels
-    from amcc.data.simulate import CrowdSpec, simulate_crowd
-    from amcc.kernels import Belief
-
-    votes = simulate_crowd(CrowdSpec.for_votes(n_votes, seed=SEED)).votes
-    coins, pairs, rng = votes.coins, votes.pairs, np.random.default_rng(SEED)
-    beliefs = [Belief(rng.normal(size=2 * len(coins)), rng.normal(size=votes.n_labels)) for _ in range(2)]
-    known = np.empty(0, np.int8)
-    kept = rng.random(len(pairs))
-
-    def one_round(before: Any) -> Callable[[], Any]:
-        return lambda: kernels.round_pass(coins.slot, pairs.start, pairs.label, known, beliefs[0], before)
-
-    per_pair = pairs.start.itemsize + pairs.label.itemsize + kept.itemsize  # each is read or written once
-    n_bytes = coins.slot.nbytes + per_pair * len(pairs)
-    limit = _seconds_to_move(n_bytes)
-    rows = ["| one round over the votes | ns per vote | bytes per vote | × the memory's limit |", "|---|---|---|---|"]
-    for title, before, more in (("probabilities kept", kept, kept.nbytes), ("computed again", beliefs[1], 0)):
-        seconds = _best(one_round(before))
-        bound = limit * (n_bytes + more) / n_bytes
-        cells = 1e9 * seconds / len(votes), (n_bytes + more) / len(votes), seconds / bound
-        rows.append(f"| {title} | {' | '.join(f'{cell:.1f}' for cell in cells)} |")
-    return rows
-
-
-def _seconds_to_move(n_bytes: int) -> float:
-    """Time in which this machine reads so many bytes, on all cores, from memory."""
-    import numpy as np
-
-    from amcc.kernels import in_threads
-
-    halves = np.ones((2, 16_000_000))
-    seconds = _best(lambda: in_threads(lambda half: halves[half].sum(), 2))
-    return seconds * n_bytes / halves.nbytes
-
-
-def _best(task: Callable[[], Any], repeats: int = 7) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        task()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 # -- the run ---------------------------------------------------------------------------------------------------------
 
 
@@ -298,8 +247,8 @@ def section(loop: list[str], rows: list[str]) -> str:
             *HEAD,
             *rows,
             "",
-            "The hot loop, on all cores. The limit is the time in which the same run reads as many bytes from memory;",
-            "it leaves out the tables of coins, read and written at random, and an exponential per pair.",
+            "The hot loop, on all cores, against two limits of the same run: to read as many bytes from memory, one",
+            "after the other; and to look up and add to a number of each vote's coin, without any arithmetic.",
             "",
             *loop,
             "",
