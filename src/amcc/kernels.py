@@ -24,7 +24,7 @@ SMALL = 200_000
 """Votes up to which the numpy twins are the faster choice in a fresh process."""
 
 N_BLOCKS = 2
-"""Pieces a pass is cut into. Fixed, so that results do not depend on how many cores a machine has."""
+"""Pieces a pass is cut into, see `n_pieces`. Fixed, so that results do not depend on how many cores a machine has."""
 
 
 def compiled(loop: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
@@ -45,17 +45,14 @@ def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
 
     A task that comes here itself finds all threads taken, so its own tasks run one after the other.
     """
-    if min(n_tasks, os.cpu_count() or 1) <= 1 or getattr(_taken, "by_task", False):
+    if n_tasks <= 1 or getattr(_taken, "by_task", False):
         return [task(index) for index in range(n_tasks)]
 
     def run(index: int) -> Any:
-        _taken.by_task = True
-        try:
+        with one_thread():
             return task(index)
-        finally:
-            _taken.by_task = False
 
-    return list(_threads(os.getpid()).map(run, range(n_tasks)))
+    return list((_threads(os.getpid()).map if (os.cpu_count() or 1) > 1 else map)(run, range(n_tasks)))
 
 
 @contextmanager
@@ -67,6 +64,11 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         _taken.by_task = before
+
+
+def n_pieces() -> int:
+    """Pieces to cut a pass into: one within a task of several, for then all threads are taken."""
+    return 1 if getattr(_taken, "by_task", False) else N_BLOCKS
 
 
 _taken = threading.local()
@@ -135,7 +137,7 @@ def posterior_pass(
         )
         return result
 
-    sums, changes, squares = zip(*in_threads(run, N_BLOCKS), strict=True)
+    sums, changes, squares = zip(*in_threads(run, n_pieces()), strict=True)
     change, typical = (max(changes), float(np.sqrt(sum(squares) / len(prior)))) if compare else (1.0, 1.0)
     return Pass(proba, present.sum(axis=0), float(sum(sums)), change, typical)
 
@@ -219,7 +221,7 @@ def round_pass(
     bounds = _block_bounds(start)
     proba = np.empty(len(label))
     evidence, present = _side_by_side(now.evidence)
-    label_present = np.zeros((N_BLOCKS, len(now.log_odds)))
+    label_present = np.zeros((n_pieces(), len(now.log_odds)))
     slot, start, label = _unsigned(slot), _unsigned(start), _unsigned(label)
 
     def run(block: int) -> tuple[float, float, float, float]:
@@ -229,7 +231,7 @@ def round_pass(
         )  # fmt: skip
         return sums
 
-    sums, priors, squares, changes = zip(*in_threads(run, N_BLOCKS), strict=True)
+    sums, priors, squares, changes = zip(*in_threads(run, n_pieces()), strict=True)
     of_slots, of_labels = present.sum(axis=0), label_present.sum(axis=0)
     return Round(proba, of_slots, of_labels, float(sum(sums)), float(sum(priors)), float(sum(squares)), max(changes))
 
@@ -290,7 +292,7 @@ def sum_over_votes(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats) -
     def run(block: int) -> None:
         vote_loops.sum_over_votes(slot, start, evidence, bounds[block], bounds[block + 1], total)
 
-    in_threads(run, N_BLOCKS)
+    in_threads(run, n_pieces())
     return total
 
 
@@ -300,14 +302,14 @@ def sum_over_slots(slot: npt.NDArray[np.int32], start: Ints, proba: Floats, n_sl
         return weight_per_code(slot, np.repeat(proba, np.diff(start)), n_slots)
     from amcc import vote_loops
 
-    present = np.zeros((N_BLOCKS, n_slots))
+    present = np.zeros((n_pieces(), n_slots))
     bounds = _block_bounds(start)
     slot, start = _unsigned(slot), _unsigned(start)
 
     def run(block: int) -> None:
         vote_loops.sum_over_slots(slot, start, proba, bounds[block], bounds[block + 1], present[block])
 
-    in_threads(run, N_BLOCKS)
+    in_threads(run, n_pieces())
     return np.asarray(present.sum(axis=0))
 
 
@@ -327,7 +329,7 @@ def others_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prio
         return others_pass_numpy(slot, start, evidence, prior)
     from amcc import vote_loops
 
-    weight, square = np.zeros((2, N_BLOCKS, len(evidence)))
+    weight, square = np.zeros((2, n_pieces(), len(evidence)))
     bounds = _block_bounds(start)
     slot, start = _unsigned(slot), _unsigned(start)
 
@@ -335,7 +337,7 @@ def others_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prio
         first, last = bounds[block], bounds[block + 1]
         vote_loops.judge_by_others(slot, start, evidence, prior, first, last, weight[block], square[block])
 
-    in_threads(run, N_BLOCKS)
+    in_threads(run, n_pieces())
     return Judgement(weight.sum(axis=0), square.sum(axis=0))
 
 
@@ -350,16 +352,18 @@ def others_pass_numpy(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats
 
 def _block_bounds(start: Ints) -> Ints:
     """First pair of each block, and the number of pairs; blocks hold about equally many votes."""
-    inner = np.searchsorted(start, np.linspace(0, start[-1], N_BLOCKS + 1)[1:-1])
-    return np.concatenate([[0], inner, [len(start) - 1]])
+    cuts = np.linspace(0, start[-1], n_pieces() + 1)[1:-1].astype(
+        np.int64
+    )  # as `start` is: else all of it is converted
+    return np.concatenate([[0], np.searchsorted(start, cuts), [len(start) - 1]])
 
 
 def _side_by_side(evidence: Floats) -> tuple[Floats, Floats]:
-    """(N_BLOCKS, n_slots) the evidence, and zeros to count in.
+    """(n_pieces, n_slots) the evidence, and zeros to count in.
 
     A slot's two numbers lie together: who has looked up the one has the other in the cache.
     """
-    table = np.zeros((N_BLOCKS, len(evidence), 2))
+    table = np.zeros((n_pieces(), len(evidence), 2))
     table[:, :, 0] = evidence
     return table[:, :, 0], table[:, :, 1]
 
@@ -429,13 +433,13 @@ def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
 
     item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
     value = np.empty(len(keys), dtype=np.int8)
-    bounds = np.linspace(0, len(keys), N_BLOCKS + 1).astype(np.int64)
+    bounds = np.linspace(0, len(keys), n_pieces() + 1).astype(np.int64)
 
     def run(block: int) -> None:
         first, last = bounds[block], bounds[block + 1]
         vote_loops.unpack_votes(keys, label_bits, worker_bits, first, last, item, worker, label, value)
 
-    in_threads(run, N_BLOCKS)
+    in_threads(run, n_pieces())
     return item, worker, label, value
 
 

@@ -145,10 +145,10 @@ def test_a_killed_process_changes_nothing(method, cluster, in_memory, monkeypatc
     submit, submitted = cluster._submit, 0
     victim = next(iter(cluster.client.run(os.getpid).values()))
 
-    def submit_and_kill(*arguments):
+    def submit_and_kill(*arguments, **options):
         nonlocal submitted
         submitted += 1
-        future = submit(*arguments)
+        future = submit(*arguments, **options)
         if submitted == 100:
             os.kill(victim, signal.SIGKILL)
         return future

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.local import LocalEngine, parts_of
@@ -64,12 +66,10 @@ class DaskEngine(Engine):
         n_processes = n_processes or os.cpu_count() or 1
         share = None if memory is None else memory // n_processes
         self._place = str(self.packed.folder.resolve()), self.packed.identity, share
+        self._sent: list[tuple[Any, Any]] = []
         self._cluster: Any = None
         if scheduler is None:
-            self._cluster = distributed.LocalCluster(
-                n_workers=n_processes, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
-                memory_limit=0, silence_logs=logging.CRITICAL,
-            )  # fmt: skip
+            self._cluster = _processes_here(n_processes)
         try:
             self.client: Any = distributed.Client(self._cluster or scheduler, timeout=START_SECONDS)
         except (OSError, ValueError) as error:
@@ -89,10 +89,17 @@ class DaskEngine(Engine):
         runs = parts_of(len(self.packed.entries), N_PARTS)
 
         def add_up() -> Result:
-            spread = self._share(shared)
-            level = [self._submit(total_of_run, self._place, run, function, spread) for run in runs]
+            spread, homes = self._share(shared), self._homes(runs)
+            level = [
+                self._submit(total_of_run, self._place, run, function, *spread, home=home)
+                for run, home in zip(runs, homes, strict=True)
+            ]
             while len(level) > 1:
-                level = [self._submit(sum_of, level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
+                some = range(0, len(level), FAN_IN)
+                level, homes = (
+                    [self._submit(sum_of, level[i : i + FAN_IN], home=homes[i]) for i in some],
+                    homes[::FAN_IN],
+                )
             result: Result = level[0].result()
             return result
 
@@ -100,28 +107,64 @@ class DaskEngine(Engine):
 
     def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
         """Results in order; a few blocks for each process at a time."""
-        wave = 4 * max(len(self.client.scheduler_info()["workers"]), 1)
+        wave = 4 * max(len(self._processes()), 1)
         numbers = range(len(self.packed.entries))
 
         def results(some: Sequence[int]) -> list[Result]:
             spread = self._share(shared)
             found: list[Result] = self.client.gather(
-                [self._submit(of_block, self._place, number, function, spread) for number in some]
+                [self._submit(of_block, self._place, number, function, *spread) for number in some]
             )
             return found
 
         for first in range(0, len(numbers), wave):
             yield from _persistently(functools.partial(results, numbers[first : first + wave]))
 
-    def _share(self, values: tuple[Any, ...]) -> Any:
-        """What all tasks of a round need, as the result of a task: when its process is lost, another makes it again."""
+    def _processes(self) -> list[str]:
+        """Addresses of the processes that are there now."""
+        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def _homes(self, runs: Sequence[range]) -> list[str | None]:
+        """For each run of blocks the process that has it: about equally many votes each, and the same in every round.
+
+        Only where the blocks are in memory already; a process that is busy for longer gives some away.
+        """
+        processes = self._processes()
+        votes = np.array([sum(self.packed.entries[number].votes for number in run) for run in runs])
+        middle = (np.cumsum(votes) - votes / 2) / votes.sum()
+        return [processes[int(place * len(processes))] if processes else None for place in middle]
+
+    def _share(self, values: tuple[Any, ...]) -> list[Any]:
+        """What all tasks of a round need, as results of tasks: when its process is lost, another makes it again.
+
+        What was sent for the round before is not sent again.
+        """
         import dask
 
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return self._submit(handed_on, Parcel(values))
+        def sent(value: Any) -> Any:
+            known = [future for other, future in self._sent if other is value and not future.cancelled()]
+            return known[0] if known else self._submit(handed_on, Parcel(value))
 
-    def _submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        return self.client.submit(task, *arguments, pure=False, retries=ATTEMPTS)
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            self._sent = [(value, sent(value)) for value in values]
+        return [future for _, future in self._sent]
+
+    def _submit(self, task: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
+        return self.client.submit(
+            task, *arguments, pure=False, retries=ATTEMPTS, workers=home, allow_other_workers=home is not None
+        )
+
+
+def _processes_here(n_processes: int) -> Any:
+    """A cluster of this machine. Blocks have their processes (`DaskEngine._homes`): nobody takes another's work."""
+    import dask
+    import distributed
+
+    with dask.config.set({"distributed.scheduler.work-stealing": False}):
+        return distributed.LocalCluster(
+            n_workers=n_processes, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
+            memory_limit=0, silence_logs=logging.CRITICAL,
+        )  # fmt: skip
 
 
 def _persistently(work: Callable[[], Result]) -> Result:
@@ -146,9 +189,9 @@ Place = tuple[str, int, int | None]
 
 @dataclass(frozen=True)
 class Parcel:
-    """Values that travel as they are."""
+    """A value that travels as it is."""
 
-    values: tuple[Any, ...]
+    value: Any
 
 
 def handed_on(parcel: Parcel) -> Parcel:
@@ -162,16 +205,16 @@ def _engine(folder: str, identity: int, memory: int | None) -> LocalEngine:
     return LocalEngine(folder, memory)
 
 
-def total_of_run(place: Place, run: range, function: Callable[..., Result], shared: Parcel) -> Result:
+def total_of_run(place: Place, run: range, function: Callable[..., Result], *shared: Parcel) -> Result:
     """Sum over a run of blocks."""
     with one_thread():
-        return _engine(*place).total_of(run, function, *shared.values)
+        return _engine(*place).total_of(run, function, *(parcel.value for parcel in shared))
 
 
-def of_block(place: Place, number: int, function: Callable[..., Result], shared: Parcel) -> Result:
+def of_block(place: Place, number: int, function: Callable[..., Result], *shared: Parcel) -> Result:
     """The result of one block."""
     with one_thread():
-        return function(_engine(*place).block(number), *shared.values)
+        return function(_engine(*place).block(number), *(parcel.value for parcel in shared))
 
 
 def sum_of(results: Sequence[Any]) -> Any:
