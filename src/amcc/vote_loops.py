@@ -20,7 +20,7 @@ LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 MOST_NEGATIVE = -1000.0
 """Where exponentials have long been zero."""
 
-loop = njit(nogil=True, cache=True)
+loop = njit(nogil=True, cache=True, error_model="numpy")  # divisors need not be looked at: none is zero
 contracted = njit(nogil=True, cache=True, fastmath={"contract"})  # products may be added without rounding them first
 
 
