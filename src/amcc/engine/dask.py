@@ -38,6 +38,10 @@ ATTEMPTS = 4
 
 START_SECONDS = 60
 
+KEEP_MEMORY = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
+"""Arrays as large as these say are given back to the system when they are done with, and a round has many that the next
+one needs again: processes started here keep them, and take half the time that they take with Dask's own setting."""
+
 
 class DaskEngine(Engine):
     """Blocks are mapped over by the processes of a Dask cluster.
@@ -163,7 +167,8 @@ def _processes_here(n_processes: int) -> Any:
     import dask
     import distributed
 
-    with dask.config.set({"distributed.scheduler.work-stealing": False}):
+    keep_memory = {f"distributed.nanny.pre-spawn-environ.{name}": 2**30 for name in KEEP_MEMORY}
+    with dask.config.set({"distributed.scheduler.work-stealing": False, **keep_memory}):
         return distributed.LocalCluster(
             n_workers=n_processes, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
             memory_limit=0, silence_logs=logging.CRITICAL,
