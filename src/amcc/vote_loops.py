@@ -21,6 +21,7 @@ MOST_NEGATIVE = -1000.0
 """Where exponentials have long been zero."""
 
 loop = njit(nogil=True, cache=True, error_model="numpy")  # divisors need not be looked at: none is zero
+summing = njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})  # several sums at a time, then theirs
 contracted = njit(nogil=True, cache=True, fastmath={"contract"})  # products may be added without rounding them first
 
 
@@ -87,7 +88,7 @@ def probabilities(log_odds, power, tail, proba):  # type: ignore[no-untyped-def]
         proba[index] = larger if log_odds[index] >= 0.0 else tail[index] * larger
 
 
-@loop
+@summing
 def sum_of_log_odds(log_odds, tail):  # type: ignore[no-untyped-def]
     """Sum of log(1 + exp(log-odds)), for `tail` as above; one logarithm of a product is as good as many."""
     total, product = 0.0, 1.0
