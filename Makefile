@@ -21,6 +21,7 @@ check: $(VENV)/.dev  ## lint and types only
 bench: $(VENV)/.bench  ## speed, memory and quality against others, packed votes, simulated clusters; QUICK=1 small, writes nothing
 	@$(BIN)/python benchmarks/consensus.py $(if $(QUICK),--sizes 1e4 1e5,--write)
 	@$(BIN)/python benchmarks/engines.py $(if $(QUICK),--quick,--write)
+	@$(BIN)/python benchmarks/incremental.py $(if $(QUICK),--sizes 1e4 1e5,--write)
 	@$(BIN)/python benchmarks/scaling.py $(if $(QUICK),--votes 1e6 --workers 2e4,--write)
 
 board: $(VENV)/.bench  ## every method, and crowd-kit's, on every crowd with known truth; DATA=folder adds real ones

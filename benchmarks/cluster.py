@@ -1,14 +1,14 @@
 """A round of a fit on a cluster as a small simulation, from what its parts cost.
 
 broadcast   the leader sends what is believed about coins to one process, and those who have it pass it on
-votes       runs of blocks are tasks; a process takes the next when it is free
-reduce      sums of tasks are added up, some at a time, by the processes; the last sum goes to the leader
+votes       every process goes through its own runs of blocks, in one task, and adds up their sums
+reduce      sums of processes are added up, some at a time, by processes, until the leader can add up the last few
 leader      groups and rates of workers are updated before the next round
 """
 
 from __future__ import annotations
 
-import heapq
+from collections import Counter
 from dataclasses import dataclass
 from math import ceil, log2
 
@@ -22,7 +22,7 @@ class Costs:
     add : seconds of a process per coin, to add one such table to another
     leader : seconds of the leader per coin
     task, trip : seconds of the scheduler per task, and until what was waiting for a result hears of it
-    belief, sums : bytes per coin that go out to every process, and that come back from every task
+    belief, sums : bytes per coin that go out to every process, and that come back from every process
     send, between, fetch : seconds per byte from the leader, from process to process, and to the leader
     """
 
@@ -70,14 +70,14 @@ class Round:
 
 
 def simulate_round(costs: Costs, work: Work, n_processes: int, n_parts: int, fan_in: int) -> Round:
-    """One round with its blocks in `n_parts` tasks, sums of which are added up `fan_in` at a time."""
-    n_parts = min(n_parts, work.blocks)
+    """One round with its blocks in `n_parts` runs; sums of processes are added up `fan_in` at a time."""
     arrived = arrivals(costs, work, n_processes)
     scheduler = Scheduler(costs.task)
-    done, free = map_blocks(costs, work, n_parts, arrived, scheduler)
-    mapped = max(end for end, _ in done)
-    summed = add_up(costs, work, fan_in, done, free, scheduler)
-    fetched = summed + costs.trip + work.coins * costs.sums * costs.fetch
+    done = own_sums(costs, work, min(n_parts, work.blocks), arrived, scheduler)
+    mapped = max(done)
+    last = add_up(costs, work, fan_in, done, scheduler)
+    table = work.coins * costs.sums
+    fetched = max(last) + costs.trip + len(last) * table * costs.fetch + (len(last) - 1) * work.coins * costs.add
     return Round(max(arrived), mapped - max(arrived), fetched - mapped, work.coins * costs.leader)
 
 
@@ -100,36 +100,20 @@ def arrivals(costs: Costs, work: Work, n_processes: int) -> list[float]:
     return [costs.trip + n_bytes * costs.send + step * n_bytes * costs.between for step in steps]
 
 
-Done = list[tuple[float, int]]  # when a result is there, and at which process
+def own_sums(costs: Costs, work: Work, n_parts: int, arrived: list[float], scheduler: Scheduler) -> list[float]:
+    """When each process that has blocks has added them up."""
+    run = (work.votes * costs.vote + work.blocks * work.coins * costs.place) / n_parts
+    n_runs = Counter(int((number + 0.5) / n_parts * len(arrived)) for number in range(n_parts))
+    return [
+        max(arrived[process], scheduler.dispatched(0.0)) + number * run + (number - 1) * work.coins * costs.add
+        for process, number in sorted(n_runs.items())
+    ]
 
 
-def map_blocks(
-    costs: Costs, work: Work, n_parts: int, arrived: list[float], scheduler: Scheduler
-) -> tuple[Done, list[float]]:
-    """Ends of all tasks over blocks, and when each process is free again."""
-    seconds = (work.votes * costs.vote + work.blocks * work.coins * costs.place) / n_parts
-    free, waiting = list(arrived), [(time, process) for process, time in enumerate(arrived)]
-    heapq.heapify(waiting)
-    done = []
-    for _ in range(n_parts):
-        time, process = heapq.heappop(waiting)
-        free[process] = max(time, scheduler.dispatched(0.0)) + seconds
-        heapq.heappush(waiting, (free[process], process))
-        done.append((free[process], process))
-    return done, free
-
-
-def add_up(costs: Costs, work: Work, fan_in: int, done: Done, free: list[float], scheduler: Scheduler) -> float:
-    """When the sum of all results is there; results that are elsewhere come one after the other."""
-    table = work.coins * costs.sums
-    while len(done) > 1:
-        level, done = done, []
-        for first in range(0, len(level), fan_in):
-            some = level[first : first + fan_in]
-            process = some[0][1]
-            start = max(free[process], scheduler.dispatched(max(end for end, _ in some) + costs.trip))
-            elsewhere = sum(other != process for _, other in some)
-            received = elsewhere * table * costs.between
-            free[process] = start + received + (len(some) - 1) * work.coins * costs.add
-            done.append((free[process], process))
-    return done[0][0]
+def add_up(costs: Costs, work: Work, fan_in: int, done: list[float], scheduler: Scheduler) -> list[float]:
+    """When the last few sums are there; a process adds to its own those of others, which come one after the other."""
+    one_more = work.coins * (costs.sums * costs.between + costs.add)
+    while len(done) > fan_in:
+        some = [done[first : first + fan_in] for first in range(0, len(done), fan_in)]
+        done = [scheduler.dispatched(max(each) + costs.trip) + (len(each) - 1) * one_more for each in some]
+    return done

@@ -8,17 +8,16 @@ consensus.py.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from child import Result, clock, measure_apart, measured
+from hot_loop import hot_loop
 from page import Record, Row, Size, line_of, write_page
 
 SEED = 0
@@ -65,24 +64,15 @@ def _local(folder: Path, method: str, memory: int | None = None) -> Row:
 
 
 def _dask(folder: Path, method: str, n_processes: int) -> Row:
-    """The same on a cluster that runs already and has seen the small crowd: its start is not what we time."""
-    import amcc
-
-    warm = folder.parent / "warm"
-    with _cluster(n_processes, warm, method) as address, amcc.DaskEngine(folder / "packed", address) as engine:
-        return _consensus(folder, method, engine)
-
-
-@contextlib.contextmanager
-def _cluster(n_processes: int, warm: Path, method: str) -> Iterator[str]:
-    """The address of a cluster of processes that have fitted the small crowd; it starts and ends out of time."""
+    """The same on processes that run already and have fitted the small crowd: their start is not what we time."""
     import amcc
 
     with clock.paused():
-        engine = amcc.DaskEngine(warm / "packed", n_processes=n_processes)
-        amcc.make_model(method).fit(engine)
+        engine = amcc.DaskEngine(folder / "packed", n_processes=n_processes)
+        with amcc.DaskEngine(folder.parent / "warm" / "packed", engine.client.scheduler.address) as warm:
+            amcc.make_model(method).fit(warm)
     try:
-        yield engine.client.scheduler.address
+        return _consensus(folder, method, engine)
     finally:
         with clock.paused():
             engine.close()
@@ -134,7 +124,7 @@ TASKS: dict[str, Callable[[Path], Row | None]] = {
 ALL = tuple(TASKS)
 FIRST = "read_parquet", "pack"  # without them there is nothing to measure
 IN_MEMORY = *FIRST, "majority_kept", "dawid_skene_kept", "amcc_kept"
-LARGE = *FIRST, "majority_kept", "amcc_out_of_core"
+LARGE = *FIRST, "majority_kept", "dawid_skene_dask_1", "dawid_skene_dask_2", "amcc_out_of_core"
 
 # Votes, labels and workers (None: as many as go with the votes), and what is worth its time there.
 PLAN: list[tuple[int, int, int | None, tuple[str, ...]]] = [
@@ -157,58 +147,6 @@ def measure_here(name: str, folder: Path) -> Result:
     warnings.simplefilter("ignore")
     result, more = measured(TASKS[name], folder, folder.parent / "warm", repeats=1, enough_seconds=0.1)
     return {**result, **(more or {})}
-
-
-# -- the hot loop ----------------------------------------------------------------------------------------------------
-
-
-def hot_loop(n_votes: int) -> list[str]:
-    """One round of a fit against the time that the machine takes to move the same bytes through memory."""
-    import numpy as np
-
-    from amcc import kernels
-    from amcc.data.simulate import CrowdSpec, simulate_crowd
-    from amcc.kernels import Belief
-
-    votes = simulate_crowd(CrowdSpec.for_votes(n_votes, seed=SEED)).votes
-    coins, pairs, rng = votes.coins, votes.pairs, np.random.default_rng(SEED)
-    beliefs = [Belief(rng.normal(size=2 * len(coins)), rng.normal(size=votes.n_labels)) for _ in range(2)]
-    known = np.empty(0, np.int8)
-    kept = rng.random(len(pairs))
-
-    def one_round(before: Any) -> Callable[[], Any]:
-        return lambda: kernels.round_pass(coins.slot, pairs.start, pairs.label, known, beliefs[0], before)
-
-    per_pair = pairs.start.itemsize + pairs.label.itemsize + kept.itemsize  # each is read or written once
-    n_bytes = coins.slot.nbytes + per_pair * len(pairs)
-    limit = _seconds_to_move(n_bytes)
-    rows = ["| one round over the votes | ns per vote | bytes per vote | × the memory's limit |", "|---|---|---|---|"]
-    for title, before, more in (("probabilities kept", kept, kept.nbytes), ("computed again", beliefs[1], 0)):
-        seconds = _best(one_round(before))
-        bound = limit * (n_bytes + more) / n_bytes
-        cells = 1e9 * seconds / len(votes), (n_bytes + more) / len(votes), seconds / bound
-        rows.append(f"| {title} | {' | '.join(f'{cell:.1f}' for cell in cells)} |")
-    return rows
-
-
-def _seconds_to_move(n_bytes: int) -> float:
-    """Time in which this machine reads so many bytes, on all cores, from memory."""
-    import numpy as np
-
-    from amcc.kernels import in_threads
-
-    halves = np.ones((2, 16_000_000))
-    seconds = _best(lambda: in_threads(lambda half: halves[half].sum(), 2))
-    return seconds * n_bytes / halves.nbytes
-
-
-def _best(task: Callable[[], Any], repeats: int = 7) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        task()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 # -- the run ---------------------------------------------------------------------------------------------------------

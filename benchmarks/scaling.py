@@ -7,6 +7,7 @@ The simulation (cluster.py) must agree with rounds on one and two Dask processes
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import pickle
 import tempfile
@@ -53,13 +54,25 @@ def pack_crowd(folder: Path, n_votes: int, n_workers: int | None) -> Path:
     return folder / "packed"
 
 
-def beliefs(engine: Any) -> tuple[Any, Any]:
-    """Two beliefs about the coins, as two rounds would have them."""
+def belief_about(engine: Any, number: int = 0) -> Any:
+    """What could be believed in this round."""
     from amcc.kernels import Belief
 
-    rng = np.random.default_rng(SEED)
-    evidence = rng.normal(size=2 * len(engine.coins))
-    return Belief(evidence, np.full(engine.n_labels, -1.5)), Belief(evidence + 0.01, np.full(engine.n_labels, -1.5))
+    evidence = np.random.default_rng(SEED).normal(size=2 * len(engine.coins))
+    return Belief(evidence + 0.01 * number, np.full(engine.n_labels, -1.5))
+
+
+def in_turn(engine: Any) -> Callable[[], tuple[Any, Any]]:
+    """Gives what is believed now, and what was believed before, round after round."""
+    last = belief_about(engine)
+    numbers = itertools.count(1)
+
+    def beliefs() -> tuple[Any, Any]:
+        nonlocal last
+        before, last = last, belief_about(engine, next(numbers))
+        return last, before
+
+    return beliefs
 
 
 def work_of(engine: Any) -> Work:
@@ -84,16 +97,16 @@ def measure_process(packed: Path) -> dict[str, float]:
     import amcc
     from amcc.consensus.rounds import one_round
     from amcc.engine.base import added
-    from amcc.engine.dask import sum_of
+    from amcc.engine.dask import merged
     from amcc.kernels import one_thread
 
     engine = amcc.LocalEngine(packed)
     work, numbers = work_of(engine), range(len(engine.packed.entries))
     with one_thread():
-        every = seconds_of(partial(engine.total_of, numbers, one_round), partial(beliefs, engine))
-        step = one_round(engine.block(0), *beliefs(engine))
+        every = seconds_of(partial(engine.total_of, numbers, one_round), in_turn(engine))
+        step = one_round(engine.block(0), *in_turn(engine)())
         place = seconds_of(lambda: added([step, step._replace(present=_placed(engine.block(0)))])) / work.coins
-        add = seconds_of(lambda: sum_of([step, step])) / work.coins
+        add = seconds_of(lambda: merged([{(0, 0): step}, {(0, 1): step}])) / work.coins
     return {"vote": (every - work.blocks * work.coins * place) / work.votes, "place": place, "add": add}
 
 
@@ -133,16 +146,16 @@ def measure_leader(packed: Path) -> float:
 
 
 def measure_bytes(packed: Path) -> dict[str, float]:
-    """Bytes per coin of what goes out in a round and of what comes back from each task."""
+    """Bytes per coin of what goes out in a round and of what comes back from each process."""
     import amcc
     from amcc.consensus.rounds import one_round
     from amcc.engine.dask import Parcel
 
     engine = amcc.LocalEngine(packed)
-    step = one_round(engine.block(0), *beliefs(engine))
+    step = one_round(engine.block(0), *in_turn(engine)())
     n_coins = len(engine.coins)
     return {
-        "belief": len(pickle.dumps(Parcel(beliefs(engine)), protocol=5)) / n_coins,
+        "belief": len(pickle.dumps(Parcel(belief_about(engine)), protocol=5)) / n_coins,
         "sums": len(pickle.dumps(step, protocol=5)) / n_coins,
     }
 
@@ -171,9 +184,9 @@ def measure_dask(engine: Any) -> dict[str, float]:
 
     big = _array()
     trip = seconds_of(lambda: client.submit(_nothing, 0, pure=False).result()) / 2
-    send = seconds_of(lambda: _wait(engine._share((big,))))
+    send = seconds_of(lambda value: _wait(engine._share((value,))), lambda: (_array(),))
     between = seconds_of(lambda made: _wait(client.submit(_nothing, made, pure=False, workers=[there])), made_here)
-    fetch = seconds_of(lambda made: made.result(), made_here)
+    fetch = seconds_of(lambda made: engine._results([made]), made_here)
     per_byte = {"send": send - trip, "between": between - 2 * trip, "fetch": fetch}
     costs = {way: max(seconds, 0.0) / big.nbytes for way, seconds in per_byte.items()}
     return {"task": seconds_of(many_tasks) / n_tasks, "trip": trip, **costs}
@@ -197,7 +210,7 @@ def measure_round(engine: Any) -> float:
     """Seconds of a round without the leader's part."""
     from amcc.consensus.rounds import one_round
 
-    return seconds_of(partial(engine.total, one_round), partial(beliefs, engine))
+    return seconds_of(partial(engine.total, one_round), in_turn(engine))
 
 
 # -- the report ------------------------------------------------------------------------------------------------------
@@ -218,7 +231,7 @@ def cost_table(costs: Costs) -> list[str]:
         ("a task, Dask's scheduler", f"{1e3 * costs.task:.2f} ms"),
         ("until a result is heard of", f"{1e3 * costs.trip:.2f} ms"),
         ("bytes of a coin that go to every process", f"{costs.belief:.0f}"),
-        ("bytes of a coin that come back from every task", f"{costs.sums:.0f}"),
+        ("bytes of a coin that come back from every process", f"{costs.sums:.0f}"),
         ("leader to process, loopback", f"{1e-9 / costs.send:.2f} GB/s"),
         ("process to process, loopback", f"{1e-9 / costs.between:.2f} GB/s"),
         ("process to leader, loopback", f"{1e-9 / costs.fetch:.2f} GB/s"),
@@ -268,13 +281,10 @@ def plan_table(costs: Costs, block_votes: int) -> list[str]:
 
 def parts_table(costs: Costs) -> list[str]:
     """The parts of a round on 10¹⁰ votes, and how much travels at most."""
-    from amcc.engine.dask import N_PARTS
-
     lines = []
     for n_workers in (10**5, 10**6):
         for cores, each in rounds_on(costs, 10**10, n_workers, LARGER_BLOCKS).items():
-            n_tasks = min(max(N_PARTS, 2 * cores), 10**10 // LARGER_BLOCKS)
-            sent = n_workers * N_LABELS * (cores * costs.belief + n_tasks * costs.sums) / 1e9
+            sent = n_workers * N_LABELS * cores * (costs.belief + costs.sums) / 1e9
             parts = [figure(value) for value in vars(each).values()]
             minutes = N_ROUNDS * each.seconds / 60
             lines.append([short(n_workers), str(cores), *parts, figure(minutes), figure(sent)])

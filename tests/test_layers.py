@@ -14,7 +14,19 @@ SRC = Path(__file__).parents[1] / "src" / "amcc"
 # From the bottom up; a module may import modules of lower rows, and of its own row what stands before it.
 ROWS: list[tuple[str, ...]] = [
     ("errors",),
-    ("files", "linalg", "kernels", "decode", "agreement", "metrics", "tables", "votes", "truth", "engine"),
+    (
+        "files",
+        "linalg",
+        "vote_loops",
+        "kernels",
+        "decode",
+        "agreement",
+        "metrics",
+        "tables",
+        "votes",
+        "truth",
+        "engine",
+    ),
     ("io", "data", "consensus", "evaluate"),
     ("active",),
     ("report",),

@@ -24,7 +24,7 @@ SMALL = 200_000
 """Votes up to which the numpy twins are the faster choice in a fresh process."""
 
 N_BLOCKS = 2
-"""Pieces a pass is cut into. Fixed, so that results do not depend on how many cores a machine has."""
+"""Pieces a pass is cut into, see `n_pieces`. Fixed, so that results do not depend on how many cores a machine has."""
 
 
 def compiled(loop: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
@@ -45,17 +45,14 @@ def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
 
     A task that comes here itself finds all threads taken, so its own tasks run one after the other.
     """
-    if min(n_tasks, os.cpu_count() or 1) <= 1 or getattr(_taken, "by_task", False):
+    if n_tasks <= 1 or getattr(_taken, "by_task", False):
         return [task(index) for index in range(n_tasks)]
 
     def run(index: int) -> Any:
-        _taken.by_task = True
-        try:
+        with one_thread():
             return task(index)
-        finally:
-            _taken.by_task = False
 
-    return list(_threads(os.getpid()).map(run, range(n_tasks)))
+    return list((_threads(os.getpid()).map if (os.cpu_count() or 1) > 1 else map)(run, range(n_tasks)))
 
 
 @contextmanager
@@ -67,6 +64,11 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         _taken.by_task = before
+
+
+def n_pieces() -> int:
+    """Pieces to cut a pass into: one within a task of several, for then all threads are taken."""
+    return 1 if getattr(_taken, "by_task", False) else N_BLOCKS
 
 
 _taken = threading.local()
@@ -118,22 +120,24 @@ def posterior_pass(
     """
     if len(slot) <= SMALL:
         return posterior_pass_numpy(slot, start, evidence, prior, before)
+    from amcc import vote_loops
+
     bounds = _block_bounds(start)
     proba = np.empty(len(prior))
-    present = np.zeros((N_BLOCKS, len(evidence)))
-    loop = _compiled_posterior_loop()
+    beside, present = _side_by_side(evidence)
+    slot, start = _unsigned(slot), _unsigned(start)
 
     compare = before is not None
     before = proba if before is None else before
 
     def run(block: int) -> tuple[float, float, float]:
         first, last = bounds[block], bounds[block + 1]
-        result: tuple[float, float, float] = loop(
-            slot, start, evidence, prior, first, last, before, proba, present[block]
+        result: tuple[float, float, float] = vote_loops.posterior(
+            slot, start, beside[block], prior, first, last, before, proba, present[block]
         )
         return result
 
-    sums, changes, squares = zip(*in_threads(run, N_BLOCKS), strict=True)
+    sums, changes, squares = zip(*in_threads(run, n_pieces()), strict=True)
     change, typical = (max(changes), float(np.sqrt(sum(squares) / len(prior)))) if compare else (1.0, 1.0)
     return Pass(proba, present.sum(axis=0), float(sum(sums)), change, typical)
 
@@ -150,28 +154,6 @@ def posterior_pass_numpy(
     moved = np.ones(1) if before is None else np.abs(proba - before)
     typical = float(np.sqrt((moved**2).mean()))
     return Pass(proba, present, float(np.logaddexp(0.0, log_odds).sum()), float(moved.max()), typical)
-
-
-def _posterior_loop(slot, start, evidence, prior, first, last, before, proba, present):  # type: ignore[no-untyped-def]
-    total, change, squares = 0.0, 0.0, 0.0
-    for pair in range(first, last):
-        log_odds = prior[pair]
-        for vote in range(start[pair], start[pair + 1]):
-            log_odds += evidence[slot[vote]]
-        # exp of a non-positive number cannot overflow
-        tail = np.exp(-abs(log_odds))
-        q = 1.0 / (1.0 + tail) if log_odds >= 0.0 else tail / (1.0 + tail)
-        total += max(log_odds, 0.0) + np.log1p(tail)
-        moved = abs(q - before[pair])
-        change = max(change, moved)
-        squares += moved * moved
-        proba[pair] = q
-        for vote in range(start[pair], start[pair + 1]):
-            present[slot[vote]] += q
-    return total, change, squares
-
-
-_compiled_posterior_loop = compiled(_posterior_loop)
 
 
 class Belief(NamedTuple):
@@ -232,22 +214,24 @@ def round_pass(
     """
     if len(slot) <= SMALL:
         return round_pass_numpy(slot, start, label, known, now, before)
+    from amcc import vote_loops
+
     old = before if isinstance(before, Belief) else now
-    evidence, log_odds = np.stack([now.evidence, old.evidence], axis=1), np.stack([now.log_odds, old.log_odds], axis=1)
     kept = before if isinstance(before, np.ndarray) else NO_FLOATS
-    bounds, loop = _block_bounds(start), _compiled_round_loop()
+    bounds = _block_bounds(start)
     proba = np.empty(len(label))
-    present = np.zeros((N_BLOCKS, len(evidence)))
-    label_present = np.zeros((N_BLOCKS, len(log_odds)))
+    evidence, present = _side_by_side(now.evidence)
+    label_present = np.zeros((n_pieces(), len(now.log_odds)))
+    slot, start, label = _unsigned(slot), _unsigned(start), _unsigned(label)
 
     def run(block: int) -> tuple[float, float, float, float]:
-        sums: tuple[float, float, float, float] = loop(
-            slot, start, label, known, evidence, log_odds, before is None, kept, CERTAIN,
-            bounds[block], bounds[block + 1], proba, present[block], label_present[block],
+        sums: tuple[float, float, float, float] = vote_loops.one_round(
+            slot, start, label, known, evidence[block], now.log_odds, old.evidence, old.log_odds, before is None, kept,
+            CERTAIN, bounds[block], bounds[block + 1], proba, present[block], label_present[block],
         )  # fmt: skip
         return sums
 
-    sums, priors, squares, changes = zip(*in_threads(run, N_BLOCKS), strict=True)
+    sums, priors, squares, changes = zip(*in_threads(run, n_pieces()), strict=True)
     of_slots, of_labels = present.sum(axis=0), label_present.sum(axis=0)
     return Round(proba, of_slots, of_labels, float(sum(sums)), float(sum(priors)), float(sum(squares)), max(changes))
 
@@ -295,95 +279,38 @@ def share_of_yes(slot: npt.NDArray[np.int32], start: Ints, known: npt.NDArray[np
     return np.where(known != 0, known > 0, share) if len(known) else share
 
 
-def _round_loop(  # type: ignore[no-untyped-def]
-    slot, start, label, known, evidence, log_odds, starting, kept, certain, first, last, proba, present, label_present
-):
-    log_odds_sum, prior_sum, squares, change = 0.0, 0.0, 0.0, 0.0
-    product = 1.0  # of what stands under logarithms: one of many is as good as many
-    for pair in range(first, last):
-        prior, old = log_odds[label[pair], 0], log_odds[label[pair], 1]
-        truth = known[pair] if len(known) else 0
-        if truth != 0:
-            prior = certain * truth
-            old = prior
-        total = prior
-        if starting:
-            n_yes = 0
-            for vote in range(start[pair], start[pair + 1]):
-                total += evidence[slot[vote], 0]
-                n_yes += slot[vote] & 1
-            before = n_yes / (start[pair + 1] - start[pair])
-            if truth != 0:
-                before = 1.0 if truth > 0 else 0.0
-        elif len(kept):
-            for vote in range(start[pair], start[pair + 1]):
-                total += evidence[slot[vote], 0]
-            before = kept[pair]
-        else:
-            for vote in range(start[pair], start[pair + 1]):
-                total += evidence[slot[vote], 0]
-                old += evidence[slot[vote], 1]
-            tail = np.exp(-abs(old))
-            before = 1.0 / (1.0 + tail) if old >= 0.0 else tail / (1.0 + tail)
-        # exp of a non-positive number cannot overflow
-        tail = np.exp(-abs(total))
-        q = 1.0 / (1.0 + tail) if total >= 0.0 else tail / (1.0 + tail)
-        log_odds_sum += max(total, 0.0)
-        product *= 1.0 + tail
-        if product > 1e300:
-            log_odds_sum += np.log(product)
-            product = 1.0
-        prior_sum += q * prior
-        moved = abs(q - before)
-        squares += moved * moved
-        change = max(change, moved)
-        proba[pair] = q
-        label_present[label[pair]] += q
-        for vote in range(start[pair], start[pair + 1]):
-            present[slot[vote]] += q
-    return log_odds_sum + np.log(product), prior_sum, squares, change
-
-
-_compiled_round_loop = compiled(_round_loop)
-
-
 def sum_over_votes(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats) -> Floats:
     """(n_pairs,) evidence of all votes on each pair; arguments as in `posterior_pass`."""
     if len(slot) <= SMALL:
         return np.add.reduceat(evidence[slot], start[:-1]) if len(slot) else np.empty(0)
-    total = np.empty(len(start) - 1)
-    bounds, loop = _block_bounds(start), _compiled_votes_loop()
-    in_threads(lambda block: loop(slot, start, evidence, bounds[block], bounds[block + 1], total), N_BLOCKS)
+    from amcc import vote_loops
+
+    total = np.zeros(len(start) - 1)
+    bounds = _block_bounds(start)
+    slot, start = _unsigned(slot), _unsigned(start)
+
+    def run(block: int) -> None:
+        vote_loops.sum_over_votes(slot, start, evidence, bounds[block], bounds[block + 1], total)
+
+    in_threads(run, n_pieces())
     return total
-
-
-def _votes_loop(slot, start, evidence, first, last, total):  # type: ignore[no-untyped-def]
-    for pair in range(first, last):
-        total[pair] = 0.0
-        for vote in range(start[pair], start[pair + 1]):
-            total[pair] += evidence[slot[vote]]
-
-
-_compiled_votes_loop = compiled(_votes_loop)
 
 
 def sum_over_slots(slot: npt.NDArray[np.int32], start: Ints, proba: Floats, n_slots: int) -> Floats:
     """(n_slots,) expected votes that met a present label, from the (n_pairs,) probabilities."""
     if len(slot) <= SMALL:
         return weight_per_code(slot, np.repeat(proba, np.diff(start)), n_slots)
-    present = np.zeros((N_BLOCKS, n_slots))
-    bounds, loop = _block_bounds(start), _compiled_slots_loop()
-    in_threads(lambda block: loop(slot, start, proba, bounds[block], bounds[block + 1], present[block]), N_BLOCKS)
+    from amcc import vote_loops
+
+    present = np.zeros((n_pieces(), n_slots))
+    bounds = _block_bounds(start)
+    slot, start = _unsigned(slot), _unsigned(start)
+
+    def run(block: int) -> None:
+        vote_loops.sum_over_slots(slot, start, proba, bounds[block], bounds[block + 1], present[block])
+
+    in_threads(run, n_pieces())
     return np.asarray(present.sum(axis=0))
-
-
-def _slots_loop(slot, start, proba, first, last, present):  # type: ignore[no-untyped-def]
-    for pair in range(first, last):
-        for vote in range(start[pair], start[pair + 1]):
-            present[slot[vote]] += proba[pair]
-
-
-_compiled_slots_loop = compiled(_slots_loop)
 
 
 class Judgement(NamedTuple):
@@ -400,14 +327,17 @@ def others_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prio
     """Judge every vote by the prior and the other votes on its pair; arguments as in `posterior_pass`."""
     if len(slot) <= SMALL:
         return others_pass_numpy(slot, start, evidence, prior)
-    weight, square = np.zeros((2, N_BLOCKS, len(evidence)))
+    from amcc import vote_loops
+
+    weight, square = np.zeros((2, n_pieces(), len(evidence)))
     bounds = _block_bounds(start)
-    loop = _compiled_others_loop()
+    slot, start = _unsigned(slot), _unsigned(start)
 
     def run(block: int) -> None:
-        loop(slot, start, evidence, prior, bounds[block], bounds[block + 1], weight[block], square[block])
+        first, last = bounds[block], bounds[block + 1]
+        vote_loops.judge_by_others(slot, start, evidence, prior, first, last, weight[block], square[block])
 
-    in_threads(run, N_BLOCKS)
+    in_threads(run, n_pieces())
     return Judgement(weight.sum(axis=0), square.sum(axis=0))
 
 
@@ -420,24 +350,27 @@ def others_pass_numpy(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats
     return Judgement(weight_per_code(slot, proba, len(evidence)), weight_per_code(slot, proba**2, len(evidence)))
 
 
-def _others_loop(slot, start, evidence, prior, first, last, weight, square):  # type: ignore[no-untyped-def]
-    for pair in range(first, last):
-        log_odds = prior[pair]
-        for vote in range(start[pair], start[pair + 1]):
-            log_odds += evidence[slot[vote]]
-        for vote in range(start[pair], start[pair + 1]):
-            q = 1.0 / (1.0 + np.exp(evidence[slot[vote]] - log_odds))
-            weight[slot[vote]] += q
-            square[slot[vote]] += q * q
-
-
-_compiled_others_loop = compiled(_others_loop)
-
-
 def _block_bounds(start: Ints) -> Ints:
     """First pair of each block, and the number of pairs; blocks hold about equally many votes."""
-    inner = np.searchsorted(start, np.linspace(0, start[-1], N_BLOCKS + 1)[1:-1])
-    return np.concatenate([[0], inner, [len(start) - 1]])
+    cuts = np.linspace(0, start[-1], n_pieces() + 1)[1:-1].astype(
+        np.int64
+    )  # as `start` is: else all of it is converted
+    return np.concatenate([[0], np.searchsorted(start, cuts), [len(start) - 1]])
+
+
+def _side_by_side(evidence: Floats) -> tuple[Floats, Floats]:
+    """(n_pieces, n_slots) the evidence, and zeros to count in.
+
+    A slot's two numbers lie together: who has looked up the one has the other in the cache.
+    """
+    table = np.zeros((n_pieces(), len(evidence), 2))
+    table[:, :, 0] = evidence
+    return table[:, :, 0], table[:, :, 1]
+
+
+def _unsigned(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same codes, of a type that says that none is negative: compiled loops need not ask."""
+    return codes.view(f"u{codes.itemsize}")
 
 
 def weight_per_code(code: npt.NDArray[Any], weight: npt.NDArray[Any], n_codes: int) -> Floats:
@@ -470,8 +403,10 @@ def count_answers(
     """Answers per item and per worker; votes must be sorted by item."""
     if len(item) <= SMALL:
         return count_answers_numpy(item, worker, n_items, n_workers)
+    from amcc import vote_loops
+
     per_item, per_worker = np.zeros(n_items, np.int64), np.zeros(n_workers, np.int64)
-    _compiled_answers_loop()(item, worker, per_item, per_worker, np.full(n_workers, -1, np.int32))
+    vote_loops.count_answers(item, worker, per_item, per_worker, np.full(n_workers, -1, np.int32))
     return per_item, per_worker
 
 
@@ -484,17 +419,6 @@ def count_answers_numpy(
     return np.bincount(who[0], minlength=n_items), np.bincount(who[1], minlength=n_workers)
 
 
-def _answers_loop(item, worker, per_item, per_worker, latest_item):  # type: ignore[no-untyped-def]
-    for vote in range(len(item)):
-        if latest_item[worker[vote]] != item[vote]:
-            latest_item[worker[vote]] = item[vote]
-            per_item[item[vote]] += 1
-            per_worker[worker[vote]] += 1
-
-
-_compiled_answers_loop = compiled(_answers_loop)
-
-
 # -- packed votes -----------------------------------------------------------------------------------------------
 
 
@@ -505,15 +429,17 @@ def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
     """Item, worker, label and value (±1) of votes packed as item, label, worker, yes, the item in the highest bits."""
     if len(keys) <= SMALL:
         return unpack_votes_numpy(keys, label_bits, worker_bits)
+    from amcc import vote_loops
+
     item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
     value = np.empty(len(keys), dtype=np.int8)
-    bounds = np.linspace(0, len(keys), N_BLOCKS + 1).astype(np.int64)
-    loop = _compiled_unpack_loop()
+    bounds = np.linspace(0, len(keys), n_pieces() + 1).astype(np.int64)
 
     def run(block: int) -> None:
-        loop(keys, label_bits, worker_bits, bounds[block], bounds[block + 1], item, worker, label, value)
+        first, last = bounds[block], bounds[block + 1]
+        vote_loops.unpack_votes(keys, label_bits, worker_bits, first, last, item, worker, label, value)
 
-    in_threads(run, N_BLOCKS)
+    in_threads(run, n_pieces())
     return item, worker, label, value
 
 
@@ -524,15 +450,3 @@ def unpack_votes_numpy(keys: Ints, label_bits: int, worker_bits: int) -> Unpacke
     label = pair & (2**label_bits - 1)
     value = ((keys & 1) * 2 - 1).astype(np.int8)
     return (pair >> label_bits).astype(np.int32), worker.astype(np.int32), label.astype(np.int32), value
-
-
-def _unpack_loop(keys, label_bits, worker_bits, first, last, item, worker, label, value):  # type: ignore[no-untyped-def]
-    for vote in range(first, last):
-        key = keys[vote]
-        value[vote] = (key & 1) * 2 - 1
-        worker[vote] = (key >> 1) & ((1 << worker_bits) - 1)
-        label[vote] = (key >> (worker_bits + 1)) & ((1 << label_bits) - 1)
-        item[vote] = key >> (worker_bits + 1 + label_bits)
-
-
-_compiled_unpack_loop = compiled(_unpack_loop)

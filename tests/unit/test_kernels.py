@@ -153,3 +153,16 @@ def test_round_by_hand():
     assert step.prior_sum == pytest.approx(-50 * q, abs=1e-15)
     assert step.change == pytest.approx(p - 0.5)
     assert step.squares == pytest.approx((p - 0.5) ** 2 + q**2)
+
+
+def test_exponentials_are_exact():
+    """To the last digit but one, down to where they vanish; what is not a number stays none."""
+    from amcc import vote_loops
+
+    log_odds = np.concatenate([np.linspace(-700, 700, 30_001), np.geomspace(1e-300, 700, 3001), [0.0]])
+    tail = np.empty(len(log_odds))
+    vote_loops.exp_minus(log_odds, np.empty(len(log_odds), np.int64), tail)
+    assert_allclose(tail, np.exp(-np.abs(log_odds)), rtol=5e-16)
+    beyond, end = np.array([750.0, -1e6, np.inf, -np.inf, np.nan]), np.empty(5)
+    vote_loops.exp_minus(beyond, np.empty(5, np.int64), end)
+    assert_array_equal(end, [0, 0, 0, 0, np.nan])

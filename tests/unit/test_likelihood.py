@@ -178,8 +178,16 @@ def test_compiled_fit_equals_numpy(crowd, monkeypatch):
 @given(st.floats(1e-5, 1e6), st.floats(1e-5, 1e6))
 def test_compiled_special_functions(a, b):
     rounding = 1e-15 * (a + b) * np.log(a + b + 2)  # of the difference between large terms
-    assert coin_loops.log_beta(a, b) == pytest.approx(betaln(a, b), rel=1e-12, abs=1e-12 + rounding)
-    assert coin_loops.digamma(a) == pytest.approx(digamma(a), rel=1e-12, abs=1e-13)
+    log_beta, slope = np.empty((2, 1))
+    coin_loops.log_beta(np.array([a]), np.array([b]), log_beta)
+    coin_loops.digamma(np.array([a]), slope)
+    assert log_beta[0] == pytest.approx(betaln(a, b), rel=1e-12, abs=1e-12 + rounding)
+    assert slope[0] == pytest.approx(digamma(a), rel=1e-12, abs=1e-13)
+
+
+def test_compiled_logarithm():
+    for x in np.concatenate([np.geomspace(1e-300, 1e300, 2001), 1 + np.linspace(-1e-3, 1e-3, 101)]):
+        assert coin_loops.log(x) == pytest.approx(np.log(x), rel=5e-16, abs=0)
 
 
 # -- updates ------------------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class Block(ABC):
     n_items: int
     n_labels: int
     n_coins: int
-    _recent: tuple[object, Floats] | None = None
+    _recent: tuple[Iterable[Floats], Floats] | None = None
 
     @abstractmethod
     def votes(self, *, names: bool = False) -> Votes:
@@ -86,13 +86,17 @@ class Block(ABC):
 
     # Probabilities of the last round need not be computed again where the block stays in memory.
 
-    def remember(self, belief: object, proba: Floats) -> None:
+    def remember(self, belief: Iterable[Floats], proba: Floats) -> None:
         """Keep the probabilities that came from a belief."""
         self._recent = belief, proba
 
-    def recall(self, belief: object) -> Floats | None:
-        """The probabilities that came from this very belief, if they were kept."""
-        return self._recent[1] if self._recent is not None and self._recent[0] is belief else None
+    def recall(self, belief: Iterable[Floats]) -> Floats | None:
+        """The probabilities that came from this belief, if they were kept."""
+        if self._recent is None:
+            return None
+        recent, proba = self._recent
+        same = recent is belief or all(map(np.array_equal, recent, belief))  # another process may have sent it
+        return proba if same else None
 
 
 class Engine(ABC):

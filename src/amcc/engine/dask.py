@@ -10,10 +10,12 @@ import functools
 import itertools
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
 
 from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
@@ -25,15 +27,20 @@ from amcc.kernels import one_thread
 Result = TypeVar("Result")
 
 N_PARTS = 32
-"""Runs of blocks that are tasks. Fixed, so that results do not depend on how many processes there are."""
+"""Runs of blocks that are added up in pairs, and pairs of pairs, … (`merged`). Fixed, so that results do not depend on
+how many processes there are."""
 
 FAN_IN = 8
-"""Results that one task adds up."""
+"""Results that are brought together at a time."""
 
 ATTEMPTS = 4
 """Times a round is tried; a process that is lost takes with it what only it knew."""
 
 START_SECONDS = 60
+
+KEEP_MEMORY = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
+"""Arrays as large as these say are given back to the system when they are done with, and a round has many that the next
+one needs again: processes started here keep them, and take half the time that they take with Dask's own setting."""
 
 
 class DaskEngine(Engine):
@@ -64,12 +71,10 @@ class DaskEngine(Engine):
         n_processes = n_processes or os.cpu_count() or 1
         share = None if memory is None else memory // n_processes
         self._place = str(self.packed.folder.resolve()), self.packed.identity, share
+        self._sent: list[tuple[Any, Any]] = []
         self._cluster: Any = None
         if scheduler is None:
-            self._cluster = distributed.LocalCluster(
-                n_workers=n_processes, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
-                memory_limit=0, silence_logs=logging.CRITICAL,
-            )  # fmt: skip
+            self._cluster = _processes_here(n_processes)
         try:
             self.client: Any = distributed.Client(self._cluster or scheduler, timeout=START_SECONDS)
         except (OSError, ValueError) as error:
@@ -85,43 +90,89 @@ class DaskEngine(Engine):
             self._cluster.close()
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
-        """Sum over blocks: runs of blocks are tasks, and so are the sums of their results."""
+        """Sum over blocks. Every process adds up its own, for a task takes as long as millions of votes."""
         runs = parts_of(len(self.packed.entries), N_PARTS)
 
         def add_up() -> Result:
             spread = self._share(shared)
-            level = [self._submit(total_of_run, self._place, run, function, spread) for run in runs]
-            while len(level) > 1:
-                level = [self._submit(sum_of, level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
-            result: Result = level[0].result()
-            return result
+            of_process: dict[str | None, Runs] = {}
+            for number, home in enumerate(self._homes(runs)):
+                of_process.setdefault(home, {})[number] = runs[number]
+            level = [
+                self._submit(total_of_runs, self._place, own, function, *spread, home=home)
+                for home, own in of_process.items()
+            ]
+            while len(level) > FAN_IN:
+                level = [self._submit(merged, level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
+            return whole_sum(merged(self._results(level)))  # type: ignore[no-any-return]
 
         return _persistently(add_up)
 
     def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
         """Results in order; a few blocks for each process at a time."""
-        wave = 4 * max(len(self.client.scheduler_info()["workers"]), 1)
-        numbers = range(len(self.packed.entries))
+        wave = 4 * max(len(self._processes()), 1)
+        blocks = [range(number, number + 1) for number in range(len(self.packed.entries))]
 
-        def results(some: Sequence[int]) -> list[Result]:
-            spread = self._share(shared)
-            found: list[Result] = self.client.gather(
-                [self._submit(of_block, self._place, number, function, spread) for number in some]
+        def results(some: range) -> list[Result]:
+            spread, homes = self._share(shared), self._homes(blocks)
+            return self._results(
+                [self._submit(of_block, self._place, number, function, *spread, home=homes[number]) for number in some]
             )
-            return found
 
-        for first in range(0, len(numbers), wave):
-            yield from _persistently(functools.partial(results, numbers[first : first + wave]))
+        for first in range(0, len(blocks), wave):
+            yield from _persistently(functools.partial(results, range(first, min(first + wave, len(blocks)))))
 
-    def _share(self, values: tuple[Any, ...]) -> Any:
-        """What all tasks of a round need, as the result of a task: when its process is lost, another makes it again."""
+    def _results(self, futures: list[Any]) -> list[Any]:
+        """Results of tasks; straight from the processes where these are here."""
+        found: list[Any] = self.client.gather(futures, direct=self._cluster is not None)
+        return found
+
+    def _processes(self) -> list[str]:
+        """Addresses of the processes that are there now."""
+        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def _homes(self, runs: Sequence[range]) -> list[str | None]:
+        """For each run of blocks a process: about equally many votes each, and the same in every round.
+
+        So a process reads, and keeps, only its own blocks, as long as no other is lost.
+        """
+        processes: list[Any] = [*self._processes()] or [None]
+        votes = np.array([sum(self.packed.entries[number].votes for number in run) for run in runs])
+        middle = (np.cumsum(votes) - votes / 2) / votes.sum()
+        return [processes[int(place * len(processes))] for place in middle]
+
+    def _share(self, values: tuple[Any, ...]) -> list[Any]:
+        """What all tasks of a round need, as results of tasks: when its process is lost, another makes it again.
+
+        What was sent for the round before is not sent again.
+        """
         import dask
 
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return self._submit(handed_on, Parcel(values))
+        def sent(value: Any) -> Any:
+            known = [future for other, future in self._sent if other is value and not future.cancelled()]
+            return known[0] if known else self._submit(handed_on, Parcel(value))
 
-    def _submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        return self.client.submit(task, *arguments, pure=False, retries=ATTEMPTS)
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            self._sent = [(value, sent(value)) for value in values]
+        return [future for _, future in self._sent]
+
+    def _submit(self, task: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
+        return self.client.submit(
+            task, *arguments, pure=False, retries=ATTEMPTS, workers=home, allow_other_workers=home is not None
+        )
+
+
+def _processes_here(n_processes: int) -> Any:
+    """A cluster of this machine. Blocks have their processes (`DaskEngine._homes`): nobody takes another's work."""
+    import dask
+    import distributed
+
+    keep_memory = {f"distributed.nanny.pre-spawn-environ.{name}": 2**30 for name in KEEP_MEMORY}
+    with dask.config.set({"distributed.scheduler.work-stealing": False, **keep_memory}):
+        return distributed.LocalCluster(
+            n_workers=n_processes, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
+            memory_limit=0, silence_logs=logging.CRITICAL,
+        )  # fmt: skip
 
 
 def _persistently(work: Callable[[], Result]) -> Result:
@@ -146,9 +197,9 @@ Place = tuple[str, int, int | None]
 
 @dataclass(frozen=True)
 class Parcel:
-    """Values that travel as they are."""
+    """A value that travels as it is."""
 
-    values: tuple[Any, ...]
+    value: Any
 
 
 def handed_on(parcel: Parcel) -> Parcel:
@@ -162,18 +213,40 @@ def _engine(folder: str, identity: int, memory: int | None) -> LocalEngine:
     return LocalEngine(folder, memory)
 
 
-def total_of_run(place: Place, run: range, function: Callable[..., Result], shared: Parcel) -> Result:
-    """Sum over a run of blocks."""
+Runs = dict[int, range]
+Sums = dict[tuple[int, int], Any]
+"""Sums of 2ⁿ runs of blocks, by n and by their place among all sums of so many."""
+
+
+def total_of_runs(place: Place, runs: Runs, function: Callable[..., Any], *shared: Parcel) -> Sums:
+    """Sums over some runs of blocks."""
+    engine, values = _engine(*place), [parcel.value for parcel in shared]
     with one_thread():
-        return _engine(*place).total_of(run, function, *shared.values)
+        return merged({(0, number): engine.total_of(run, function, *values)} for number, run in runs.items())
 
 
-def of_block(place: Place, number: int, function: Callable[..., Result], shared: Parcel) -> Result:
+def merged(sums: Iterable[Sums]) -> Sums:
+    """Neighbours are added up, and the results likewise: always the same two, whoever had them."""
+    together: Sums = {}
+    for (level, place), value in itertools.chain.from_iterable(some.items() for some in sums):
+        while (level, place ^ 1) in together:
+            value = _plus(together.pop((level, place ^ 1)), value)
+            level, place = level + 1, place // 2
+        together[level, place] = value
+    return together
+
+
+def whole_sum(sums: Sums) -> Any:
+    """The sum of all runs of blocks, whose number need not be a power of two."""
+    return functools.reduce(_plus, (sums[node] for node in sorted(sums, reverse=True)))
+
+
+def _plus(one: Any, other: Any) -> Any:
+    """Sum of named tuples, which stay as they are: they may be needed once more."""
+    return type(one)(*(a + b for a, b in zip(one, other, strict=True)))
+
+
+def of_block(place: Place, number: int, function: Callable[..., Result], *shared: Parcel) -> Result:
     """The result of one block."""
     with one_thread():
-        return function(_engine(*place).block(number), *shared.values)
-
-
-def sum_of(results: Sequence[Any]) -> Any:
-    """Sum of named tuples, which stay as they are: they may be needed once more."""
-    return functools.reduce(lambda one, other: type(one)(*(a + b for a, b in zip(one, other, strict=True))), results)
+        return function(_engine(*place).block(number), *(parcel.value for parcel in shared))

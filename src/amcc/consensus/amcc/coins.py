@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from amcc.kernels import N_BLOCKS, Floats, in_threads, weight_per_code
+from amcc.kernels import Floats, in_threads, n_pieces, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Coins
 
@@ -62,7 +62,7 @@ def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Flo
         yes, no = _all_votes(coins, counts, usual)
         log_beta = gammaln(yes) + gammaln(no) - gammaln(yes + no)
         return _by(coins.worker, log_beta - without_votes[coins.label], len(member))
-    fit = np.zeros((N_BLOCKS, *member.shape))
+    fit = np.zeros((n_pieces(), *member.shape))
     _run_compiled("group_fit", coins, counts, usual, lambda block: (without_votes, member, fit[block]))
     return np.asarray(fit.sum(axis=0))
 
@@ -89,7 +89,7 @@ def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) 
             for now, rest in zip(_all_votes(coins, counts, usual), at_rest, strict=True)
         )
     else:
-        gain = np.zeros((N_BLOCKS, 2, n_labels, member.shape[1]))
+        gain = np.zeros((n_pieces(), 2, n_labels, member.shape[1]))
         _run_compiled("effective_votes", coins, counts, usual, lambda block: (*at_rest, member, gain[block]))
         yes, no = gain.sum(axis=0)
     return Effective(usual.yes * yes.T, usual.no * no.T)
@@ -126,7 +126,7 @@ def _run_compiled(
     """The loop of that name over blocks of coins, on both cores; `further` gives its last arguments."""
     from amcc.consensus.amcc import coin_loops
 
-    bounds = np.linspace(0, len(coins), N_BLOCKS + 1).astype(np.int64)
+    bounds = np.linspace(0, len(coins), n_pieces() + 1).astype(np.int64)
     tables = [np.ascontiguousarray(table.T) for table in (usual.yes, usual.no)]
     columns = coins.worker, coins.label, np.ascontiguousarray(counts.yes), np.ascontiguousarray(counts.no), *tables
     loop = getattr(coin_loops, name)
@@ -135,7 +135,7 @@ def _run_compiled(
         rest = (np.ascontiguousarray(array) for array in further(block))
         loop(bounds[block], bounds[block + 1], *columns, *rest)
 
-    in_threads(run, N_BLOCKS)
+    in_threads(run, n_pieces())
 
 
 def _by(code: Codes, weight: Floats, n_codes: int) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
-from amcc.kernels import Floats, compiled, in_threads, sigmoid, weight_per_code
+from amcc.kernels import Floats, in_threads, sigmoid, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Pairs
 
@@ -73,9 +73,8 @@ class SetStep:
 
 def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
     """Expectation: kinds of items and presence of labels, given what the votes say about each pair."""
-    votes_say = sigmoid(log_odds)
     step = _step_numpy if len(pairs) <= FEW else _step_compiled
-    parts = _blocks(pairs.item, lambda block: step(pairs.item[block], pairs.label[block], votes_say[block], sets))
+    parts = _blocks(pairs.item, lambda block: step(pairs.item[block], pairs.label[block], log_odds[block], sets))
     nothing = SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0)
     steps = [nothing, *parts]
     return SetStep(
@@ -83,60 +82,30 @@ def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
         np.sum([step.share for step in steps], axis=0),
         np.sum([step.present for step in steps], axis=0),
         np.sum([step.asked for step in steps], axis=0),
-        sum(step.log_evidence for step in steps) + float(np.logaddexp(0.0, log_odds).sum()),
+        sum(step.log_evidence for step in steps),
     )
 
 
-def _step_numpy(item: Codes, label: Codes, say: Floats, sets: LabelSets) -> SetStep:
-    """The step for a block of whole items; the evidence leaves out how sure the votes are."""
-    n_labels = sets.frequency.shape[1]
+def _step_numpy(item: Codes, label: Codes, log_odds: Floats, sets: LabelSets) -> SetStep:
+    """The step for a block of whole items."""
+    n_labels, say = sets.frequency.shape[1], sigmoid(log_odds)
     agrees, member, log_evidence = _kinds(item, label, say, sets)
     weight = member[_item_place(item)]
     present = weight * (sets.frequency.T[label] * say[:, None] / agrees)
     by_label = _by_label(label, present, n_labels), _by_label(label, weight, n_labels)
+    log_evidence += float(np.logaddexp(0.0, log_odds).sum())
     return SetStep(present.sum(axis=1), member.sum(axis=0), by_label[0], by_label[1], log_evidence)
 
 
-def _step_compiled(item: Codes, label: Codes, say: Floats, sets: LabelSets) -> SetStep:
+def _step_compiled(item: Codes, label: Codes, log_odds: Floats, sets: LabelSets) -> SetStep:
     """The same for large input."""
+    from amcc.consensus.amcc import set_loops
+
     proba = np.empty(len(item))
     share, present, asked = np.zeros_like(sets.share), *np.zeros((2, *sets.frequency.T.shape))
     frequency = np.ascontiguousarray(sets.frequency.T)
-    log_evidence = _compiled_step_loop()(item, label, say, sets.share, frequency, proba, share, present, asked)
+    log_evidence = set_loops.step(item, label, log_odds, sets.share, frequency, proba, share, present, asked)
     return SetStep(proba, share, present.T, asked.T, log_evidence)
-
-
-def _step_loop(item, label, say, shares, frequency, proba, share, present, asked):  # type: ignore[no-untyped-def]
-    n_kinds = len(shares)
-    member = np.empty(n_kinds)
-    log_evidence = 0.0
-    first = 0
-    while first < len(item):
-        last = first
-        member[:] = shares
-        while last < len(item) and item[last] == item[first]:
-            total = 0.0
-            for kind in range(n_kinds):
-                f = frequency[label[last], kind]
-                member[kind] *= f * say[last] + (1 - f) * (1 - say[last])
-                total += member[kind]
-            log_evidence += np.log(total)
-            member /= total  # after every label, so that nothing underflows
-            last += 1
-        for pair in range(first, last):
-            proba[pair] = 0.0
-            for kind in range(n_kinds):
-                f = frequency[label[pair], kind]
-                part = member[kind] * f * say[pair] / (f * say[pair] + (1 - f) * (1 - say[pair]))
-                proba[pair] += part
-                present[label[pair], kind] += part
-                asked[label[pair], kind] += member[kind]
-        share += member
-        first = last
-    return log_evidence
-
-
-_compiled_step_loop = compiled(_step_loop)
 
 
 class KindCounts(Protocol):

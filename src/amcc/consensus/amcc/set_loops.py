@@ -1,0 +1,54 @@
+"""The compiled loop of `correlation`; imported only for many pairs, since numba takes a third of a second to import."""
+
+import numpy as np
+from numba import njit
+
+from amcc.vote_loops import CHUNK, probabilities, sum_of_log_odds
+
+# Sums over the kinds may be taken in any order, so that several kinds are handled at a time.
+loop = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+
+
+@loop
+def step(item, label, log_odds, shares, frequency, proba, share, present, asked):  # type: ignore[no-untyped-def]
+    """Fill `proba`, add to the counts; the log-probability of what the votes say. The arguments are as in `SetStep`.
+
+    frequency, present, asked : (n_labels, n_kinds)
+    """
+    n_pairs, n_kinds, n_labels = len(item), len(shares), len(frequency)
+    say, tail, power = np.empty(n_pairs), np.empty(n_pairs), np.empty(n_pairs, np.int64)
+    probabilities(log_odds, power, tail, say)
+    log_evidence = 0.0
+    for begin in range(0, n_pairs, CHUNK):
+        log_evidence += sum_of_log_odds(log_odds[begin : begin + CHUNK], tail[begin : begin + CHUNK])
+    member, agrees, product = np.empty(n_kinds), np.empty((n_labels, n_kinds)), 1.0
+    first = 0
+    while first < n_pairs:
+        last = first
+        for kind in range(n_kinds):
+            member[kind] = shares[kind]
+        while last < n_pairs and item[last] == item[first]:
+            yes, of_label, place, total = say[last], label[last], last - first, 0.0
+            for kind in range(n_kinds):
+                agrees[place, kind] = (1.0 - yes) + frequency[of_label, kind] * (2.0 * yes - 1.0)
+                member[kind] *= agrees[place, kind]
+                total += member[kind]
+            for kind in range(n_kinds):  # after every label, so that nothing underflows
+                member[kind] /= total
+            product *= total  # one logarithm of many factors is as good as many
+            if product < 1e-100:
+                log_evidence += np.log(product)
+                product = 1.0
+            last += 1
+        for pair in range(first, last):
+            yes, of_label, place, total = say[pair], label[pair], pair - first, 0.0
+            for kind in range(n_kinds):
+                part = member[kind] * frequency[of_label, kind] * yes / agrees[place, kind]
+                total += part
+                present[of_label, kind] += part
+                asked[of_label, kind] += member[kind]
+            proba[pair] = total
+        for kind in range(n_kinds):
+            share[kind] += member[kind]
+        first = last
+    return log_evidence + np.log(product)
