@@ -1,6 +1,6 @@
 """The few loops over all votes: compiled for large input, with a plain numpy twin that the tests compare.
 
-Compiling costs a second once per machine (the result is cached) and importing numba a third of a second in every
+Compiling costs a few seconds once per machine (the result is cached) and importing numba a third of a second in every
 process, so small input takes the twin and never pays for either.
 """
 

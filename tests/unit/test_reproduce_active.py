@@ -196,6 +196,23 @@ def test_goals_by_hand():
     assert curve.cost_of_goals(0.9) == {0.90: None, 0.95: None, 1.00: None}
 
 
+def test_leads_of_chance_by_hand():
+    """Its lead of 0.4 at 5 % of the cost does not count; after that it is 0.1 at most."""
+    rows = [
+        {"set": "A", "prices": "equal", "strategy": strategy, "cost_share": share, "mean": mean}
+        for strategy, curve in {
+            "uniform": [(0.05, 0.5), (0.2, 0.5), (1.0, 0.7)],
+            "voi": [(0.05, 0.1), (0.2, 0.4), (0.6, 0.55), (1.0, 0.7)],
+            "okg": [(0.1, 0.6), (1.0, 0.8)],
+        }.items()
+        for share, mean in curve
+    ]
+    leads = {row["strategy"]: row["lead"] for row in active_replay.leads_of_uniform(rows)}
+    assert leads == {"uniform": 0.0, "voi": pytest.approx(0.1), "okg": 0.0}
+    (view,) = active_replay.lead_views(active_replay.leads_of_uniform(rows))
+    assert view.rows == [["voi", "0.100"], ["okg", "0.000"]]
+
+
 def test_means_over_partitions_by_hand():
     runs = [PaperRun(CROWD, seed, "amcc") for seed in range(3)]
     columns = [f"{part} {reading}" for part in active.EVALUATIONS for reading in active.READINGS]
@@ -222,7 +239,7 @@ def test_everything_without_data(tmp_path, monkeypatch):
         "active-jaccard", "active-precision", "active-cost", "active-batch", "active-eta", "active-replay-curves",
     ]  # fmt: skip
     tables = {made.name: made for made in found.all() if isinstance(made, Table)}
-    assert list(tables) == ["active", "active-replay"]
+    assert list(tables) == ["active", "active-replay", "active-replay-leads"]
     assert {view.title for view in tables["active"].views} >= {"Jaccard on training items", "cost"}
     goals = tables["active-replay"].data.to_pylist()
     assert {row["goal"] for row in goals} == {0.9, 0.95, 1.0}

@@ -78,7 +78,7 @@ WHOLE = Extent(
     batches=(2, 5, 10, 25),
     mixes=(0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0),
     up_to=0.5,
-    most_runs=3,
+    most_runs=2,
     price_lists=PRICE_LISTS,
     budget=1.0,
 )

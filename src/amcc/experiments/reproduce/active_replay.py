@@ -22,6 +22,8 @@ SETS = ("AppleNakamura", "AppleEkman", "LoveNakamura", "LoveEkman", "Affective")
 """Sets of the paper with at least five answers per item."""
 N_POINTS = 101
 """Of a mean curve."""
+SPENT_ALREADY = 0.1
+"""Share of the cost from which on a strategy should not be worse than asking at random."""
 
 TITLES = {"equal": "equal prices", "paper": "the paper's prices, 1 to W", "random": "random prices, 1 to 10"}
 """What people call the price lists."""
@@ -103,7 +105,18 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
     drawn = "The curves of the table: means as lines, the range of the seeds as bands; dashed: all votes; ●: reached."
     title = "What the quality of all votes would have cost"
     figure = Figure("active-replay-curves", f"{title}, drawn", drawn, curves_table, partial(draw, curves_table))
-    return [Table("active-replay", title, caption, goals, goal_views(goal_rows)), figure]
+    leads = pa.Table.from_pylist(leads_of_uniform(curve_rows))
+    about_leads = (
+        "The largest lead in Jaccard of asking at random, anywhere on the mean curves from "
+        f"{100 * SPENT_ALREADY:.0f} % of the cost on; 0 where it never leads."
+    )
+    return [
+        Table("active-replay", title, caption, goals, goal_views(goal_rows)),
+        Table(
+            "active-replay-leads", "Is it ever worse than chance?", about_leads, leads, lead_views(leads.to_pylist())
+        ),
+        figure,
+    ]
 
 
 def goal_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
@@ -122,6 +135,31 @@ def goal_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
             body = [[name, *cells] for name, *cells in zip(strategies, *columns, strict=True)]
             title = f"{100 * goal:.0f} % of the quality, {TITLES[prices]}"
             views.append(View(title, ["strategy", *sets], body, folded=goal != 1))
+    return views
+
+
+def leads_of_uniform(curve_rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """By how much `uniform` is ahead of each strategy at most, where it has been run as well."""
+    curves: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    for row in curve_rows:
+        curves.setdefault((row["set"], row["prices"], row["strategy"]), []).append((row["cost_share"], row["mean"]))
+    leads = []
+    for (name, prices, strategy), curve in curves.items():
+        share, jaccard = np.array(curve).T
+        of_chance = np.interp(share, *np.array(curves[name, prices, "uniform"]).T)
+        lead = (of_chance - jaccard)[share >= SPENT_ALREADY].max(initial=0.0)
+        leads.append({"set": name, "prices": prices, "strategy": strategy, "lead": float(lead)})
+    return leads
+
+
+def lead_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
+    """Strategies in rows, sets in columns, a table for each price list."""
+    sets, strategies = (list(dict.fromkeys(row[column] for row in rows)) for column in ("set", "strategy"))
+    views = []
+    for prices in dict.fromkeys(row["prices"] for row in rows):
+        here = {(row["strategy"], row["set"]): row["lead"] for row in rows if row["prices"] == prices}
+        body = [[each, *(f"{here[each, name]:.3f}" for name in sets)] for each in strategies if each != "uniform"]
+        views.append(View(TITLES[prices].capitalize(), ["strategy", *sets], body, folded=prices != "equal"))
     return views
 
 
