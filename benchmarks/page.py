@@ -364,6 +364,7 @@ def packed_votes(packed: Measured) -> list[str]:
         "after the other; and to look up and add to a number of each vote's coin, without any arithmetic.",
         "",
         *loops,
+        "",
     ]
 
 

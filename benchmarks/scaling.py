@@ -19,7 +19,7 @@ from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from cluster import Costs, Round, Work, simulate_round
@@ -170,7 +170,7 @@ def dask_engine(packed: Path, n_processes: int) -> Iterator[Any]:
 
 
 def measure_dask(engine: Any) -> dict[str, float]:
-    """Seconds of Dask per task, per trip of a message, and per byte from the leader, between processes and to it."""
+    """Seconds of Dask per task, per trip (from an empty round), and per byte from the leader, on the way, and to it."""
     client, n_tasks = engine.client, 200
     here, there = client.scheduler_info(n_workers=-1)["workers"]
 
@@ -183,13 +183,27 @@ def measure_dask(engine: Any) -> dict[str, float]:
         client.gather([client.submit(_nothing, number, pure=False) for number in range(n_tasks)])
 
     big = _array()
-    trip = seconds_of(lambda: client.submit(_nothing, 0, pure=False).result()) / 2
+    n_tasks_of_round = len(engine._processes())
+    task = seconds_of(many_tasks) / n_tasks
+    trip = (seconds_of(lambda: engine.total(_empty)) - n_tasks_of_round * task) / 2  # there and back
     send = seconds_of(lambda value: _wait(engine._share((value,))), lambda: (_array(),))
     between = seconds_of(lambda made: _wait(client.submit(_nothing, made, pure=False, workers=[there])), made_here)
     fetch = seconds_of(lambda made: engine._results([made]), made_here)
-    per_byte = {"send": send - trip, "between": between - 2 * trip, "fetch": fetch}
+    there_and_back = seconds_of(lambda: client.submit(_nothing, 0, pure=False).result())
+    per_byte = {"send": send - there_and_back / 2, "between": between - there_and_back, "fetch": fetch}
     costs = {way: max(seconds, 0.0) / big.nbytes for way, seconds in per_byte.items()}
-    return {"task": seconds_of(many_tasks) / n_tasks, "trip": trip, **costs}
+    return {"task": task, "trip": trip, **costs}
+
+
+class Nothing(NamedTuple):
+    """What an empty round adds up to."""
+
+    number: float
+
+
+def _empty(_: Any) -> Nothing:
+    """A round that does not look at the votes."""
+    return Nothing(0.0)
 
 
 def _nothing(_: Any) -> None:
@@ -229,7 +243,7 @@ def cost_table(costs: Costs) -> list[str]:
         ("a coin, to add two tables", f"{1e9 * costs.add:.1f} ns"),
         ("a coin, leader between rounds", f"{1e9 * costs.leader:.0f} ns"),
         ("a task, Dask's scheduler", f"{1e3 * costs.task:.2f} ms"),
-        ("until a result is heard of", f"{1e3 * costs.trip:.2f} ms"),
+        ("until a process or the leader hears of a result, from an empty round", f"{1e3 * costs.trip:.2f} ms"),
         ("bytes of a coin that go to every process", f"{costs.belief:.0f}"),
         ("bytes of a coin that come back from every process", f"{costs.sums:.0f}"),
         ("leader to process, loopback", f"{1e-9 / costs.send:.2f} GB/s"),
@@ -307,8 +321,8 @@ def turning_table(costs: Costs) -> list[str]:
     for n_votes, n_workers in CASES:
         rounds = rounds_on(costs, n_votes, n_workers, LARGER_BLOCKS, [2**power for power in range(13)])
         turned = [(cores, each) for cores, each in rounds.items() if each.votes < each.seconds / 2]
-        cores, each = turned[0]
-        lines.append([short(n_votes), short(n_workers), str(cores), replace(each, votes=0.0).bound])
+        cores, rest = (str(turned[0][0]), replace(turned[0][1], votes=0.0).bound) if turned else ("more than 4096", "")
+        lines.append([short(n_votes), short(n_workers), cores, rest])
     return table(["votes", "workers", "cores", "most of the rest"], lines)
 
 
