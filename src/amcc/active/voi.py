@@ -46,13 +46,14 @@ class ValueOfInformation:
         after many votes is itself unclear: what it has is a share of yes, whose variance the next of n votes lowers by
         about 1 / n.
     overhead : what any question costs beside its price, in mean prices: the place that it takes from a better one. With
-        0, where prices follow quality, the cheapest workers are asked first, and their noise has to be undone.
+        little of it, where prices follow quality, the cheapest workers are asked first, before anybody knows how bad they
+        are, and their noise has to be undone.
     """
 
     model: ClassVar[str] = "amcc"
     correlated: bool = False
     repetition: float = 1.0
-    overhead: float = 1.0
+    overhead: float = 3.0
 
     def __post_init__(self) -> None:
         for name in ("repetition", "overhead"):
