@@ -46,7 +46,7 @@ class ValueOfInformation:
         after many votes is itself unclear: what it has is a share of yes, whose variance the next of n votes lowers by
         about 1 / n.
     overhead : what any question costs beside its price, in mean prices: the place that it takes from a better one. With
-        little of it, where prices follow quality, the cheapest workers are asked first, before anybody knows how bad they
+        little of it, where prices follow quality, the cheapest workers are asked first, before it is known how bad they
         are, and their noise has to be undone.
     """
 
