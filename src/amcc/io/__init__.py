@@ -141,10 +141,13 @@ def read_votes(
 
     table = read_table(path, role_columns, separator=separator)
     with naming(path):
-        return Votes.from_frame(
+        votes = Votes.from_frame(
             table, columns=columns, unmentioned=unmentioned, labels=labels, items=items, threshold=threshold,
             zero=zero, label_separator=label_separator, on_conflict=on_conflict,
         )  # fmt: skip
+    del table
+    pa.default_memory_pool().release_unused()  # Arrow would keep it, a third of what a fit needs
+    return votes
 
 
 def open_packed(path: str | Path, *, plain: bool = True) -> PackedVotes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
@@ -442,6 +443,10 @@ class AMCC(ConsensusModel):
         return self.worker_group_, self.group_weights_[self.worker_group_]
 
 
+PIECE = 1_000_000
+"""Votes whose answers are put together at a time."""
+
+
 class Worth(NamedTuple):
     """(n_workers,) sum over a worker's answers of the product of his hit rates over its yeses, and their number."""
 
@@ -451,11 +456,16 @@ class Worth(NamedTuple):
 
 def worth_of_answers(block: Block, log_hit: Floats) -> Worth:
     """The sums of eq12 over the block's answers; `log_hit` is that of a yes, by slot."""
-    votes = block.votes()
-    of_vote = block.of_slots(log_hit)[block.coins.slot]
-    shape = votes.n_items, votes.n_workers
-    answers = coo_array((of_vote, (votes.item, votes.worker)), shape=shape).tocsr()  # sums up the votes of an answer
-    worth = weight_per_code(answers.indices, np.exp(answers.data), votes.n_workers)
+    votes, log_hit = block.votes(), block.of_slots(log_hit)
+    worth = np.zeros(votes.n_workers)
+    n_pieces = len(votes) // PIECE + 1
+    bounds = np.searchsorted(votes.item, np.linspace(0, votes.n_items, n_pieces + 1).astype(np.int64))
+    for first, last in pairwise(bounds.tolist()):
+        piece = slice(first, last)
+        item = votes.item[piece] - votes.item[first : first + 1]  # from 0 on
+        shape = int(item.max(initial=-1)) + 1, votes.n_workers
+        answers = coo_array((log_hit[block.coins.slot[piece]], (item, votes.worker[piece])), shape=shape).tocsr()
+        worth += weight_per_code(answers.indices, np.exp(answers.data), votes.n_workers)  # votes of answers were summed
     return Worth(worth, votes.answers_per_worker.copy())
 
 
