@@ -35,6 +35,7 @@ class Record:
         before = _load() if kept else []
         self.script, self.kept = script, kept
         self.rows = [row for row in before if row["script"] == script] if resume else []
+        self.resumed = bool(self.rows)
         if kept:
             others = [row for row in before if row["script"] != script]
             ROWS.write_text("".join(json.dumps(row) + "\n" for row in others + self.rows))
@@ -47,7 +48,7 @@ class Record:
         for row in self.rows:
             if key.items() <= row.items():
                 return row
-        row = {**key, **measure()}
+        row = {**key, **measure(), **({"later": True} if self.resumed else {})}
         self.rows.append(row)
         if self.kept:
             with ROWS.open("a") as file:
@@ -394,6 +395,9 @@ def new_votes(measured: Measured) -> list[str]:
 def _about(measured: Measured) -> list[str]:
     """When, where and with what; several where a run was taken up again with other packages."""
     about = [f"Measured on {run['date']} on {run['cores']} cores, with {run['versions']}." for run in measured.runs]
+    later = [f"{row['task']} at {short(row['votes'])}" for row in measured.rows if row.get("later")]
+    if later:
+        about.append(f"Measured later than the rest, so that ratios with them are not of one run: {', '.join(later)}.")
     return [*textwrap.wrap(" ".join(about), 120), ""]
 
 
