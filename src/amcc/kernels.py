@@ -124,7 +124,7 @@ def posterior_pass(
 
     bounds = _block_bounds(start)
     proba = np.empty(len(prior))
-    beside, present = _side_by_side(evidence)
+    present = np.empty((n_pieces(), len(evidence)))
     slot, start = _unsigned(slot), _unsigned(start)
 
     compare = before is not None
@@ -133,7 +133,7 @@ def posterior_pass(
     def run(block: int) -> tuple[float, float, float]:
         first, last = bounds[block], bounds[block + 1]
         result: tuple[float, float, float] = vote_loops.posterior(
-            slot, start, beside[block], prior, first, last, before, proba, present[block]
+            slot, start, evidence, prior, first, last, before, proba, present[block]
         )
         return result
 
@@ -220,13 +220,13 @@ def round_pass(
     kept = before if isinstance(before, np.ndarray) else NO_FLOATS
     bounds = _block_bounds(start)
     proba = np.empty(len(label))
-    evidence, present = _side_by_side(now.evidence)
+    present = np.empty((n_pieces(), len(now.evidence)))
     label_present = np.zeros((n_pieces(), len(now.log_odds)))
     slot, start, label = _unsigned(slot), _unsigned(start), _unsigned(label)
 
     def run(block: int) -> tuple[float, float, float, float]:
         sums: tuple[float, float, float, float] = vote_loops.one_round(
-            slot, start, label, known, evidence[block], now.log_odds, old.evidence, old.log_odds, before is None, kept,
+            slot, start, label, known, now.evidence, now.log_odds, old.evidence, old.log_odds, before is None, kept,
             CERTAIN, bounds[block], bounds[block + 1], proba, present[block], label_present[block],
         )  # fmt: skip
         return sums
@@ -356,16 +356,6 @@ def _block_bounds(start: Ints) -> Ints:
         np.int64
     )  # as `start` is: else all of it is converted
     return np.concatenate([[0], np.searchsorted(start, cuts), [len(start) - 1]])
-
-
-def _side_by_side(evidence: Floats) -> tuple[Floats, Floats]:
-    """(n_pieces, n_slots) the evidence, and zeros to count in.
-
-    A slot's two numbers lie together: who has looked up the one has the other in the cache.
-    """
-    table = np.zeros((n_pieces(), len(evidence), 2))
-    table[:, :, 0] = evidence
-    return table[:, :, 0], table[:, :, 1]
 
 
 def _unsigned(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -8,7 +8,9 @@ Codes are unsigned here: they cannot count from the end of an array, and so need
 """
 
 import numpy as np
-from numba import njit
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.extending import intrinsic
 
 CHUNK = 256
 """Pairs of a chunk. A product of as many numbers from 1 to 2 is far from overflow."""
@@ -20,9 +22,30 @@ LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 MOST_NEGATIVE = -1000.0
 """Where exponentials have long been zero."""
 
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+"""Unsigned as the codes are: numba turns the sum of a signed and an unsigned number into a fraction."""
+
 loop = njit(nogil=True, cache=True, error_model="numpy")  # divisors need not be looked at: none is zero
-summing = njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})  # several sums at a time, then theirs
+summing = njit(  # several sums at a time, then theirs
+    nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}
+)
 contracted = njit(nogil=True, cache=True, fastmath={"contract"})  # products may be added without rounding them first
+
+
+@intrinsic
+def bits_of(_typing, number):  # type: ignore[no-untyped-def]
+    """The whole number with the same bits."""
+    return types.int64(types.float64), lambda _context, builder, _signature, args: builder.bitcast(
+        args[0], ir.IntType(64)
+    )
+
+
+@intrinsic
+def number_of(_typing, bits):  # type: ignore[no-untyped-def]
+    """The number with these bits."""
+    return types.float64(types.int64), lambda _context, builder, _signature, args: builder.bitcast(
+        args[0], ir.DoubleType()
+    )
 
 
 # -- steps of a chunk ----------------------------------------------------------------------------------------------
@@ -37,76 +60,93 @@ def copy(source, target):  # type: ignore[no-untyped-def]
 
 @loop
 def add_evidence(slot, start, evidence, log_odds):  # type: ignore[no-untyped-def]
-    """Add the evidence of its votes to each pair's log-odds; `start` is that of these pairs, `slot` of all votes."""
+    """Add the evidence of its votes to each pair's log-odds; `start` is that of these pairs, `slot` of all votes.
+
+    Four votes at a time, then two, then one: pairs have few votes, and a loop over them would mostly count.
+    """
+    vote = start[0]
     for pair in range(len(log_odds)):
-        total = log_odds[pair]
-        for vote in range(start[pair], start[pair + 1]):
+        total, end = log_odds[pair], start[pair + 1]
+        while vote + FOUR <= end:
+            some = evidence[slot[vote]] + evidence[slot[vote + ONE]]
+            total += some + (evidence[slot[vote + TWO]] + evidence[slot[vote + THREE]])
+            vote += FOUR
+        if vote + TWO <= end:
+            total += evidence[slot[vote]] + evidence[slot[vote + ONE]]
+            vote += TWO
+        if vote < end:
             total += evidence[slot[vote]]
+            vote += ONE
         log_odds[pair] = total
 
 
 @loop
 def add_to_slots(slot, start, proba, present):  # type: ignore[no-untyped-def]
-    """Add each pair's probability to the slots of its votes."""
+    """Add each pair's probability to the slots of its votes, likewise."""
+    vote = start[0]
     for pair in range(len(proba)):
-        q = proba[pair]
-        for vote in range(start[pair], start[pair + 1]):
+        q, end = proba[pair], start[pair + 1]
+        while vote + FOUR <= end:
             present[slot[vote]] += q
+            present[slot[vote + ONE]] += q
+            present[slot[vote + TWO]] += q
+            present[slot[vote + THREE]] += q
+            vote += FOUR
+        if vote + TWO <= end:
+            present[slot[vote]] += q
+            present[slot[vote + ONE]] += q
+            vote += TWO
+        if vote < end:
+            present[slot[vote]] += q
+            vote += ONE
 
 
 @contracted
-def exp_minus(log_odds, power, tail):  # type: ignore[no-untyped-def]
-    """Fill `tail` with exp(−|log-odds|), exact to the last digit but one; `power` is room for as many whole numbers.
+def exp_minus(x):  # type: ignore[no-untyped-def]
+    """exp(−|x|), exact to the last digit but one.
 
     exp(x) = 2ⁿ exp(x − n ln 2) with the whole number n nearest to x / ln 2: the first factor is made of the bits of n,
     the second is Taylor's polynomial, exact for |x − n ln 2| ≤ ln 2 / 2. A library's exp, one at a time, takes three
     times as long.
     """
-    for index in range(len(log_odds)):
-        x = -abs(log_odds[index])
-        n = np.floor(LOG2_E * (MOST_NEGATIVE if x < MOST_NEGATIVE else x) + 0.5)
-        power[index] = np.int64(1023.0 + (-1023.0 if n < -1023.0 else n)) << 52
-    two_to_n = power.view(np.float64)
-    for index in range(len(log_odds)):
-        x = -abs(log_odds[index])
-        x = MOST_NEGATIVE if x < MOST_NEGATIVE else x
-        n = np.floor(LOG2_E * x + 0.5)
-        r = (x - n * LN_2_HIGH) - n * LN_2_LOW
-        series = 1 / 39916800 + r * (1 / 479001600 + r * (1 / 6227020800))
-        series = 1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r * series))
-        series = 1 / 120 + r * (1 / 720 + r * (1 / 5040 + r * series))
-        series = 1.0 + r * (1.0 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * series))))
-        tail[index] = series * two_to_n[index]
-
-
-@loop
-def probabilities(log_odds, power, tail, proba):  # type: ignore[no-untyped-def]
-    """Fill `proba`, and `tail` with exp(−|log-odds|)."""
-    exp_minus(log_odds, power, tail)
-    for index in range(len(log_odds)):
-        larger = 1.0 / (1.0 + tail[index])
-        proba[index] = larger if log_odds[index] >= 0.0 else tail[index] * larger
+    x = -abs(x)
+    x = MOST_NEGATIVE if x < MOST_NEGATIVE else x
+    n = np.floor(LOG2_E * x + 0.5)
+    r = (x - n * LN_2_HIGH) - n * LN_2_LOW
+    series = 1 / 39916800 + r * (1 / 479001600 + r * (1 / 6227020800))
+    series = 1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r * series))
+    series = 1 / 120 + r * (1 / 720 + r * (1 / 5040 + r * series))
+    series = 1.0 + r * (1.0 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * series))))
+    power = np.int64(1023.0 + (-1023.0 if n < -1023.0 else n))
+    return series * number_of(power << 52)  # type: ignore[call-arg]  # numba fills in the first
 
 
 @summing
-def sum_of_log_odds(log_odds, tail):  # type: ignore[no-untyped-def]
-    """Sum of log(1 + exp(log-odds)), for `tail` as above; one logarithm of a product is as good as many."""
+def probabilities(log_odds, proba):  # type: ignore[no-untyped-def]
+    """Fill `proba`; the sum of log(1 + exp(log-odds)), for at most a chunk: one logarithm of a product of all."""
     total, product = 0.0, 1.0
     for index in range(len(log_odds)):
-        total += max(log_odds[index], 0.0)
-        product *= 1.0 + tail[index]
+        x = log_odds[index]
+        tail = exp_minus(x)
+        larger = 1.0 / (1.0 + tail)
+        proba[index] = larger if x >= 0.0 else tail * larger
+        total += max(x, 0.0)
+        product *= 1.0 + tail
     return total + np.log(product)
 
 
-@loop
+@summing
 def difference(proba, before):  # type: ignore[no-untyped-def]
-    """Sum of squared differences, and the largest difference."""
-    squares, change = 0.0, 0.0
+    """Sum of squared differences, and the largest difference.
+
+    Numbers that are not negative are ordered as their bits are, and these are compared several at a time.
+    """
+    squares, largest = 0.0, 0
     for index in range(len(proba)):
         moved = abs(proba[index] - before[index])
         squares += moved * moved
-        change = max(change, moved)
-    return squares, change
+        largest = max(largest, bits_of(moved))  # type: ignore[call-arg]  # numba fills in the first
+    return squares, number_of(largest)  # type: ignore[call-arg]
 
 
 @loop
@@ -133,33 +173,49 @@ def shares_of_yes(slot, start, known, share):  # type: ignore[no-untyped-def]
 
 
 @loop
-def add_labels(label, prior, proba, label_present):  # type: ignore[no-untyped-def]
-    """Add the probabilities to those of their labels; the sum of probability times log-odds before any vote."""
-    prior_sum = 0.0
+def add_to_labels(label, proba, label_present):  # type: ignore[no-untyped-def]
+    """Add the probabilities to those of their labels."""
     for pair in range(len(label)):
         label_present[label[pair]] += proba[pair]
-        prior_sum += proba[pair] * prior[pair]
-    return prior_sum
+
+
+@summing
+def sum_of_products(first, second):  # type: ignore[no-untyped-def]
+    """Sum of the products of two numbers of each pair."""
+    total = 0.0
+    for pair in range(len(first)):
+        total += first[pair] * second[pair]
+    return total
 
 
 # -- passes over all pairs from `first` to `last` ------------------------------------------------------------------
 
 
 @loop
+def beside_zeros(evidence):  # type: ignore[no-untyped-def]
+    """(n_slots, 2) the evidence, and zeros to count in: who has looked up the one has the other in the cache."""
+    table = np.empty((len(evidence), 2))
+    for slot in range(len(evidence)):
+        table[slot, 0] = evidence[slot]
+        table[slot, 1] = 0.0
+    return table
+
+
+@loop
 def posterior(slot, start, evidence, prior, first, last, before, proba, present):  # type: ignore[no-untyped-def]
-    """Fill `proba` and add to `present`; sum of log(1 + exp(log-odds)), the largest change, sum of their squares."""
+    """Fill `proba` and `present`; sum of log(1 + exp(log-odds)), the largest change, sum of their squares."""
     log_odds_sum, change, squares = 0.0, 0.0, 0.0
-    log_odds, tail, power = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
+    log_odds, table = np.empty(CHUNK), beside_zeros(evidence)
     for begin in range(first, last, CHUNK):
         end = min(begin + CHUNK, last)
         here, starts, now = log_odds[: end - begin], start[begin : end + 1], proba[begin:end]
         copy(prior[begin:end], here)
-        add_evidence(slot, starts, evidence, here)
-        probabilities(here, power, tail, now)
-        log_odds_sum += sum_of_log_odds(here, tail)
+        add_evidence(slot, starts, table[:, 0], here)
+        log_odds_sum += probabilities(here, now)
         moved = difference(now, before[begin:end])
         squares, change = squares + moved[0], max(change, moved[1])
-        add_to_slots(slot, starts, now, present)
+        add_to_slots(slot, starts, now, table[:, 1])
+    copy(table[:, 1], present)
     return log_odds_sum, change, squares
 
 
@@ -168,10 +224,9 @@ def one_round(  # type: ignore[no-untyped-def]
     slot, start, label, known, evidence, log_odds_of_label, old_evidence, old_log_odds, starting, kept, certain,
     first, last, proba, present, label_present,
 ):  # fmt: skip
-    """Fill `proba` and add to `present` and `label_present`; the sums of `kernels.Round`."""
+    """Fill `proba` and `present` and add to `label_present`; the sums of `kernels.Round`."""
     log_odds_sum, prior_sum, squares, change = 0.0, 0.0, 0.0, 0.0
-    log_odds, tail, prior, share = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
-    power = np.empty(CHUNK, np.int64)
+    log_odds, prior, share, table = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), beside_zeros(evidence)
     for begin in range(first, last, CHUNK):
         end = min(begin + CHUNK, last)
         here, starts, labels, now = log_odds[: end - begin], start[begin : end + 1], label[begin:end], proba[begin:end]
@@ -179,20 +234,21 @@ def one_round(  # type: ignore[no-untyped-def]
         if starting:
             shares_of_yes(slot, starts, truth, before)
         elif len(kept):
-            copy(kept[begin:end], before)
+            before = kept[begin:end]
         else:
             priors(labels, truth, old_log_odds, certain, here)
             add_evidence(slot, starts, old_evidence, here)
-            probabilities(here, power, tail, before)
+            probabilities(here, before)
         priors(labels, truth, log_odds_of_label, certain, prior)
         copy(prior[: end - begin], here)
-        add_evidence(slot, starts, evidence, here)
-        probabilities(here, power, tail, now)
-        log_odds_sum += sum_of_log_odds(here, tail)
-        prior_sum += add_labels(labels, prior, now, label_present)
+        add_evidence(slot, starts, table[:, 0], here)
+        log_odds_sum += probabilities(here, now)
+        prior_sum += sum_of_products(now, prior)
+        add_to_labels(labels, now, label_present)
         moved = difference(now, before)
         squares, change = squares + moved[0], max(change, moved[1])
-        add_to_slots(slot, starts, now, present)
+        add_to_slots(slot, starts, now, table[:, 1])
+    copy(table[:, 1], present)
     return log_odds_sum, prior_sum, squares, change
 
 
@@ -211,8 +267,7 @@ def sum_over_slots(slot, start, proba, first, last, present):  # type: ignore[no
 @loop
 def judge_by_others(slot, start, evidence, prior, first, last, weight, square):  # type: ignore[no-untyped-def]
     """Add to `weight` and `square` what the prior and the other votes on its pair say about each vote."""
-    log_odds, without = np.empty(CHUNK), np.empty(CHUNK)
-    tail, proba, power = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK, np.int64)
+    log_odds, without, proba = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     for begin in range(first, last, CHUNK):
         end = min(begin + CHUNK, last)
         here, starts = log_odds[: end - begin], start[begin : end + 1]
@@ -226,7 +281,7 @@ def judge_by_others(slot, start, evidence, prior, first, last, weight, square): 
                 while lowest + vote >= starts[pair + 1]:
                     pair += 1
                 without[vote] = here[pair] - evidence[slots[vote]]
-            probabilities(without[:n_votes], power, tail, proba)
+            probabilities(without[:n_votes], proba)
             for vote in range(n_votes):
                 q = proba[vote]
                 weight[slots[vote]] += q

@@ -5,11 +5,10 @@ side, then log-gamma functions are computed, several at a time since nothing in 
 """
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from amcc.consensus.amcc.coins import LEAST
+from amcc.vote_loops import bits_of, number_of
 
 CHUNK = 256
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
@@ -25,31 +24,15 @@ loop = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"}) 
 formula = njit(inline="always", error_model="numpy")
 
 
-@intrinsic
-def _bits_of(_typing, number):  # type: ignore[no-untyped-def]
-    """The whole number with the same bits."""
-    return types.int64(types.float64), lambda _context, builder, _signature, args: builder.bitcast(
-        args[0], ir.IntType(64)
-    )
-
-
-@intrinsic
-def _number_of(_typing, bits):  # type: ignore[no-untyped-def]
-    """The number with these bits."""
-    return types.float64(types.int64), lambda _context, builder, _signature, args: builder.bitcast(
-        args[0], ir.DoubleType()
-    )
-
-
 @formula
 def log(x):  # type: ignore[no-untyped-def]
     """Logarithm of a positive number, exact to the last digit but one; a library's takes one at a time.
 
     x = 2ⁿ m with m from √½ to √2, by its bits; log m = 2 artanh s with s = (m − 1) / (m + 1), by Taylor's series.
     """
-    bits = _bits_of(x)  # type: ignore[call-arg, var-annotated]  # numba fills in the first
+    bits = bits_of(x)  # type: ignore[call-arg, var-annotated]  # numba fills in the first
     n = (bits - ROOT_OF_HALF) >> 52
-    m = _number_of(bits - (n << 52))
+    m = number_of(bits - (n << 52))
     s = (m - 1.0) / (m + 1.0)
     z = s * s
     series = 1 / 15 + z * (1 / 17 + z * (1 / 19 + z * (1 / 21)))

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from amcc.vote_loops import CHUNK, probabilities, sum_of_log_odds
+from amcc.vote_loops import CHUNK, probabilities
 
 # Sums over the kinds may be taken in any order, so that several kinds are handled at a time.
 loop = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -16,11 +16,9 @@ def step(item, label, log_odds, shares, frequency, proba, share, present, asked)
     frequency, present, asked : (n_labels, n_kinds)
     """
     n_pairs, n_kinds, n_labels = len(item), len(shares), len(frequency)
-    say, tail, power = np.empty(n_pairs), np.empty(n_pairs), np.empty(n_pairs, np.int64)
-    probabilities(log_odds, power, tail, say)
-    log_evidence = 0.0
+    say, log_evidence = np.empty(n_pairs), 0.0
     for begin in range(0, n_pairs, CHUNK):
-        log_evidence += sum_of_log_odds(log_odds[begin : begin + CHUNK], tail[begin : begin + CHUNK])
+        log_evidence += probabilities(log_odds[begin : begin + CHUNK], say[begin : begin + CHUNK])
     member, agrees, product = np.empty(n_kinds), np.empty((n_labels, n_kinds)), 1.0
     first = 0
     while first < n_pairs:
