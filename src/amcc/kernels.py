@@ -125,7 +125,7 @@ def posterior_pass(
     bounds = _block_bounds(start)
     proba = np.empty(len(prior))
     present = np.empty((n_pieces(), len(evidence)))
-    slot, start = _unsigned(slot), _unsigned(start)
+    slot, start = unsigned(slot), unsigned(start)
 
     compare = before is not None
     before = proba if before is None else before
@@ -222,7 +222,7 @@ def round_pass(
     proba = np.empty(len(label))
     present = np.empty((n_pieces(), len(now.evidence)))
     label_present = np.zeros((n_pieces(), len(now.log_odds)))
-    slot, start, label = _unsigned(slot), _unsigned(start), _unsigned(label)
+    slot, start, label = unsigned(slot), unsigned(start), unsigned(label)
 
     def run(block: int) -> tuple[float, float, float, float]:
         sums: tuple[float, float, float, float] = vote_loops.one_round(
@@ -287,7 +287,7 @@ def sum_over_votes(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats) -
 
     total = np.zeros(len(start) - 1)
     bounds = _block_bounds(start)
-    slot, start = _unsigned(slot), _unsigned(start)
+    slot, start = unsigned(slot), unsigned(start)
 
     def run(block: int) -> None:
         vote_loops.sum_over_votes(slot, start, evidence, bounds[block], bounds[block + 1], total)
@@ -304,7 +304,7 @@ def sum_over_slots(slot: npt.NDArray[np.int32], start: Ints, proba: Floats, n_sl
 
     present = np.zeros((n_pieces(), n_slots))
     bounds = _block_bounds(start)
-    slot, start = _unsigned(slot), _unsigned(start)
+    slot, start = unsigned(slot), unsigned(start)
 
     def run(block: int) -> None:
         vote_loops.sum_over_slots(slot, start, proba, bounds[block], bounds[block + 1], present[block])
@@ -331,7 +331,7 @@ def others_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prio
 
     weight, square = np.zeros((2, n_pieces(), len(evidence)))
     bounds = _block_bounds(start)
-    slot, start = _unsigned(slot), _unsigned(start)
+    slot, start = unsigned(slot), unsigned(start)
 
     def run(block: int) -> None:
         first, last = bounds[block], bounds[block + 1]
@@ -358,7 +358,7 @@ def _block_bounds(start: Ints) -> Ints:
     return np.concatenate([[0], np.searchsorted(start, cuts), [len(start) - 1]])
 
 
-def _unsigned(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def unsigned(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same codes, of a type that says that none is negative: compiled loops need not ask."""
     return codes.view(f"u{codes.itemsize}")
 

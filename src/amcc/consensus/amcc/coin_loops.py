@@ -2,6 +2,7 @@
 
 Coins are handled in chunks, group by group: first the votes of those whose workers belong to the group are put side by
 side, then log-gamma functions are computed, several at a time since nothing in them branches, then these are added up.
+Tables have one row per group, and codes are unsigned, as in `amcc.vote_loops`: so a place is found without reckoning.
 """
 
 import numpy as np
@@ -93,65 +94,76 @@ def digamma(x, result):  # type: ignore[no-untyped-def]
 
 
 @loop
-def members_of(group, begin, end, worker, label, yes, no, usual_yes, usual_no, member, coins, all_yes, all_no):  # type: ignore[no-untyped-def]
-    """Fill `coins` with those whose workers belong to the group, and all_… with their votes; how many they are."""
-    n_coins = 0
-    for coin in range(begin, end):
-        if member[worker[coin], group] >= LEAST:
-            coins[n_coins] = coin
-            all_yes[n_coins] = usual_yes[label[coin], group] + yes[coin]
-            all_no[n_coins] = usual_no[label[coin], group] + no[coin]
-            n_coins += 1
+def members_of(worker, label, yes, no, usual_yes, usual_no, member, coins, all_yes, all_no):  # type: ignore[no-untyped-def]
+    """Fill `coins` with those whose workers belong to the group, and all_… with their votes; how many they are.
+
+    A coin that does not belong is written, too, and then overwritten: that is faster than to ask.
+    """
+    n_coins = np.uint64(0)
+    for coin in range(len(worker)):
+        coins[n_coins] = coin
+        all_yes[n_coins] = usual_yes[label[coin]] + yes[coin]
+        all_no[n_coins] = usual_no[label[coin]] + no[coin]
+        n_coins += np.uint64(member[worker[coin]] >= LEAST)
     return n_coins
 
 
 @loop
-def group_fit(first, last, worker, label, yes, no, usual_yes, usual_no, without_votes, member, fit):  # type: ignore[no-untyped-def]
-    """Add to fit[worker, group] what the coins from `first` to `last` say."""
-    coins, a, b, value = np.empty(CHUNK, np.int64), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
-    for begin in range(first, last, CHUNK):
-        end = min(begin + CHUNK, last)
-        for group in range(fit.shape[1]):
-            n = members_of(group, begin, end, worker, label, yes, no, usual_yes, usual_no, member, coins, a, b)
+def group_fit(worker, label, yes, no, usual_yes, usual_no, without_votes, member, fit):  # type: ignore[no-untyped-def]
+    """Add to fit[group, worker] what the coins say."""
+    coins, a, b, value = np.empty(CHUNK, np.uint64), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
+    for begin in range(0, len(worker), CHUNK):
+        here = slice(begin, begin + CHUNK)
+        workers, labels, votes = worker[here], label[here], (yes[here], no[here])
+        for group in range(len(fit)):
+            usual = usual_yes[group], usual_no[group]
+            n = members_of(workers, labels, *votes, *usual, member[group], coins, a, b)
             log_beta(a[:n], b[:n], value)
+            of_worker, of_label = fit[group], without_votes[group]
             for index in range(n):
                 coin = coins[index]
-                fit[worker[coin], group] += value[index] - without_votes[label[coin], group]
+                of_worker[workers[coin]] += value[index] - of_label[labels[coin]]
 
 
 @loop
-def effective_votes(first, last, worker, label, yes, no, usual_yes, usual_no, rest_yes, rest_no, member, effective):  # type: ignore[no-untyped-def]
-    """Add to effective[yes or no, label, group]."""
-    coins, a, b = np.empty(CHUNK, np.int64), np.empty(CHUNK), np.empty(CHUNK)
+def effective_votes(worker, label, yes, no, usual_yes, usual_no, rest_yes, rest_no, member, effective):  # type: ignore[no-untyped-def]
+    """Add to effective[yes or no, group, label]."""
+    coins, a, b = np.empty(CHUNK, np.uint64), np.empty(CHUNK), np.empty(CHUNK)
     of_yes, of_no = np.empty(CHUNK), np.empty(CHUNK)
-    for begin in range(first, last, CHUNK):
-        end = min(begin + CHUNK, last)
-        for group in range(member.shape[1]):
-            n = members_of(group, begin, end, worker, label, yes, no, usual_yes, usual_no, member, coins, a, b)
+    for begin in range(0, len(worker), CHUNK):
+        here = slice(begin, begin + CHUNK)
+        workers, labels, votes = worker[here], label[here], (yes[here], no[here])
+        for group in range(len(member)):
+            usual, weight = (usual_yes[group], usual_no[group]), member[group]
+            n = members_of(workers, labels, *votes, *usual, weight, coins, a, b)
             digamma(a[:n], of_yes)
             digamma(b[:n], of_no)
+            no_votes, sums = (rest_yes[group], rest_no[group]), (effective[0, group], effective[1, group])
             for index in range(n):
-                coin = coins[index]
-                weight, of_label = member[worker[coin], group], label[coin]
-                effective[0, of_label, group] += weight * (of_yes[index] - rest_yes[of_label, group])
-                effective[1, of_label, group] += weight * (of_no[index] - rest_no[of_label, group])
+                w, of_label = weight[workers[coins[index]]], labels[coins[index]]
+                sums[0][of_label] += w * (of_yes[index] - no_votes[0][of_label])
+                sums[1][of_label] += w * (of_no[index] - no_votes[1][of_label])
 
 
 @loop
-def expected_log_rates(first, last, worker, label, yes, no, usual_yes, usual_no, member, log_rates):  # type: ignore[no-untyped-def]
-    """Fill log_rates[yes or no, coin]."""
-    coins, a, b = np.empty(CHUNK, np.int64), np.empty(CHUNK), np.empty(CHUNK)
+def expected_log_rates(worker, label, yes, no, usual_yes, usual_no, member, log_yes, log_no):  # type: ignore[no-untyped-def]
+    """Add to the expected log of each coin's rate, and of one minus it."""
+    coins, a, b = np.empty(CHUNK, np.uint64), np.empty(CHUNK), np.empty(CHUNK)
     of_yes, of_no, of_both = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
-    for begin in range(first, last, CHUNK):
-        end = min(begin + CHUNK, last)
-        for group in range(member.shape[1]):
-            n = members_of(group, begin, end, worker, label, yes, no, usual_yes, usual_no, member, coins, a, b)
+    for begin in range(0, len(worker), CHUNK):
+        here = slice(begin, begin + CHUNK)
+        workers, labels, votes = worker[here], label[here], (yes[here], no[here])
+        yes_here, no_here = log_yes[here], log_no[here]
+        for group in range(len(member)):
+            usual, weight = (usual_yes[group], usual_no[group]), member[group]
+            n = members_of(workers, labels, *votes, *usual, weight, coins, a, b)
             digamma(a[:n], of_yes)
             digamma(b[:n], of_no)
             for index in range(n):
                 a[index] += b[index]
             digamma(a[:n], of_both)
             for index in range(n):
-                weight = member[worker[coins[index]], group]
-                log_rates[0, coins[index]] += weight * (of_yes[index] - of_both[index])
-                log_rates[1, coins[index]] += weight * (of_no[index] - of_both[index])
+                coin = coins[index]
+                w = weight[workers[coin]]
+                yes_here[coin] += w * (of_yes[index] - of_both[index])
+                no_here[coin] += w * (of_no[index] - of_both[index])

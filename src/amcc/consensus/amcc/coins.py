@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from amcc.kernels import Floats, in_threads, n_pieces, weight_per_code
+from amcc.kernels import Floats, in_threads, n_pieces, unsigned, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Coins
 
@@ -35,8 +35,7 @@ class Counts:
     @classmethod
     def of_slots(cls, weight: Floats) -> Counts:
         """From weights of slots (no, yes, no, yes, …); rounding must not make them negative."""
-        weight = np.maximum(weight, 0.0)
-        return cls(weight[1::2], weight[0::2])
+        return cls(np.maximum(weight[1::2], 0.0), np.maximum(weight[0::2], 0.0))
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,14 @@ def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Flo
 
     Where `member` (n_workers, n_groups) says that he does not, it need not be computed.
     """
-    without_votes = (gammaln(usual.yes) + gammaln(usual.no) - gammaln(usual.total)).T
+    without_votes = gammaln(usual.yes) + gammaln(usual.no) - gammaln(usual.total)
     if len(coins) <= FEW:
         yes, no = _all_votes(coins, counts, usual)
         log_beta = gammaln(yes) + gammaln(no) - gammaln(yes + no)
-        return _by(coins.worker, log_beta - without_votes[coins.label], len(member))
-    fit = np.zeros((n_pieces(), *member.shape))
-    _run_compiled("group_fit", coins, counts, usual, lambda block: (without_votes, member, fit[block]))
-    return np.asarray(fit.sum(axis=0))
+        return _by(coins.worker, log_beta - without_votes.T[coins.label], len(member))
+    fit = np.zeros((n_pieces(), *member.T.shape))
+    _run_compiled("group_fit", coins, counts, usual, lambda block, _: (without_votes, member.T, fit[block]))
+    return np.asarray(fit.sum(axis=0).T)
 
 
 @dataclass(frozen=True)
@@ -81,18 +80,18 @@ class Effective:
 def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Effective:
     """Minka's fixed point for beta-binomials: any step that climbs with these votes climbs the true bound."""
     n_labels = usual.yes.shape[1]
-    at_rest = digamma(usual.yes).T, digamma(usual.no).T
+    at_rest = digamma(usual.yes), digamma(usual.no)
     if len(coins) <= FEW:
         weight = member[coins.worker]
         yes, no = (
-            _by(coins.label, weight * (digamma(now) - rest[coins.label]), n_labels)
+            _by(coins.label, weight * (digamma(now) - rest.T[coins.label]), n_labels).T
             for now, rest in zip(_all_votes(coins, counts, usual), at_rest, strict=True)
         )
     else:
-        gain = np.zeros((n_pieces(), 2, n_labels, member.shape[1]))
-        _run_compiled("effective_votes", coins, counts, usual, lambda block: (*at_rest, member, gain[block]))
+        gain = np.zeros((n_pieces(), 2, *usual.yes.shape))
+        _run_compiled("effective_votes", coins, counts, usual, lambda block, _: (*at_rest, member.T, gain[block]))
         yes, no = gain.sum(axis=0)
-    return Effective(usual.yes * yes.T, usual.no * no.T)
+    return Effective(usual.yes * yes, usual.no * no)
 
 
 def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
@@ -102,7 +101,7 @@ def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Float
         total = digamma(yes + no)
         return np.stack([(member[coins.worker] * (digamma(each) - total)).sum(axis=1) for each in (yes, no)])
     log_rates = np.zeros((2, len(coins)))
-    _run_compiled("expected_log_rates", coins, counts, usual, lambda block: (member, log_rates))
+    _run_compiled("expected_log_rates", coins, counts, usual, lambda _, here: (member.T, *log_rates[:, here]))
     return log_rates
 
 
@@ -121,19 +120,19 @@ def _all_votes(coins: Coins, counts: Counts, usual: Usual) -> tuple[Floats, Floa
 
 
 def _run_compiled(
-    name: str, coins: Coins, counts: Counts, usual: Usual, further: Callable[[int], tuple[Any, ...]]
+    name: str, coins: Coins, counts: Counts, usual: Usual, further: Callable[[int, slice], tuple[Any, ...]]
 ) -> None:
     """The loop of that name over blocks of coins, on both cores; `further` gives its last arguments."""
     from amcc.consensus.amcc import coin_loops
 
     bounds = np.linspace(0, len(coins), n_pieces() + 1).astype(np.int64)
-    tables = [np.ascontiguousarray(table.T) for table in (usual.yes, usual.no)]
-    columns = coins.worker, coins.label, np.ascontiguousarray(counts.yes), np.ascontiguousarray(counts.no), *tables
+    columns = unsigned(coins.worker), unsigned(coins.label), counts.yes, counts.no
     loop = getattr(coin_loops, name)
 
     def run(block: int) -> None:
-        rest = (np.ascontiguousarray(array) for array in further(block))
-        loop(bounds[block], bounds[block + 1], *columns, *rest)
+        here = slice(bounds[block], bounds[block + 1])
+        arrays = *(column[here] for column in columns), usual.yes, usual.no, *further(block, here)
+        loop(*map(np.ascontiguousarray, arrays))  # nothing to do for most: only members are the other way round
 
     in_threads(run, n_pieces())
 

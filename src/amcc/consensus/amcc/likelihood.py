@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -273,7 +274,7 @@ class CoinCounts:
     present: Counts
     absent: Counts
 
-    @property
+    @cached_property
     def total(self) -> Counts:
         """Votes of coins, whatever they were on."""
         return Counts(self.present.yes + self.absent.yes, self.present.no + self.absent.no)
