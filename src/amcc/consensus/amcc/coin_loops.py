@@ -36,19 +36,19 @@ def log(x):  # type: ignore[no-untyped-def]
     m = number_of(bits - (n << 52))
     s = (m - 1.0) / (m + 1.0)
     z = s * s
-    series = 1 / 15 + z * (1 / 17 + z * (1 / 19 + z * (1 / 21)))
+    series = 1 / 15 + z * (1 / 17 + z * (1 / 19))
     series = 1 / 7 + z * (1 / 9 + z * (1 / 11 + z * (1 / 13 + z * series)))
     return n * LN_2 + 2.0 * s * (1.0 + z * (1 / 3 + z * (1 / 5 + z * series)))
 
 
 @formula
 def _stirling(x):  # type: ignore[no-untyped-def]
-    """Log-gamma of a number from SHIFT on."""
+    """Log-gamma of a number from SHIFT on, but for −x + ½ log 2π."""
     inverse = 1.0 / x
     square = inverse * inverse
     series = 1 / 1680 - square * (1 / 1188 - square * (691 / 360360))
     series = 1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * series))
-    return (x - 0.5) * log(x) - x + HALF_LOG_2PI + inverse * series
+    return (x - 0.5) * log(x) + inverse * series
 
 
 @formula
@@ -62,7 +62,7 @@ def _rising(x):  # type: ignore[no-untyped-def]
 def _log_beta(yes, no):  # type: ignore[no-untyped-def]
     total = yes + no
     far = _stirling(yes + SHIFT) + _stirling(no + SHIFT) - _stirling(total + SHIFT)
-    return far - log(_rising(yes) / _rising(total) * _rising(no))
+    return far - log(_rising(yes) / _rising(total) * _rising(no)) + (HALF_LOG_2PI - SHIFT)
 
 
 @formula
