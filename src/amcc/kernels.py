@@ -128,7 +128,7 @@ def posterior_pass(
     slot, start = unsigned(slot), unsigned(start)
 
     compare = before is not None
-    before = proba if before is None else before
+    before = prior if before is None else before  # any will do
 
     def run(block: int) -> tuple[float, float, float]:
         first, last = bounds[block], bounds[block + 1]

@@ -59,14 +59,14 @@ def copy(source, target):  # type: ignore[no-untyped-def]
 
 
 @loop
-def add_evidence(slot, start, evidence, log_odds):  # type: ignore[no-untyped-def]
-    """Add the evidence of its votes to each pair's log-odds; `start` is that of these pairs, `slot` of all votes.
+def add_evidence(slot, start, evidence, prior, log_odds):  # type: ignore[no-untyped-def]
+    """Fill `log_odds` with each pair's prior and the evidence of its votes; `start` is that of these pairs.
 
     Four votes at a time, then two, then one: pairs have few votes, and a loop over them would mostly count.
     """
     vote = start[0]
     for pair in range(len(log_odds)):
-        total, end = log_odds[pair], start[pair + 1]
+        total, end = prior[pair], start[pair + 1]
         while vote + FOUR <= end:
             some = evidence[slot[vote]] + evidence[slot[vote + ONE]]
             total += some + (evidence[slot[vote + TWO]] + evidence[slot[vote + THREE]])
@@ -121,6 +121,13 @@ def exp_minus(x):  # type: ignore[no-untyped-def]
     return series * number_of(power << 52)  # type: ignore[call-arg]  # numba fills in the first
 
 
+@loop
+def probability(log_odds, tail):  # type: ignore[no-untyped-def]
+    """Probability from log-odds, for `tail` = exp(−|log-odds|)."""
+    larger = 1.0 / (1.0 + tail)
+    return larger if log_odds >= 0.0 else tail * larger
+
+
 @summing
 def probabilities(log_odds, proba):  # type: ignore[no-untyped-def]
     """Fill `proba`; the sum of log(1 + exp(log-odds)), for at most a chunk: one logarithm of a product of all."""
@@ -128,25 +135,32 @@ def probabilities(log_odds, proba):  # type: ignore[no-untyped-def]
     for index in range(len(log_odds)):
         x = log_odds[index]
         tail = exp_minus(x)
-        larger = 1.0 / (1.0 + tail)
-        proba[index] = larger if x >= 0.0 else tail * larger
+        proba[index] = probability(x, tail)
         total += max(x, 0.0)
         product *= 1.0 + tail
     return total + np.log(product)
 
 
 @summing
-def difference(proba, before):  # type: ignore[no-untyped-def]
-    """Sum of squared differences, and the largest difference.
+def compared(log_odds, prior, before, proba):  # type: ignore[no-untyped-def]
+    """The same, and the sum of probability times prior; the sum of squared differences to `before`, and the largest.
 
-    Numbers that are not negative are ordered as their bits are, and these are compared several at a time.
+    In one loop, so that nothing is fetched twice. Numbers that are not negative are ordered as their bits are, and
+    these are compared several at a time.
     """
-    squares, largest = 0.0, 0
-    for index in range(len(proba)):
-        moved = abs(proba[index] - before[index])
+    total, product, prior_sum, squares, largest = 0.0, 1.0, 0.0, 0.0, 0
+    for index in range(len(log_odds)):
+        x = log_odds[index]
+        tail = exp_minus(x)
+        q = probability(x, tail)
+        proba[index] = q
+        total += max(x, 0.0)
+        product *= 1.0 + tail
+        prior_sum += q * prior[index]
+        moved = abs(q - before[index])
         squares += moved * moved
         largest = max(largest, bits_of(moved))  # type: ignore[call-arg]  # numba fills in the first
-    return squares, number_of(largest)  # type: ignore[call-arg]
+    return total + np.log(product), prior_sum, squares, number_of(largest)  # type: ignore[call-arg]
 
 
 @loop
@@ -179,15 +193,6 @@ def add_to_labels(label, proba, label_present):  # type: ignore[no-untyped-def]
         label_present[label[pair]] += proba[pair]
 
 
-@summing
-def sum_of_products(first, second):  # type: ignore[no-untyped-def]
-    """Sum of the products of two numbers of each pair."""
-    total = 0.0
-    for pair in range(len(first)):
-        total += first[pair] * second[pair]
-    return total
-
-
 # -- passes over all pairs from `first` to `last` ------------------------------------------------------------------
 
 
@@ -209,11 +214,9 @@ def posterior(slot, start, evidence, prior, first, last, before, proba, present)
     for begin in range(first, last, CHUNK):
         end = min(begin + CHUNK, last)
         here, starts, now = log_odds[: end - begin], start[begin : end + 1], proba[begin:end]
-        copy(prior[begin:end], here)
-        add_evidence(slot, starts, table[:, 0], here)
-        log_odds_sum += probabilities(here, now)
-        moved = difference(now, before[begin:end])
-        squares, change = squares + moved[0], max(change, moved[1])
+        add_evidence(slot, starts, table[:, 0], prior[begin:end], here)
+        sums = compared(here, prior[begin:end], before[begin:end], now)
+        log_odds_sum, squares, change = log_odds_sum + sums[0], squares + sums[2], max(change, sums[3])
         add_to_slots(slot, starts, now, table[:, 1])
     copy(table[:, 1], present)
     return log_odds_sum, change, squares
@@ -236,17 +239,15 @@ def one_round(  # type: ignore[no-untyped-def]
         elif len(kept):
             before = kept[begin:end]
         else:
-            priors(labels, truth, old_log_odds, certain, here)
-            add_evidence(slot, starts, old_evidence, here)
+            priors(labels, truth, old_log_odds, certain, prior)
+            add_evidence(slot, starts, old_evidence, prior, here)
             probabilities(here, before)
         priors(labels, truth, log_odds_of_label, certain, prior)
-        copy(prior[: end - begin], here)
-        add_evidence(slot, starts, table[:, 0], here)
-        log_odds_sum += probabilities(here, now)
-        prior_sum += sum_of_products(now, prior)
+        add_evidence(slot, starts, table[:, 0], prior, here)
+        sums = compared(here, prior, before, now)
+        log_odds_sum, prior_sum = log_odds_sum + sums[0], prior_sum + sums[1]
+        squares, change = squares + sums[2], max(change, sums[3])
         add_to_labels(labels, now, label_present)
-        moved = difference(now, before)
-        squares, change = squares + moved[0], max(change, moved[1])
         add_to_slots(slot, starts, now, table[:, 1])
     copy(table[:, 1], present)
     return log_odds_sum, prior_sum, squares, change
@@ -255,7 +256,7 @@ def one_round(  # type: ignore[no-untyped-def]
 @loop
 def sum_over_votes(slot, start, evidence, first, last, total):  # type: ignore[no-untyped-def]
     """Add to `total` the evidence of the votes on each pair."""
-    add_evidence(slot, start[first : last + 1], evidence, total[first:last])
+    add_evidence(slot, start[first : last + 1], evidence, total[first:last], total[first:last])
 
 
 @loop
@@ -271,8 +272,7 @@ def judge_by_others(slot, start, evidence, prior, first, last, weight, square): 
     for begin in range(first, last, CHUNK):
         end = min(begin + CHUNK, last)
         here, starts = log_odds[: end - begin], start[begin : end + 1]
-        copy(prior[begin:end], here)
-        add_evidence(slot, starts, evidence, here)
+        add_evidence(slot, starts, evidence, prior[begin:end], here)
         pair = 0
         for lowest in range(starts[0], starts[end - begin], CHUNK):  # votes are more than pairs: chunks of their own
             n_votes = min(CHUNK, starts[end - begin] - lowest)
