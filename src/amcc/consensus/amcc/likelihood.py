@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln, digamma, logit, logsumexp
+from scipy.special import betaln, digamma, logit
 
 from amcc.consensus.amcc.coins import (
     LEAST,
@@ -292,9 +292,11 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
     blind = group_fit(coins, counts.total, crowd.blind.usual, tried.blind_member)
     log_member = np.concatenate([seeing, blind], axis=1) + np.log(crowd.share)
     log_member[tried.member < LEAST] = -np.inf
-    explained = logsumexp(log_member, axis=1, keepdims=True)
-    bound = float(explained.sum()) + crowd.log_prior()
-    member = np.exp(log_member - explained)
+    likeliest = log_member.max(axis=1, keepdims=True)
+    member = np.exp(log_member - likeliest)
+    in_all = member.sum(axis=1, keepdims=True)
+    member /= in_all
+    bound = float((likeliest + np.log(in_all)).sum()) + crowd.log_prior()
     return replace(crowd, member=member, share=(member.sum(axis=0) + 1) / (n_workers + n_groups)), bound
 
 
