@@ -17,7 +17,7 @@ def compiled(monkeypatch):
 
 
 def random_votes(rng, n_pairs=500, n_coins=60):
-    start = np.append(0, np.cumsum(rng.integers(1, 6, size=n_pairs)))
+    start = np.append(0, np.cumsum(rng.integers(1, 12, size=n_pairs)))  # loops take four votes at a time
     slot = rng.integers(2 * n_coins, size=start[-1]).astype(np.int32)
     return slot, start, rng.normal(size=2 * n_coins, scale=3), rng.normal(size=n_pairs)
 
