@@ -12,7 +12,7 @@ import pyarrow as pa
 from amcc.active.replay import GOALS, SAME_QUALITY, Curve, mean_curve
 from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.active import LOOKS, SHORT, extent_of, name_ends
-from amcc.experiments.reproduce.active_runs import REPLAY_GROWTH, ReplayRun, further_crowds, replay_run
+from amcc.experiments.reproduce.active_runs import FURTHER, REPLAY_GROWTH, ReplayRun, further_crowds, replay_run
 from amcc.experiments.reproduce.crowds import GENERATED, Crowd
 from amcc.experiments.reproduce.figures import GREY
 from amcc.experiments.reproduce.fits import Fit, Results, Task
@@ -37,17 +37,22 @@ def crowds_of(plan: Plan) -> list[Crowd]:
     return [*of_paper, *further_crowds(plan.data), plan.crowd(GENERATED)]
 
 
+def seeds_of(plan: Plan, crowd: Crowd, strategy: str, prices: str) -> range:
+    """A few; more for those on the shortlist. First answers, ties and random prices change with them."""
+    extent, most = extent_of(plan), plan.scale.n_runs
+    often = strategy in extent.shortlist and prices == "equal" and crowd.name not in FURTHER  # these take long
+    return range(most if often else min(most, extent.most_runs))
+
+
 def runs_of(plan: Plan, crowd: Crowd, strategy: str, prices: str) -> list[ReplayRun]:
-    """A strategy with a few seeds: the first answers, ties and random prices change with them."""
-    return [replay_run(crowd, seed, strategy, prices, extent_of(plan).budget) for seed in _seeds(plan)]
+    """A strategy with its seeds."""
+    budget = extent_of(plan).budget
+    return [replay_run(crowd, seed, strategy, prices, budget) for seed in seeds_of(plan, crowd, strategy, prices)]
 
 
-def _all_votes(plan: Plan, crowd: Crowd) -> list[Fit]:
-    return [Fit(crowd, seed, AMCC) for seed in ([0] if crowd.fixed else _seeds(plan))]
-
-
-def _seeds(plan: Plan) -> range:
-    return range(min(plan.scale.n_runs, extent_of(plan).most_runs))
+def all_votes(crowd: Crowd, seeds: range) -> list[Fit]:
+    """The consensus that it is compared with."""
+    return [Fit(crowd, seed, AMCC) for seed in ([0] if crowd.fixed else seeds)]
 
 
 def _cases(plan: Plan) -> list[tuple[Crowd, str, str]]:
@@ -61,10 +66,11 @@ def _cases(plan: Plan) -> list[tuple[Crowd, str, str]]:
 
 def tasks(plan: Plan) -> list[Task]:
     """All strategies on all sets at all price lists, and the consensus of all votes."""
-    found: list[Task] = [fit for crowd in crowds_of(plan) for fit in _all_votes(plan, crowd)]
+    found: list[Task] = []
     for crowd, prices, strategy in _cases(plan):
+        found += all_votes(crowd, seeds_of(plan, crowd, strategy, prices))
         found += runs_of(plan, crowd, strategy, prices)
-    return found
+    return list(dict.fromkeys(found))
 
 
 def curve_of(found: Mapping[str, Any], prices: str) -> Curve:
@@ -76,7 +82,8 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
     """Costs of the goals, and the curves."""
     goal_rows, curve_rows = [], []
     for crowd, prices, strategy in _cases(plan):
-        quality = float(np.mean([results[fit]["scores"]["jaccard"] for fit in _all_votes(plan, crowd)]))
+        fits = all_votes(crowd, seeds_of(plan, crowd, strategy, prices))
+        quality = float(np.mean([results[fit]["scores"]["jaccard"] for fit in fits]))
         curves = [curve_of(results[run], prices) for run in runs_of(plan, crowd, strategy, prices)]
         mean = mean_curve(curves, N_POINTS)
         where = {"set": crowd.title, "prices": prices, "strategy": strategy, "all_votes_jaccard": quality}
@@ -99,7 +106,7 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
         f"has with all votes ({SAME_QUALITY} below counts as all of it); — where it does not"
         f"{'' if budget == 1 else f' within {100 * budget:.0f} % of the cost'}. One recorded answer per item at the "
         "start, which is paid too; about 1 % of the votes at a time; workers are judged anew when the votes have "
-        f"grown by {100 * REPLAY_GROWTH:.0f} %; {len(_seeds(plan))} runs. The paper's prices go from 1 "
+        f"grown by {100 * REPLAY_GROWTH:.0f} %; {_runs_in_words(plan)}. The paper's prices go from 1 "
         "to the number of workers by accuracy on all their votes; random ones differ from seed to seed. Best in bold."
     )
     drawn = "The curves of the table: means as lines, the range of the seeds as bands; dashed: all votes; ●: reached."
@@ -117,6 +124,15 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
         ),
         figure,
     ]
+
+
+def _runs_in_words(plan: Plan) -> str:
+    extent = extent_of(plan)
+    usual, often = min(plan.scale.n_runs, extent.most_runs), plan.scale.n_runs
+    if not extent.shortlist or often == usual:
+        return f"{usual} runs"
+    names, elsewhere = ", ".join(extent.shortlist), ", ".join(FURTHER)
+    return f"{often} runs of {names} at equal prices (not on {elsewhere}), {usual} of all else"
 
 
 def goal_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
@@ -202,7 +218,7 @@ def _draw_panel(panel: Any, rows: Sequence[Mapping[str, Any]]) -> None:
         colour, line = LOOKS[name]
         panel.fill_between(share, low, high, color=colour, alpha=0.1, linewidth=0)
         panel.plot(share, mean, color=colour, linestyle=line, linewidth=1.4)
-        reached = np.flatnonzero(mean >= quality - SAME_QUALITY)
+        reached = np.flatnonzero(mean >= here[0]["all_votes_jaccard"] - SAME_QUALITY)  # with the seeds of its own
         if len(reached):
             panel.plot(share[reached[0]], mean[reached[0]], marker="o", color=colour, markersize=5, zorder=4)
         ends.append((float(share[-1]), float(mean[-1]), name, colour))
