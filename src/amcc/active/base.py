@@ -96,7 +96,10 @@ class Strategy(Protocol):
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
-        """Up to `batch` questions, the best first; `prices` (n_workers,) is what one vote of each worker costs."""
+        """Up to `batch` questions, the best first; `prices` (n_workers,) is what one vote of each worker costs.
+
+        What is drawn about workers is drawn first: with an equal `rng` it is the same for other candidates.
+        """
 
 
 class Recorded:

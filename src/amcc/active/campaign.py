@@ -16,6 +16,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
@@ -267,9 +268,10 @@ class Campaign:
                 candidates = candidates if best is None else _Elsewhere(candidates, planned)
             if not candidates.open_pairs().any():
                 break
+            same_luck = deepcopy(rng)  # who was drawn as skilled must not be drawn anew for the rest of the page
             chosen = self.strategy.select(standing.beliefs, candidates, price, missing, rng)
             if self.prices.page and len(chosen):
-                chosen = self._bundled(chosen, standing.beliefs, candidates, missing, rng)
+                chosen = self._bundled(chosen, standing.beliefs, candidates, missing, same_luck)
             if best is None and len(chosen):
                 best = float(chosen.utility.max())
             n_before = len(basket)
