@@ -53,8 +53,8 @@ class Skills:
     def draw(self, rng: np.random.Generator) -> Floats:
         """(n_workers,) skills as they may be, from a Beta distribution of the chance to be right; at least 0.
 
-        Who is little known is sometimes thought good, then asked, then known; and nobody is asked so often that the
-        consensus is his, which would speak for him.
+        Who is little known is sometimes thought good, then asked, then known. Always to ask who seems best may end with
+        a consensus that is mostly his, and speaks for him.
         """
         right = np.clip((1 + self.mean) / 2, NEVER_SURE, 1 - NEVER_SURE)
         drawn = rng.beta(right * self.evidence, (1 - right) * self.evidence)
