@@ -66,9 +66,19 @@ def test_what_was_chosen_by_trying_is_kept_for_a_while(recording):
 
     votes = recording.votes
     learner = Learner(Counting)
-    for share in (0.3, 0.35, 0.4, 0.6, 0.67):  # chosen again at twice the votes, the fourth
+    for share in (0.3, 0.35, 0.4, 0.46, 0.6, 0.7):  # chosen again with half as many votes more: the fourth, the last
         learner.learn(votes.select(np.arange(len(votes)) < share * len(votes)))
-    assert tried == [True, False, False, True, False]
+    assert tried == [True, False, False, True, False, True]
+
+
+def test_workers_are_judged_anew_when_it_pays(recording):
+    """A twentieth more votes and nothing less is worth a fit; all votes count at once."""
+    votes, learner, models = recording.votes, Learner(DawidSkene), []
+    for share in (0.5, 0.52, 0.524, 0.526):
+        beliefs = learner.learn(votes.select(np.arange(len(votes)) < share * len(votes)))
+        models.append(learner.model)
+        assert beliefs.votes.pairs.n_votes.sum() == np.ceil(share * len(votes))
+    assert models[0] is models[1] is models[2] is not models[3]
 
 
 @pytest.mark.parametrize("n_fits", [1, 2, 3, 4, 5])

@@ -196,6 +196,18 @@ def test_goals_by_hand():
     assert curve.cost_of_goals(0.9) == {0.90: None, 0.95: None, 1.00: None}
 
 
+def test_goals_are_shown_for_those_who_were_run_at_these_prices():
+    rows = [
+        {"set": "A", "prices": prices, "strategy": strategy, "goal": goal, "cost_share": share}
+        for prices, strategy, share in (("equal", "voi", 0.2), ("equal", "amcc-nlc", None), ("random", "voi", 0.3))
+        for goal in (0.90, 0.95, 1.00)
+    ]
+    equal, random, *rest = active_replay.goal_views(rows)
+    assert equal.rows == [["voi", "**20.0 %**"], ["amcc-nlc", "—"]]
+    assert random.rows == [["voi", "**30.0 %**"]]
+    assert len(rest) == 4
+
+
 def test_leads_of_chance_by_hand():
     """Its lead of 0.4 at 5 % of the cost does not count; after that it is 0.1 at most."""
     rows = [
@@ -211,6 +223,9 @@ def test_leads_of_chance_by_hand():
     assert leads == {"uniform": 0.0, "voi": pytest.approx(0.1), "okg": 0.0}
     (view,) = active_replay.lead_views(active_replay.leads_of_uniform(rows))
     assert view.rows == [["voi", "0.100"], ["okg", "0.000"]]
+    dear = [row | {"prices": "random"} for row in rows if row["strategy"] != "okg"]
+    _, other = active_replay.lead_views(active_replay.leads_of_uniform(rows + dear))
+    assert other.rows == [["voi", "0.100"]]
 
 
 def test_means_over_partitions_by_hand():
@@ -261,4 +276,5 @@ def test_the_whole_has_all_strategies_sets_and_prices(tmp_path):
     assert max(mixes) == 1
     replays = [run for run in active_replay.tasks(plan) if isinstance(run, ReplayRun)]
     assert {run.prices for run in replays} == set(PRICE_LISTS)
+    assert {run.prices for run in replays if run.strategy == "amcc-nlc"} == {"equal"}
     assert {run.crowd.name for run in replays} == {*active_replay.SETS, GENERATED}

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.active.base import Beliefs, Candidates, Codes, Learner, Questions, Strategy, Triplets
+from amcc.active.base import GROWTH, Beliefs, Candidates, Codes, Learner, Questions, Strategy, Triplets
 from amcc.active.crowd import Crowd, Flags
 from amcc.active.ledger import Ledger, Round, joined, workers_on_record
 from amcc.active.prices import Money, Prices
@@ -116,7 +116,7 @@ class Campaign:
     patience: int | None = None
     start: Votes | None = None
     features: Floats | None = None
-    growth: float = 0.1
+    growth: float = GROWTH
     seed: int = 0
     path: str | Path | None = None
     _budget: int = field(init=False, repr=False)

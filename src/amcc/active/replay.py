@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc import metrics
-from amcc.active.base import Beliefs, Codes, Learner, Recorded, Strategy, Triplets
+from amcc.active.base import GROWTH, Beliefs, Codes, Learner, Recorded, Strategy, Triplets
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
 from amcc.kernels import Floats
@@ -70,7 +70,7 @@ def replay(
     budget: float | None = None,
     seed: int = 0,
     features: Floats | None = None,
-    growth: float = 0.1,
+    growth: float = GROWTH,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Curve:
     """Ask until all votes are bought, or the budget is spent; prices (n_workers,) are those of one vote."""

@@ -187,6 +187,8 @@ def _uphill(start: Floats, step: Floats, value: Callable[[Floats], Floats]) -> F
         tried = start + step
         risen = value(tried) >= before - ROUNDING * np.abs(before)
         result = np.where(risen & (result == start), tried, result)
+        if (result != start).all():
+            break
         step = step / 4
     return result
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from amcc.active.base import GROWTH
 from amcc.active.strategies import STRATEGIES, Amcc
 from amcc.experiments.reproduce import figures
-from amcc.experiments.reproduce.active_runs import N_QUESTIONS, PAPER_BATCH, PAPER_GROWTH, PRICE_LISTS, PaperRun
+from amcc.experiments.reproduce.active_runs import N_QUESTIONS, PAPER_BATCH, PRICE_LISTS, PaperRun
 from amcc.experiments.reproduce.crowds import GENERATED, REAL, Crowd
 from amcc.experiments.reproduce.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from amcc.experiments.reproduce.fits import Results
@@ -45,7 +46,7 @@ PROTOCOL = (
     f"{PAPER_BATCH} at a time; a question is one worker about one label of one item, and only what was recorded can be "
     "asked, once. Prices go from 1 to the number of workers by their accuracy on the first items. Training items: "
     "consensus of the votes bought; test items: their recorded votes, judged by the workers as learned so far. New "
-    f"votes count at once, workers are judged anew when the votes have grown by {100 * PAPER_GROWTH:.0f} %."
+    f"votes count at once, workers are judged anew when the votes have grown by {100 * GROWTH:.0f} %."
 )
 BANDS = "Bands: 95 % intervals over partitions, from three on."
 

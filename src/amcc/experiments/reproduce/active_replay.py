@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from amcc.active.base import GROWTH
 from amcc.active.replay import GOALS, SAME_QUALITY, Curve, mean_curve
 from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.active import LOOKS, SHORT, extent_of, name_ends
-from amcc.experiments.reproduce.active_runs import FURTHER, REPLAY_GROWTH, ReplayRun, further_crowds, replay_run
+from amcc.experiments.reproduce.active_runs import FURTHER, ReplayRun, further_crowds, replay_run
 from amcc.experiments.reproduce.crowds import GENERATED, Crowd
 from amcc.experiments.reproduce.figures import GREY
 from amcc.experiments.reproduce.fits import Fit, Results, Task
@@ -27,6 +28,9 @@ SPENT_ALREADY = 0.1
 
 TITLES = {"equal": "equal prices", "paper": "the paper's prices, 1 to W", "random": "random prices, 1 to 10"}
 """What people call the price lists."""
+
+ABOUT_PAIRS = ("amcc-rsl", "amcc-nlc")
+"""What these leave out of `amcc` is about pairs: they are compared with it at equal prices only, to save time."""
 
 
 def crowds_of(plan: Plan) -> list[Crowd]:
@@ -61,6 +65,7 @@ def _cases(plan: Plan) -> list[tuple[Crowd, str, str]]:
         for crowd in crowds_of(plan)
         for prices in extent_of(plan).price_lists
         for strategy in extent_of(plan).strategies
+        if prices == "equal" or strategy not in ABOUT_PAIRS
     ]
 
 
@@ -106,7 +111,7 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
         f"has with all votes ({SAME_QUALITY} below counts as all of it); — where it does not"
         f"{'' if budget == 1 else f' within {100 * budget:.0f} % of the cost'}. One recorded answer per item at the "
         "start, which is paid too; about 1 % of the votes at a time; workers are judged anew when the votes have "
-        f"grown by {100 * REPLAY_GROWTH:.0f} %; {_runs_in_words(plan)}. The paper's prices go from 1 "
+        f"grown by {100 * GROWTH:.0f} %; {_runs_in_words(plan)}. The paper's prices go from 1 "
         "to the number of workers by accuracy on all their votes; random ones differ from seed to seed. Best in bold."
     )
     drawn = "The curves of the table: means as lines, the range of the seeds as bands; dashed: all votes; ●: reached."
@@ -138,7 +143,6 @@ def _runs_in_words(plan: Plan) -> str:
 def goal_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
     """Strategies in rows, sets in columns; the highest goal first, others folded."""
     sets = list(dict.fromkeys(row["set"] for row in rows))
-    strategies = list(dict.fromkeys(row["strategy"] for row in rows))
     views = []
     for goal in sorted(GOALS, reverse=True):
         for prices in dict.fromkeys(row["prices"] for row in rows):
@@ -147,6 +151,7 @@ def goal_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
                 for row in rows
                 if (row["prices"], row["goal"]) == (prices, goal)
             }
+            strategies = list(dict.fromkeys(strategy for strategy, _ in here))
             columns = [_percents([here[strategy, name] for strategy in strategies]) for name in sets]
             body = [[name, *cells] for name, *cells in zip(strategies, *columns, strict=True)]
             title = f"{100 * goal:.0f} % of the quality, {TITLES[prices]}"
@@ -170,11 +175,11 @@ def leads_of_uniform(curve_rows: Sequence[Mapping[str, Any]]) -> list[dict[str, 
 
 def lead_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
     """Strategies in rows, sets in columns, a table for each price list."""
-    sets, strategies = (list(dict.fromkeys(row[column] for row in rows)) for column in ("set", "strategy"))
-    views = []
+    sets, views = list(dict.fromkeys(row["set"] for row in rows)), []
     for prices in dict.fromkeys(row["prices"] for row in rows):
         here = {(row["strategy"], row["set"]): row["lead"] for row in rows if row["prices"] == prices}
-        body = [[each, *(f"{here[each, name]:.3f}" for name in sets)] for each in strategies if each != "uniform"]
+        others = [strategy for strategy in dict.fromkeys(strategy for strategy, _ in here) if strategy != "uniform"]
+        body = [[each, *(f"{here[each, name]:.3f}" for name in sets)] for each in others]
         views.append(View(TITLES[prices].capitalize(), ["strategy", *sets], body, folded=prices != "equal"))
     return views
 

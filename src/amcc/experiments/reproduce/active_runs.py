@@ -30,8 +30,6 @@ INITIAL_SHARE, TEST_SHARE = 0.05, 0.25
 """Of the items; the others are the pool."""
 N_QUESTIONS, PAPER_BATCH = 100, 5
 """20 rounds of 5 questions."""
-PAPER_GROWTH, REPLAY_GROWTH = 0.05, 0.2
-"""Share of new votes after which all workers are judged anew; what is new counts at once."""
 
 PRICE_LISTS = ("equal", "paper", "random")
 """All the same; from 1 to the number of workers by accuracy; or whole numbers from 1 to 10 by lot."""
@@ -108,7 +106,7 @@ class PaperRun(OnOneDraw):
         first = initial[train_votes.item]
         n_questions = N_QUESTIONS if self.up_to is None else round(self.up_to * len(votes)) - int(first.sum())
         strategy = STRATEGIES[self.strategy](**dict(self.params))
-        learner = _learner(strategy, draw, PAPER_GROWTH)
+        learner = _learner(strategy, draw)
         spent_first = float(prices[train_votes.worker[first]].sum())
         points = []
         with _without_warnings():
@@ -158,7 +156,7 @@ class ReplayRun(OnOneDraw):
         prices = {kind: price_list(kind, draw, self.seed) for kind in PRICE_LISTS}
         share = {kind: each[votes.worker] / each[votes.worker].sum() for kind, each in prices.items()}
         strategy = STRATEGIES[self.strategy]()
-        learner = _learner(strategy, draw, REPLAY_GROWTH)
+        learner = _learner(strategy, draw)
         first = first_votes(votes, "one", rng)
         limit = self.budget * float(prices[self.prices][votes.worker].sum())
         points = []
@@ -211,8 +209,8 @@ def further_crowds(data: Path | None) -> list[Crowd]:
 # -- small things ---------------------------------------------------------------------------------------------------
 
 
-def _learner(strategy: Strategy, draw: FeaturedDraw, growth: float) -> Learner:
-    return Learner(partial(make_model, strategy.model), features=draw.features, growth=growth)
+def _learner(strategy: Strategy, draw: FeaturedDraw) -> Learner:
+    return Learner(partial(make_model, strategy.model), features=draw.features)
 
 
 def _judged(learner: Learner, votes: Votes) -> Floats:
