@@ -57,8 +57,8 @@ class Extent:
 
     strategies, sets : of the curves. sensitivity : sets of the figure of batches.
     batches : questions at a time; up_to : the share of votes that is known at its end. mixes : η.
-    most_runs : partitions or seeds where runs take long; the shortlist of strategies has up to `replays` of them in the
-        larger replay at equal prices. price_lists, budget : of the larger replay, which ends when
+    most_runs : partitions or seeds where runs take long; the shortlist of strategies has them all in the larger replay
+        at equal prices. price_lists, budget : of the larger replay, which ends when
         this share of the cost of all votes is spent.
     """
 
@@ -69,7 +69,6 @@ class Extent:
     mixes: tuple[float, ...]
     up_to: float
     most_runs: int
-    replays: int
     shortlist: tuple[str, ...]
     price_lists: tuple[str, ...]
     budget: float
@@ -83,7 +82,6 @@ WHOLE = Extent(
     mixes=(0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0),
     up_to=0.5,
     most_runs=2,
-    replays=6,
     shortlist=("amcc-rw", "uniform", "okg", "voi"),
     price_lists=PRICE_LISTS,
     budget=1.0,
@@ -96,7 +94,6 @@ SHORT = Extent(
     mixes=(0.0, 0.3, 1.0),
     up_to=0.1,
     most_runs=1,
-    replays=1,
     shortlist=(),
     price_lists=PRICE_LISTS[:1],
     budget=0.5,

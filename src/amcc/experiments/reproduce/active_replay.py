@@ -45,7 +45,7 @@ def seeds_of(plan: Plan, crowd: Crowd, strategy: str, prices: str) -> range:
     """A few; more for those on the shortlist. First answers, ties and random prices change with them."""
     extent, most = extent_of(plan), plan.scale.n_runs
     often = strategy in extent.shortlist and prices == "equal" and crowd.name not in FURTHER  # these take long
-    return range(min(most, extent.replays if often else extent.most_runs))
+    return range(most if often else min(most, extent.most_runs))
 
 
 def runs_of(plan: Plan, crowd: Crowd, strategy: str, prices: str) -> list[ReplayRun]:
@@ -133,7 +133,7 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
 
 def _runs_in_words(plan: Plan) -> str:
     extent = extent_of(plan)
-    usual, often = (min(plan.scale.n_runs, most) for most in (extent.most_runs, extent.replays))
+    usual, often = min(plan.scale.n_runs, extent.most_runs), plan.scale.n_runs
     if not extent.shortlist or often == usual:
         return f"{usual} runs"
     names, elsewhere = ", ".join(extent.shortlist), ", ".join(FURTHER)
