@@ -11,6 +11,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import METHODS, ParameterError, Votes
+from amcc.data.layout import read_crowd
+from amcc.data.registry import DATASETS
 from amcc.errors import EmptyInputError, MissingExtraError
 from amcc.experiments import board as module
 from amcc.experiments import peers
@@ -55,6 +57,19 @@ def test_thinning_draws_every_answer_equally_often():
     votes = Votes.from_dense(np.ones((4, 50, 1)))
     kept = sum(np.bincount(thinned(votes, 1, seed).worker, minlength=4) for seed in range(40))
     assert_allclose(kept / kept.sum(), 0.25, rtol=0, atol=0.04)
+
+
+def test_workers_who_had_a_part_in_the_truth_are_not_scored(real_set):
+    (real_set / "set_one").rename(real_set / "ecg_ribeiro")
+    votes = read_crowd(real_set / "ecg_ribeiro").votes
+    names = votes.worker_names.cast("string").to_pylist()
+    cell = Cell("ecg", "independent", 1, str(real_set / "ecg_ribeiro"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(
+            DATASETS, "ecg_ribeiro", dataclasses.replace(DATASETS["ecg_ribeiro"], scored_voters=tuple(names[:2]))
+        )
+        scored = cell.draw(0).votes
+    assert set(scored.worker.tolist()) == {0, 1} != set(votes.worker.tolist())
 
 
 def test_cells_of_a_folder(real_set):

@@ -63,6 +63,7 @@ class DataSet:
     votes_from : str. How the published answers become votes, and what is taken as truth.
     in_paper : bool. Whether the paper reports results on it.
     original : str. Files of the source that are read as they are, beside the layout; empty if there are none.
+    scored_voters : names of the workers who had no part in the truth, where others had; empty where all may be scored.
     """
 
     name: str
@@ -76,6 +77,7 @@ class DataSet:
     votes_from: str
     in_paper: bool = False
     original: str = ""
+    scored_voters: tuple[str, ...] = ()
 
 
 class SonycPart(TypedDict):
@@ -234,6 +236,48 @@ _STORIES = DataSet(
     ),
     in_paper=True,
 )
+_IMAGENET = DataSet(
+    name="imagenet_real_golden",
+    title="classes in 155 photographs, each asked about a few of 621, by 78 raters",
+    source="github.com/google-research/reassessed-imagenet (bcd006f); Beyer and others 2020",
+    files="raters_golden.npz, golden.npz",
+    licence="Apache-2.0, stated for the code; the data lie in the same repository",
+    layout="votes",
+    counts=_votes(78, 155, 621, 12090, 88530, 155, 248),
+    truth="independent",
+    votes_from=(
+        "Yes = 1; no and maybe = -1; classes that were not proposed have no row. Truth: three of five experts said "
+        "yes, known only of the pairs that they judged. Everybody answered everything: thin to a few answers."
+    ),
+)
+_NIH = DataSet(
+    name="nih_four_findings",
+    title="four findings in 4376 chest X-rays, three readers each",
+    source="github.com/SaimMSiddiqui/ThoracicDiseaseDetection (3214336), a copy of the labels by Google Health",
+    files="gcs-public-data--healthcare-nih-chest-xray-labels/four_findings_expert_labels/*",
+    licence="for research and education only, says the README of the labels",
+    layout="votes",
+    counts=_votes(22, 4376, 4, 13077, 52308, 4376, 3195),
+    truth="independent",
+    votes_from=(
+        "Yes = 1; no and hedge = -1. Truth: what the readers agreed on after up to five rounds of discussion, better "
+        "than their first reading but not independent of it. Majkowska and others 2019."
+    ),
+)
+_JUDGES = DataSet(
+    name="llm_framing",
+    title="22 framing questions about 116 texts: six language models, one person on a quarter of the items",
+    source="github.com/nitaytech/AltTest (18428b1)",
+    files="framing: answers of people and of models",
+    licence="none stated",
+    layout="votes",
+    counts=_votes(7, 116, 22, 725, 15950, 116, 789),
+    truth="independent",
+    votes_from=(
+        "Models answered every pair; one person is a voter. Truth: the majority of at least two other people, known "
+        "only of some pairs. workers.csv says who is a model, and of which family."
+    ),
+)
 _EMOTIONS = DataSet(
     name="mulan_emotions",
     title="emotions in 593 pieces of music",
@@ -297,6 +341,18 @@ _ALL = (
         name="love_nakamura",
         title="emotions in 63 sentences of the story Love, Nakamura's ten",
         counts=_votes(41, 63, 10, 2583, 25830, 63, 75),
+    ),
+    replace(
+        _STORIES,
+        name="apple_nakamura_run10",
+        title="emotions in 78 sentences of the story Apple, Nakamura's ten, by other workers",
+        counts=_votes(15, 78, 10, 623, 6230, 78, 67),
+        truth="independent",
+        votes_from=(
+            "Ticked = 1, else -1; neutral = -1 on all. Truth: the most frequent set of the 30 workers of "
+            "apple_nakamura, none of whom votes here; weak, for it hangs on ties."
+        ),
+        in_paper=False,
     ),
     DataSet(
         name="movie",
@@ -390,6 +446,76 @@ _ALL = (
             "Chosen relations = 1, others -1; NONE = -1 on all; empty answers are left out. The published files hold "
             "workers' network addresses and places: leave those columns out."
         ),
+    ),
+    _IMAGENET,
+    replace(
+        _IMAGENET,
+        name="imagenet_real_full",
+        title="classes in 24,889 photographs, each asked about a few of 1000; truth for 155 of them",
+        files="raters.npz, golden.npz",
+        counts=_votes(85, 24889, 1000, 171646, 924810, 155, 248),
+        votes_from=_IMAGENET.votes_from.partition(" Everybody")[0],
+    ),
+    DataSet(
+        name="crowdtruth_medical",
+        title="relations in 975 medical sentences, 15 workers each",
+        source="github.com/CrowdTruth/Cross-Task-Majority-Vote-Eval (5cf30be)",
+        files="medical_raw.csv, medical_aggregated.csv",
+        licence="none stated",
+        layout="votes",
+        counts=_votes(304, 975, 9, 14920, 134280, 948, 532),
+        truth="independent",
+        votes_from=(
+            "Chosen relations = 1, others -1; NONE = -1 on all; relations merged as by the authors. Truth: trusted "
+            "judgments, known only of the relations causes and treats."
+        ),
+    ),
+    _NIH,
+    replace(
+        _NIH,
+        name="nih_all_findings",
+        title="15 findings in 810 chest X-rays, the same five readers",
+        files="gcs-public-data--healthcare-nih-chest-xray-labels/all_findings_expert_labels/*",
+        counts=_votes(5, 810, 15, 4050, 60750, 810, 1276),
+        votes_from=(
+            "Yes = 1, else -1. Truth: the majority of the readers w0002, w0004 and w0005, so that only the other two "
+            "are independent of it. Nabulsi and others 2021."
+        ),
+        scored_voters=("w0001", "w0003"),
+    ),
+    DataSet(
+        name="ecg_ribeiro",
+        title="six abnormalities in 827 electrocardiograms",
+        source="github.com/antonior92/automatic-ecg-diagnosis (4039348); Ribeiro and others 2020",
+        files="data/annotations/*.csv",
+        licence="MIT",
+        layout="votes",
+        counts=_votes(5, 827, 6, 4135, 24810, 827, 158),
+        truth="independent",
+        votes_from=(
+            "w0001 students, w0002 emergency residents, w0003 cardiology residents, w0004 and w0005 cardiologists. "
+            "Truth: what the two cardiologists agree on, else a third: independent of the first three only."
+        ),
+        scored_voters=("w0001", "w0002", "w0003"),
+    ),
+    _JUDGES,
+    replace(
+        _JUDGES,
+        name="llm_cebab_aspects",
+        title="four aspects of 940 restaurant reviews: six language models, one person on a quarter of the items",
+        files="cebab_aspects: answers of people and of models",
+        counts=_votes(7, 940, 4, 5808, 6220, 920, 481),
+    ),
+    DataSet(
+        name="llm_civilcomments",
+        title="toxic or not: 4997 comments, 20 language models",
+        source="github.com/SprocketLab/CARE (72f5b29)",
+        files="answers of the models to Civil Comments",
+        licence="none stated; Civil Comments itself is CC0",
+        layout="votes",
+        counts=_votes(20, 4997, 1, 99927, 99927, 4997, 2497),
+        truth="independent",
+        votes_from="One label. Truth: what people said, a balanced sample. The models share many errors.",
     ),
 )
 DATASETS: dict[str, DataSet] = {data_set.name: data_set for data_set in _ALL}

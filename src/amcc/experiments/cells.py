@@ -11,9 +11,12 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from amcc import Votes
 from amcc.data.layout import read_crowd
+from amcc.data.registry import DATASETS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.kernels import Floats
@@ -121,8 +124,13 @@ def _can_be_thinned(cell: Cell) -> bool:
 
 @cache
 def _read_set(folder: str) -> Draw:
-    crowd = read_crowd(Path(folder))
-    return Draw(crowd.votes, crowd.truth, crowd.known)
+    crowd, known_set = read_crowd(Path(folder)), DATASETS.get(Path(folder).name)
+    votes = crowd.votes
+    if known_set and known_set.scored_voters:  # the truth was made from the answers of the others
+        names = votes.worker_names.cast(pa.string())
+        apart = pc.is_in(names, value_set=pa.array(known_set.scored_voters)).to_numpy(zero_copy_only=False)
+        votes = votes.select(apart[votes.worker])
+    return Draw(votes, crowd.truth, crowd.known)
 
 
 def thinned(votes: Votes, n_answers: int, seed: int) -> Votes:
