@@ -225,3 +225,11 @@ def test_many_favourite_labels_are_summed_up():
     (sentence,) = DawidSkene().fit(votes).worker_evidence_.values()
     assert sentence.count(" of 60 answers") == 3
     assert sentence.endswith(" and 2 more labels, present or not")
+
+
+def test_intervals_hold_their_rates_whatever_the_rounding():
+    n = np.linspace(0.1, 500, 20_000)
+    for rate in (0.0, 1.0, 1 / 3):
+        low, high = wilson_interval(np.full_like(n, rate), n)
+        assert (low <= rate).all()
+        assert (high >= rate).all()
