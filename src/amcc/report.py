@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy.special import logit
 
 from amcc.consensus import AMCC
 from amcc.consensus.base import SETTLED_ERROR, ConsensusModel
 from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.errors import MissingExtraError, ParameterError
 from amcc.files import whole_file
-from amcc.kernels import Floats, Ints, weight_per_code
+from amcc.kernels import Floats, Ints, sigmoid, weight_per_code
 from amcc.votes import Description, Interval, Votes
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ __all__ = ["write_report"]
 
 Flags = npt.NDArray[np.bool_]
 
-UNDECIDED = (0.2, 0.8)
 TENTATIVE_ALPHA = 0.667  # below this, Krippendorff advises against even tentative conclusions
 MIN_COMPARED = 10  # items with two votes on a label: with fewer, its α says little
 
@@ -141,16 +141,20 @@ class Findings:
         """(n_pairs,) probability that the more likely of present and absent is wrong."""
         return np.minimum(self.model.pair_proba_, 1 - self.model.pair_proba_)
 
-    @property
-    def n_settled(self) -> int:
-        """Asked pairs that hardly need more answers, as in the column settled of the consensus."""
-        return int((self.doubt <= SETTLED_ERROR).sum())
+    @cached_property
+    def rates_of_coins(self) -> tuple[Floats, Floats]:
+        """(n_workers, n_labels) expected hit and false-alarm rates."""
+        return self.model.rates_of_coins()
+
+    @cached_property
+    def settled(self) -> Flags:
+        """(n_pairs,) asked pairs that hardly need more answers, as in the column settled of the consensus."""
+        return np.asarray(self.doubt <= SETTLED_ERROR)
 
     @property
-    def n_undecided(self) -> int:
-        """Pairs whose probability is near neither 0 nor 1."""
-        low, high = UNDECIDED
-        return int(((self.model.pair_proba_ > low) & (self.model.pair_proba_ < high)).sum())
+    def n_open(self) -> int:
+        """Asked pairs that are not settled."""
+        return int((~self.settled).sum())
 
 
 def _cooccurrence(findings: Findings, labels: Ints) -> Floats:
@@ -214,7 +218,8 @@ def _table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -
         _element("tr", _element("th", first, scope="row"), *(_element("td", cell) for cell in rest))
         for first, *rest in rows
     )
-    return _element("table", _element("caption", caption), _element("thead", head), _element("tbody", *body))
+    table = _element("table", _element("caption", caption), _element("thead", head), _element("tbody", *body))
+    return _element("div", table, class_="wide")
 
 
 def _names(vocabulary: pa.Array, codes: npt.NDArray[np.integer[Any]]) -> list[str]:
@@ -282,8 +287,8 @@ def _summary(findings: Findings) -> dict[str, str]:
         "labels per answer": f"{about.labels_per_answer:.2f}",
         "share of labels not asked": f"{about.share_unasked:.1%}",
         "agreement α": _estimate(about.agreement),
-        "settled pairs": f"{findings.n_settled:,} of {len(model.pair_proba_):,}",
-        "open pairs": f"{len(model.pair_proba_) - findings.n_settled:,}",
+        "settled pairs": f"{len(model.pair_proba_) - findings.n_open:,} of {len(model.pair_proba_):,}",
+        "open pairs": f"{findings.n_open:,}",
         "converged": f"{'yes' if model.converged_ else 'no' + WARNING}, {_counted(model.n_iter_, 'round')}",
     }
 
@@ -309,11 +314,11 @@ def _first_looks(findings: Findings) -> list[str]:
             "when it is present)."
         )
     looks += _look_at_labels(findings)
-    if findings.n_undecided:
-        low, high = UNDECIDED
+    if findings.n_open:
+        are = "are" if findings.n_open > 1 else "is"
         looks.append(
-            f"{_counted(findings.n_undecided, 'pair')} of {len(votes.pairs):,} "
-            f"{'are' if findings.n_undecided > 1 else 'is'} undecided (probability between {low} and {high})."
+            f"{_counted(findings.n_open, 'pair')} of {len(votes.pairs):,} {are} open: further answers may change what "
+            "is decided there."
         )
     return looks
 
@@ -416,7 +421,7 @@ def _frequency_panel(findings: Findings) -> Panel:
         color=colour,
     )
     ticks = tick_data.mark_tick(thickness=3, opacity=1).encode(x=alt.X("raw:Q"), color=colour)
-    counts = base.mark_text(align="left").encode(x=alt.value(width + 8), text="items:N")
+    counts = base.mark_text(align="left", dx=8).encode(x=alt.value("width"), text="items:N")
     return Panel(
         "Label frequencies",
         "The bar is the share of items that have the label according to the model, with the number of items on the "
@@ -430,34 +435,48 @@ def _frequency_panel(findings: Findings) -> Panel:
 def _confidence_panel(findings: Findings) -> Panel:
     import altair as alt
 
-    counts, edges = np.histogram(findings.model.pair_proba_, N_BINS, (0.0, 1.0))
-    low, high = UNDECIDED
+    proba, states = findings.model.pair_proba_, ["open", "settled"]
+    counts, edges = np.histogram(proba, N_BINS, (0.0, 1.0))
+    settled, _ = np.histogram(proba[findings.settled], edges)
     powers_of_ten = [0, *(10**power for power in range(len(str(counts.max())) + 1))]
-    band = alt.Chart(_rows(low=[low], high=[high])).mark_rect(color=ORANGE, opacity=0.18).encode(x="low:Q", x2="high:Q")
+    data = _rows(
+        low=np.tile(edges[:-1], 2),
+        high=np.tile(edges[1:], 2),
+        height=np.concatenate([counts, settled]),  # settled pairs stand in front of all pairs: what is left is open
+        pairs=np.concatenate([counts - settled, settled]),
+        state=np.repeat(states, N_BINS),
+    )
     bars = (
-        alt.Chart(_rows(low=edges[:-1], high=edges[1:], pairs=counts))
-        .mark_bar(color=BLUE, binSpacing=1)
+        alt.Chart(data)
+        .mark_bar(binSpacing=1)
         .encode(
             x=alt.X("low:Q", bin="binned", title="probability that the label is present", axis=alt.Axis(tickCount=10)),
             x2="high:Q",
             y=alt.Y(
-                "pairs:Q",
+                "height:Q",
                 title="pairs (logarithmic)",
+                stack=None,
                 scale=alt.Scale(type="symlog", domainMax=powers_of_ten[-1], nice=False),
                 axis=alt.Axis(values=powers_of_ten, format=",d"),
+            ),
+            color=alt.Color(
+                "state:N",
+                scale=alt.Scale(domain=states, range=[ORANGE, BLUE]),
+                legend=alt.Legend(orient="top", title=None),
             ),
             tooltip=[
                 alt.Tooltip("low:Q", title="from"),
                 alt.Tooltip("high:Q", title="to"),
+                alt.Tooltip("state:N"),
                 alt.Tooltip("pairs:Q", format=","),
             ],
         )
     )
     return Panel(
         "Confidence",
-        "How many of the asked (item, label) pairs have which probability: bars at the two ends are settled, those "
-        "in the shaded middle are undecided and would gain most from further answers.",
-        alt.layer(band, bars).properties(width=620, height=240),
+        "How many of the asked (item, label) pairs have which probability. Blue pairs are settled: more answers are "
+        "hardly needed. Orange ones are open, and those in the middle would gain most from further answers.",
+        bars.properties(width=620, height=240),
     )
 
 
@@ -470,11 +489,12 @@ def _worker_map_panel(findings: Findings) -> Panel:
     shown = np.sort(np.random.default_rng(0).choice(active, n_shown, replace=False))
     spammer = findings.spammers[shown]
     hit_rate, false_alarm_rate = _interval_columns(rates, shown)
+    x, y = _apart(rates.false_alarm_rate[shown], rates.hit_rate[shown])
     data = _rows(
         worker=_names(votes.worker_names, shown),
         answers=rates.answers[shown],
-        hit=rates.hit_rate[shown],
-        false_alarm=rates.false_alarm_rate[shown],
+        hit=y,
+        false_alarm=x,
         informativeness=rates.informativeness[shown],
         hit_rate=hit_rate,
         false_alarm_rate=false_alarm_rate,
@@ -485,7 +505,7 @@ def _worker_map_panel(findings: Findings) -> Panel:
         x=alt.X("false_alarm:Q", title="false-alarm rate: yes although the label is absent", scale=share),
         y=alt.Y("hit:Q", title="hit rate: yes when the label is present", scale=share),
     )
-    points = base.mark_point(filled=True, opacity=0.85).encode(
+    points = base.mark_point(filled=True, opacity=0.75).encode(
         size=alt.Size(
             "answers:Q",
             scale=alt.Scale(range=[20, 350]),
@@ -513,9 +533,35 @@ def _worker_map_panel(findings: Findings) -> Panel:
     return Panel(
         "Worker map",
         "Each dot is a worker: good ones are at the top left, and on the dashed diagonal a yes says nothing about "
-        "the truth; larger dots gave more answers, and a red ring marks likely spammers.",
+        "the truth; larger dots gave more answers, and an orange ring marks likely spammers. Dots that would cover "
+        "each other stand side by side; pointing at one shows its exact rates.",
         alt.layer(*layers).properties(width=500, height=500),
         notes=_left_out(len(active), n_shown, "worker", "a random sample"),
+    )
+
+
+DOT = 0.016
+"""How far apart two dots of the worker map must be to be told apart, in its units: about eight of its 500 pixels."""
+
+
+def _apart(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The points, those that share a cell of `DOT` by `DOT` wound about its first one like the seeds of a sunflower.
+
+    >>> x, y = _apart(np.array([0.5, 0.5, 0.9]), np.array([0.5, 0.5, 0.9]))
+    >>> bool(np.hypot(x[1] - x[0], y[1] - y[0]) > DOT / 2), x[2].item()
+    (True, 0.9)
+    """
+    cells = np.floor(np.column_stack([x, y]) / DOT)
+    _, first, cell = np.unique(cells, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(cell, kind="stable")
+    rank = np.empty(len(x), dtype=np.int64)
+    rank[order] = np.arange(len(x)) - np.searchsorted(cell[order], cell[order])
+    reach, turn = 0.7 * DOT * np.sqrt(rank), rank * np.pi * (3 - np.sqrt(5))  # the golden angle leaves no gaps
+    moved = rank > 0
+    centre = first[cell]
+    return (
+        np.where(moved, np.clip(x[centre] + reach * np.cos(turn), 0, 1), x),
+        np.where(moved, np.clip(y[centre] + reach * np.sin(turn), 0, 1), y),
     )
 
 
@@ -611,7 +657,8 @@ def _disputed_panel(findings: Findings) -> Panel:
     return Panel(
         title,
         "The items on which the consensus most likely errs; each label comes with the probability that it is present "
-        "and with its votes, the most doubtful first.",
+        "and with its votes, the most doubtful first. Where the two look different, the steps from one to the other "
+        "follow: a no from somebody who often misses the label says little.",
         body=_table("Items with the most wrong labels expected", ("item", "expected wrong labels", "labels"), rows),
     )
 
@@ -623,13 +670,38 @@ def _doubtful_labels(findings: Findings, item: int) -> list[str]:
     doubt = findings.doubt[start:stop]
     n_shown = min(max(int((doubt >= 0.01).sum()), 1), MAX_LABELS_PER_ITEM)
     pairs = start + _largest(doubt, n_shown)
-    n_yes, n_no = votes.n_yes[pairs], votes.pairs.n_votes[pairs] - votes.n_yes[pairs]
     names = _names(votes.label_names, votes.pairs.label[pairs])
-    columns = zip(names, findings.model.pair_proba_[pairs], n_yes, n_no, strict=True)
     more = len(doubt) - n_shown
-    return [f"{name}: {proba:.2f} ({yes}\u00a0yes,\u00a0{no}\u00a0no)" for name, proba, yes, no in columns] + [
+    return [f"{name}: {_account(findings, pair)}" for name, pair in zip(names, pairs.tolist(), strict=True)] + [
         f"and {_counted(more, 'label')} with less doubt"
     ] * (more > 0)
+
+
+SURPRISE = 0.25
+"""Where a probability is so far from the share of yes, the report says how it came about."""
+
+
+def _account(findings: Findings, pair: int) -> str:
+    """The probability of a pair with its votes; where the two do not look alike, how one became the other."""
+    votes, proba = findings.votes, float(findings.model.pair_proba_[pair])
+    yes, n_votes = int(votes.n_yes[pair]), int(votes.pairs.n_votes[pair])
+    shown = f"{proba:.2f} ({yes}\u00a0yes,\u00a0{n_votes - yes}\u00a0no)"
+    if abs(proba - yes / n_votes) < SURPRISE:
+        return shown
+    prior, by_votes = _before_and_after_votes(findings, pair)
+    others = f", {proba:.2f} with what else is known of the item" if abs(proba - by_votes) >= 0.05 else ""
+    return f"{shown}: {prior:.2f} before any vote, {by_votes:.2f} by the votes of these workers{others}"
+
+
+def _before_and_after_votes(findings: Findings, pair: int) -> tuple[float, float]:
+    """Probability of a pair by its label alone, and by its votes as well, for what these workers' votes are worth."""
+    votes, (hit, false_alarm) = findings.votes, findings.rates_of_coins
+    own = slice(votes.pairs.start[pair], votes.pairs.start[pair + 1])
+    worker, label, yes = votes.worker[own], votes.pairs.label[pair], votes.value[own] > 0
+    prior = float(findings.model.label_prior_[label])
+    h, f = (np.clip(rate[worker, label], 0.001, 0.999) for rate in (hit, false_alarm))  # nobody is certain
+    evidence = np.where(yes, np.log(h / f), np.log((1 - h) / (1 - f))).sum()
+    return prior, float(sigmoid(logit(np.clip(prior, 1e-6, 1 - 1e-6)) + evidence))
 
 
 def _workers_panel(findings: Findings) -> Panel:
@@ -780,7 +852,7 @@ def _individuality_panel(findings: Findings) -> Panel | None:
         .encode(
             x=alt.X(
                 "distance:Q",
-                title="individuality: how far the rates are from those of the group",
+                title="individuality: distance from the group's rates",
                 axis=alt.Axis(format="%"),
                 scale=alt.Scale(zero=True),
             ),
@@ -1066,8 +1138,20 @@ th[scope=col] { overflow-wrap: normal; }
 td:has(ul) { width: 65%; }
 li { break-inside: avoid; }
 td ul { margin: 0; padding: 0; list-style: none; columns: 2; }
-.chart svg { max-width: 100%; height: auto; }
-@media print { body { max-width: none; margin: 0; } section, tr { break-inside: avoid; } }
+.chart, .wide { overflow-x: auto; }
+@media (max-width: 700px) {
+  body { margin: 1rem auto; }
+  dl { grid-template-columns: 1fr 1fr; }
+  th, td { padding-right: .6rem; }
+  th[scope=row] { min-width: 4rem; }
+  td:has(ul) { width: auto; min-width: 14rem; }
+  td ul { columns: 1; }
+}
+@media print {
+  body { max-width: none; margin: 0; }
+  section, tr { break-inside: avoid; }
+  .chart svg { max-width: 100%; height: auto; }
+}
 """
 
 # Text and lines take the colour of the page, whether that is light or dark.
@@ -1100,7 +1184,22 @@ CHART_OPTIONS = {
     },
 }
 
+# A chart that is wider than the page is drawn narrower, with its legend below, so that its text stays readable. Those
+# with a fixed step per label cannot shrink: the page lets them scroll.
 DRAW_CHARTS = """
+const room = document.body.clientWidth - 32;
+if (room < 700) {
+  const below = {direction: "vertical", anchor: "start"};
+  Object.assign(options.config.legend, {orient: "bottom", columns: 2, offset: 24, layout: {bottom: below}});
+  Object.assign(options.config.axis, {labelOverlap: "greedy", titleLimit: room - 60});
+}
+for (const chart of Object.values(charts)) {
+  if (!(chart.width > room - 60)) continue;
+  const square = chart.height === chart.width;
+  chart.width = room;
+  chart.autosize = {type: square ? "pad" : "fit-x", contains: "padding"};
+  if (square) chart.width = chart.height = room - 60;
+}
 for (const [id, chart] of Object.entries(charts)) {
   vegaEmbed("#" + id, chart, options).catch(error => {
     document.getElementById(id).textContent = "This chart could not be drawn: " + error.message;

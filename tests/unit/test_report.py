@@ -11,7 +11,18 @@ import pytest
 from amcc import AMCC, DawidSkene, MajorityVote, Votes
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import InputError, MissingExtraError, NotFittedError, ParameterError
-from amcc.report import Findings, _choices, _cooccurrence, _first_looks, _involved, worker_individuality, write_report
+from amcc.report import (
+    DOT,
+    Findings,
+    _account,
+    _apart,
+    _choices,
+    _cooccurrence,
+    _first_looks,
+    _involved,
+    worker_individuality,
+    write_report,
+)
 
 pytest.importorskip("altair")
 vl_convert = pytest.importorskip("vl_convert")
@@ -105,7 +116,7 @@ def page(crowd, tmp_path_factory):
 def test_all_panels_come_in_order_each_with_its_explanation(page):
     assert page.headings == FITTED_TITLES
     assert ("title", {}) in page.elements
-    for how_to_read in ("The bar is", "bars at the two ends", "Each dot is a worker", "Read along a row", "expected"):
+    for how_to_read in ("The bar is", "Blue pairs are settled", "Each dot is a worker", "Read along a row", "expected"):
         assert how_to_read in page.text
 
 
@@ -236,7 +247,7 @@ def test_missing_folder_is_an_error_about_the_path(crowd, tmp_path):
 # -- findings ------------------------------------------------------------------------------------------------------
 
 
-def test_first_looks_name_spammers_the_worst_label_and_the_undecided():
+def test_first_looks_name_spammers_the_worst_label_and_open_pairs():
     rng = np.random.default_rng(0)
     truth = rng.random((200, 2)) < 0.5
     honest = np.where(rng.random((4, 200, 2)) < 0.95, truth, ~truth)
@@ -247,10 +258,10 @@ def test_first_looks_name_spammers_the_worst_label_and_the_undecided():
     )
     findings = findings_of(votes)
     looks = " ".join(_first_looks(findings))
-    n_undecided = int((np.minimum(findings.model.pair_proba_, 1 - findings.model.pair_proba_) > 0.2 + 1e-9).sum())
+    n_open = int((findings.model.pairs()["settled"].to_numpy() == 0).sum())
     assert "1 worker looks like a spammer: e " in looks
     assert "Label hard is agreed on least, α " in looks
-    assert f"{n_undecided} pairs of 400 are undecided" in looks
+    assert f"{n_open} pairs of 400 are open" in looks
 
 
 def test_estimated_items_are_the_column_sums_of_predict_proba(crowd):
@@ -275,6 +286,39 @@ def test_most_disputed_item_comes_first(tmp_path):
     page = report(votes, tmp_path)
     assert re.search(r"expected wrong labels labels storm 1\.00 p: 0\.50 \(2 yes, 2 no\) q: 0\.50", page.text)
     assert "calm" not in page.text
+
+
+def test_a_surprising_probability_says_how_it_came_about(crowd):
+    model = AMCC().fit(crowd.votes)
+    findings = Findings(model, crowd.votes, crowd.votes.describe(n_boot=5))
+    votes = crowd.votes
+    share = votes.n_yes / votes.pairs.n_votes
+    surprise = np.abs(model.pair_proba_ - share)
+    plain, odd = int(surprise.argmin()), int(surprise.argmax())
+    assert "before any vote" not in _account(findings, plain)
+    steps = re.search(
+        r"\): (0\.\d\d) before any vote, (\d\.\d\d) by the votes of these workers", _account(findings, odd)
+    )
+    prior = model.label_prior_[votes.pairs.label[odd]]
+    hit, false_alarm = model.rates_of_coins()
+    odds = prior / (1 - prior)
+    for worker, value in zip(*(column[votes.pairs.start[odd] : votes.pairs.start[odd + 1]] for column in
+                               (votes.worker, votes.value)), strict=True):  # fmt: skip
+        h, f = hit[worker, votes.pairs.label[odd]], false_alarm[worker, votes.pairs.label[odd]]
+        odds *= h / f if value > 0 else (1 - h) / (1 - f)
+    assert float(steps[1]) == pytest.approx(prior, rel=0, abs=0.006)
+    assert float(steps[2]) == pytest.approx(odds / (1 + odds), rel=0, abs=0.006)
+
+
+def test_dots_in_one_place_stand_side_by_side_and_others_stay():
+    x, y = np.full(40, 0.5), np.full(40, 0.5)
+    x[-1] = 0.9
+    apart_x, apart_y = _apart(x, y)
+    assert (apart_x[0], apart_y[0], apart_x[-1]) == (0.5, 0.5, 0.9)
+    distance = np.hypot(*(np.subtract.outer(each, each) for each in (apart_x, apart_y)))
+    np.fill_diagonal(distance, 1)
+    assert distance.min() > DOT / 2
+    assert np.hypot(apart_x[:-1] - 0.5, apart_y[:-1] - 0.5).max() < 6 * DOT
 
 
 # -- groups and label correlation ----------------------------------------------------------------------------------
