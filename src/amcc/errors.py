@@ -6,7 +6,7 @@ AmccError
 │   ├── ColumnError       a column is missing, unknown or ambiguous
 │   ├── IdError           a worker, item or label has no usable name
 │   ├── VoteValueError    a vote is neither yes nor no
-│   ├── ConflictError     one worker said both yes and no to the same question
+│   ├── ConflictError     one worker, or the truth, says both yes and no to the same question
 │   └── EmptyInputError   nothing is left to work with
 ├── ParameterError        an argument is outside its range (also a ValueError)
 ├── NotFittedError        a result was asked for before `fit` (also an AttributeError)
@@ -43,7 +43,7 @@ class VoteValueError(InputError):
 
 
 class ConflictError(InputError):
-    """One worker said both yes and no to the same question."""
+    """One worker, or the truth, says both yes and no to the same question."""
 
 
 class EmptyInputError(InputError):

@@ -12,37 +12,49 @@ import pyarrow.compute as pc
 
 from amcc import metrics, tables
 from amcc.errors import ColumnError, EmptyInputError, InputError
-from amcc.truth import Truth, positions
+from amcc.truth import Truth, positions, refuse_repeats
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores (see `metrics.evaluate`), the same per label, how many items they rest on, and remarks."""
+    """Scores (see `metrics.evaluate`), the same per label, and remarks.
+
+    n_items, n_pairs : what the scores rest on. n_items_unknown, n_pairs_unknown : what they leave out of the items of
+    the consensus, because its truth is unknown.
+    """
 
     scores: dict[str, float]
     labels: pa.Table
     n_items: int
+    n_pairs: int
+    n_items_unknown: int
+    n_pairs_unknown: int
     notes: list[str]
 
 
 @dataclass(frozen=True)
 class _Listed:
-    """What a consensus table says: all its items, and one entry per (item, label) pair that it lists."""
+    """What a consensus table says: all its items, and one entry per (item, label) pair that it lists.
+
+    Tables of sets list what is present, without probabilities.
+    """
 
     items: pa.Array
     item: pa.Array
     label: pa.Array
-    probability: npt.NDArray[np.float64]
+    probability: npt.NDArray[np.float64] | None
     present: npt.NDArray[np.bool_]
 
 
 def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
-    """Compare a table item, label, probability, present (or item, labels) with the truth.
+    """Compare a table item, label, probability, present (or item, labels) with the truth, where that is known.
 
     Pairs that the table does not list count as absent with probability 0 in sets and rankings; calibration looks
-    only at the probabilities that are there.
+    only at the probabilities that are there, and is left out where there are none.
     """
     listed = _listed(tables.as_arrow(consensus))
+    in_sets = listed.probability is None
+    truth.check_names("the consensus", item=listed.items, label=None if in_sets else listed.label)
     item_names = _distinct(listed.items, *truth.items())
     label_names = _distinct(listed.label, *truth.labels())
     true, known = truth.matrices(item_names, label_names)
@@ -51,23 +63,42 @@ def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
     row, column = positions(listed.item, item_names), positions(listed.label, label_names)
     predicted, given = np.zeros((2, *true.shape), dtype=bool)
     score = np.zeros(true.shape)
-    given[row, column] = True
-    score[row, column] = listed.probability
+    given[row, column] = not in_sets
+    score[row, column] = listed.present if listed.probability is None else listed.probability
     predicted[row, column] = listed.present
     scores = metrics.evaluate(true, predicted, score, known)
-    calibration = known & given
-    if calibration.any():
-        scores["ece"] = metrics.expected_calibration_error(true, score, calibration)
-        scores["brier"] = metrics.brier(true, score, calibration)
-    absent = positions(item_names, listed.items) < 0
-    missing = int((known.any(axis=1) & absent).sum())
+    for name, measure in (("ece", metrics.expected_calibration_error), ("brier", metrics.brier)):
+        del scores[name]
+        if not in_sets:
+            scores[name] = measure(true, score, known & given)
+    scored, in_consensus = known.any(axis=1), positions(item_names, listed.items) >= 0
     per_label = metrics.label_scores(true, predicted, known)
     return Evaluation(
         scores=scores,
         labels=pa.table({"label": label_names, **vars(per_label)}),
-        n_items=int(known.any(axis=1).sum()),
-        notes=[f"{missing} items of the truth are not in the consensus; they count as having no label"] * (missing > 0),
+        n_items=int(scored.sum()),
+        n_pairs=int(known.sum()),
+        n_items_unknown=int((in_consensus & ~scored).sum()),
+        n_pairs_unknown=int((~known[in_consensus]).sum()),
+        notes=[
+            *_notes_on_names((true & known).sum(axis=0), label_names, listed, int((scored & ~in_consensus).sum())),
+            *["sets have no probabilities: calibration (ece, brier) is left out"] * in_sets,
+        ],
     )
+
+
+def _notes_on_names(n_true: npt.NDArray[np.int64], label_names: pa.Array, listed: _Listed, n_missing: int) -> list[str]:
+    """What of the truth the consensus does not name: `n_missing` items, and labels with `n_true` true pairs each."""
+    notes = []
+    if n_missing:
+        notes.append(f"{n_missing:,} items of the truth are not in the consensus; they count as having no label")
+    strange = (positions(label_names, listed.label) < 0) & (n_true > 0)
+    if strange.any():
+        notes.append(
+            f"{n_true[strange].sum():,} of {n_true.sum():,} true pairs have labels that the consensus never names, "
+            f"such as {label_names[int(strange.argmax())].as_py()!r}; they count as missed"
+        )
+    return notes
 
 
 def _listed(table: pa.Table) -> _Listed:
@@ -77,27 +108,20 @@ def _listed(table: pa.Table) -> _Listed:
         raise EmptyInputError("the consensus must hold at least one row; it has none.")
     item = tables.encode_ids(columns[roles["item"]], "item", roles["item"])
     if "labels" in roles:
-        _refuse_repeats(item.codes, np.arange(len(item.codes)), "item")
+        refuse_repeats(item.codes, np.arange(1, len(item.codes) + 1), "item", "the consensus")
         lists = tables.encode_lists(columns[roles["labels"]], roles["labels"], None)
         row, label = lists.row, lists.labels
-        probability, present = np.ones(len(row)), np.ones(len(row), dtype=bool)
+        probability, present = None, np.ones(len(row), dtype=bool)
     else:
         row, label = np.arange(table.num_rows), tables.encode_ids(columns[roles["label"]], "label", roles["label"])
         probability = _probabilities(table)
         named = "present" in table.column_names
         present = tables.parse_values(table["present"], "present").codes > 0 if named else probability > 0.5
     item_code, label_code = item.codes[row], label.codes
-    _refuse_repeats(item_code.astype(np.int64) * len(label.names) + label_code, row, "(item, label) pair")
+    pair = item_code.astype(np.int64) * len(label.names) + label_code
+    refuse_repeats(pair, row + 1, "(item, label) pair", "the consensus")
     items, labels = item.names.cast(pa.string()), label.names.cast(pa.string())
     return _Listed(items, items.take(pa.array(item_code)), labels.take(pa.array(label_code)), probability, present)
-
-
-def _refuse_repeats(key: npt.NDArray[Any], row: npt.NDArray[np.int64], what: str) -> None:
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[inverse] != np.arange(len(key)))
-    if again.size:
-        before, now = row[first[inverse[again[0]]]] + 1, row[again[0]] + 1
-        raise InputError(f"every {what} must stand in the consensus once; row {now} repeats row {before}. Drop one.")
 
 
 def _probabilities(table: pa.Table) -> npt.NDArray[np.float64]:

@@ -160,6 +160,18 @@ def as_arrow(frame: Any, choose: Callable[[Sequence[str]], Sequence[str]] | None
     return pa.table({name: _as_column(name, wrapped[:, names.index(name)]) for name in choose(names)})
 
 
+def column_names(frame: Any) -> list[str]:
+    """The names of the columns of a data frame, of which none is looked at."""
+    names: list[str] = []
+
+    def choose(found: Sequence[str]) -> list[str]:
+        names.extend(found)
+        return []
+
+    as_arrow(frame, choose)
+    return names
+
+
 def check_unique(names: list[str]) -> list[str]:
     """The column names, unless two columns have the same."""
     if len(set(names)) < len(names):
@@ -264,11 +276,16 @@ def match_columns(
     return found
 
 
+def columns_named(aliases: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Those of the names that are one of the aliases, whatever their case, spaces, dashes and underscores."""
+    known = {_plain(alias) for alias in aliases}
+    return [name for name in names if _plain(name) in known]
+
+
 def _column_like(role: Role, names: Sequence[str]) -> str | None:
     """The column that is called like the role; its own name beats the aliases, of which there may be one."""
-    known = [_plain(alias) for alias in ALIASES[role]]
-    candidates = [name for name in names if _plain(name) in known]
-    canonical = [name for name in candidates if _plain(name) == known[0]]
+    candidates = columns_named(ALIASES[role], names)
+    canonical = columns_named(ALIASES[role][:1], candidates)
     chosen = canonical if len(canonical) == 1 else candidates
     if len(chosen) > 1:
         raise ColumnError(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import tables
-from amcc.errors import ParameterError
-from amcc.votes import Votes
+from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError, ParameterError, VoteValueError
+from amcc.tables import Codes, Signs
+from amcc.votes import Unmentioned, Votes
 
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]
+
+VERDICTS = ("truth", "is_true", "true", "gold", "ground_truth")
+"""Names of a column that says yes and no, in tables of truth only: tables of votes use those of `tables.ALIASES`."""
 
 
 @dataclass(frozen=True)
@@ -24,27 +30,6 @@ class PairList:
     item: pa.Array
     label: pa.Array
 
-    @classmethod
-    def from_frame(cls, frame: Any, *, only_present: bool = False) -> PairList:
-        """Read a table item, label, or item, labels with lists.
-
-        A column of votes (value, present …) may stand beside the label: blank rows are left out, and with
-        `only_present` those that say no.
-        """
-        table, roles = tables.read_columns(frame, needed=("item", "label"), roles=("item", "label", "labels", "value"))
-        item = tables.encode_ids(table[roles["item"]], "item", roles["item"])
-        if "labels" in roles:
-            lists = tables.encode_lists(table[roles["labels"]], roles["labels"], None)
-            item_code, label = item.codes[lists.row], lists.labels
-        else:
-            item_code, label = item.codes, tables.encode_ids(table[roles["label"]], "label", roles["label"])
-        label_code = label.codes
-        if "value" in roles and "labels" not in roles:
-            value = tables.parse_values(table[roles["value"]], roles["value"]).codes
-            kept = value > 0 if only_present else value != 0
-            item_code, label_code = item_code[kept], label_code[kept]
-        return cls(_text(item.names).take(pa.array(item_code)), _text(label.names).take(pa.array(label_code)))
-
     def keys(self, item_names: pa.Array, label_names: pa.Array) -> npt.NDArray[np.int64]:
         """Pairs as item code · n_labels + label code; pairs outside the vocabularies are left out."""
         item = positions(self.item, item_names)
@@ -52,27 +37,160 @@ class PairList:
         inside = (item >= 0) & (label >= 0)
         return item[inside] * len(label_names) + label[inside]
 
+    def where(self, chosen: Mask) -> PairList:
+        """The pairs that a mask chooses."""
+        mask = pa.array(chosen)
+        return PairList(self.item.filter(mask), self.label.filter(mask))
+
+    def among(self, others: PairList) -> Mask:
+        """(n_pairs,) which of them are also in another list."""
+        items, labels = pc.unique(self.item), pc.unique(self.label)
+        return np.isin(self.keys(items, labels), others.keys(items, labels))
+
+    def named(self, place: int) -> str:
+        """One of them, for messages."""
+        return f"item {self.item[place].as_py()!r}, label {self.label[place].as_py()!r}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a table says about (item, label) pairs.
+
+    Parameters
+    ----------
+    items : the items that it mentions.
+    pairs : one for each row, or for each entry of a list.
+    sign : (n_pairs,) +1 for yes, −1 for no, 0 where the cell is blank.
+    row : (n_pairs,) rows of the table, from 1.
+    only_yes : whether it lists what is present, so that it has no way to say no.
+    """
+
+    items: pa.Array
+    pairs: PairList
+    sign: Signs
+    row: Rows
+    only_yes: bool
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> Statement:
+        """Read a table item, label, which may have a column that says yes and no, or item, labels with lists."""
+        names = tables.column_names(frame)
+        _refuse_workers(names)
+        table, roles = tables.read_columns(
+            frame, _verdict(names), needed=("item", "label"), roles=("item", "label", "labels", "value")
+        )
+        item = tables.encode_ids(table[roles["item"]], "item", roles["item"])
+        only_yes = "labels" in roles or "value" not in roles
+        if only_yes:
+            _refuse_unread_no(frame, [name for name in names if name not in (roles["item"], roles.get("label"))])
+        if "labels" in roles:
+            lists = tables.encode_lists(table[roles["labels"]], roles["labels"], None)
+            given = np.flatnonzero(~lists.missing)
+            refuse_repeats(item.codes[given], given + 1, "item", "a truth with lists of labels")
+            row, label, mentioned = lists.row, lists.labels, item.codes[given]
+        else:
+            row, mentioned = np.arange(table.num_rows), item.codes
+            label = tables.encode_ids(table[roles["label"]], "label", roles["label"])
+        sign = (
+            np.ones(len(row), np.int8) if only_yes else tables.parse_values(table[roles["value"]], roles["value"]).codes
+        )
+        pairs = PairList(_taken(item.names, item.codes[row]), _taken(label.names, label.codes))
+        _refuse_contradictions(item.codes[row].astype(np.int64) * len(label.names) + label.codes, sign, row + 1, pairs)
+        return cls(_taken(item.names, np.unique(mentioned)), pairs, sign, row + 1, only_yes)
+
+    @property
+    def said(self) -> PairList:
+        """The pairs of which it says yes or no."""
+        return self.pairs.where(self.sign != 0)
+
 
 @dataclass(frozen=True)
 class Truth:
-    """True pairs, and what they cover: everything, `known_items` completely, or `known_pairs` only."""
+    """True pairs, and what they cover.
+
+    Parameters
+    ----------
+    positives : the pairs that are true.
+    known_items : items of which all is known: other labels are absent there. Default: the items of `positives`.
+    known_pairs : the pairs of which it is known whether they are true.
+    unmentioned : "unknown", or "absent" where the truth covers everything: other pairs are absent.
+
+    Read it with `amcc.read_truth` or `from_frames`, which also know items that have no label.
+    """
 
     positives: PairList
     known_items: pa.Array | None = None
     known_pairs: PairList | None = None
+    unmentioned: Unmentioned = "unknown"
 
     def __post_init__(self) -> None:
-        if self.known_items is not None and self.known_pairs is not None:
-            raise ParameterError("truth covers known items or known pairs; give one of them, not both.")
+        if self.unmentioned not in get_args(Unmentioned):
+            raise ParameterError(f"unmentioned must be 'absent' or 'unknown'; got {self.unmentioned!r}.")
+        given = (self.known_items is not None) + (self.known_pairs is not None) + (self.unmentioned == "absent")
+        if given > 1:
+            raise ParameterError(
+                "truth covers known items or known pairs, or everything (unmentioned='absent'); give one, not both."
+            )
+        if not given:
+            object.__setattr__(self, "known_items", pc.unique(self.positives.item))
 
     @classmethod
-    def from_frames(cls, truth: Any, *, known_items: Any | None = None, known_pairs: Any | None = None) -> Truth:
-        """Read tables with columns item and label (`known_items`: item only); see `PairList.from_frame`."""
-        return cls(
-            PairList.from_frame(truth, only_present=True),
+    def from_frames(
+        cls,
+        truth: Any,
+        *,
+        known_items: Any | None = None,
+        known_pairs: Any | None = None,
+        unmentioned: Unmentioned = "unknown",
+    ) -> Truth:
+        """Read tables with columns item and label (`known_items`: item only).
+
+        Parameters
+        ----------
+        truth
+            *Pairs*: item, label lists what is true. *Sets*: item, labels (lists, or text joined by `|`) also knows
+            items without any label. Both cover the items that they mention, completely. *Yes and no*: item, label,
+            truth (or value, present …) covers the pairs of its rows; a blank cell is unknown.
+        known_items, known_pairs
+            Tables of what the truth covers, where that is something else.
+        unmentioned : "unknown" or "absent"
+            With "absent" it covers everything: what it does not mention is not there.
+        """
+        return cls.from_statements(
+            Statement.from_frame(truth),
             None if known_items is None else item_list(known_items),
-            None if known_pairs is None else PairList.from_frame(known_pairs),
+            None if known_pairs is None else Statement.from_frame(known_pairs),
+            unmentioned,
         )
+
+    @classmethod
+    def from_statements(
+        cls, truth: Statement, known_items: pa.Array | None, known_pairs: Statement | None, unmentioned: Unmentioned
+    ) -> Truth:
+        """Put together what was read; see `from_frames`."""
+        covered = None if known_pairs is None else known_pairs.said
+        if known_items is None and covered is None and unmentioned == "unknown":
+            known_items, covered = (truth.items, None) if truth.only_yes else (None, truth.said)
+        made = cls(truth.pairs.where(truth.sign > 0), known_items, covered, unmentioned)
+        if known_pairs is not None:
+            _refuse_other_verdicts(truth, known_pairs)
+        made._refuse_blanks(truth)
+        return made
+
+    def _refuse_blanks(self, truth: Statement) -> None:
+        """A blank cell is unknown: known items, or a truth of everything, must not hold its pair."""
+        if self.known_pairs is not None:
+            return
+        blank = truth.sign == 0
+        blank[blank] = ~truth.pairs.where(blank).among(truth.said)
+        if self.known_items is not None:
+            blank[blank] = positions(truth.pairs.item.filter(pa.array(blank)), self.known_items) >= 0
+        if blank.any():
+            place = int(blank.argmax())
+            raise ConflictError(
+                f"a pair that counts as known must have a yes or a no; {truth.pairs.named(place)} is blank in row "
+                f"{truth.row[place]}. Fill the cell, or do not say that it is known."
+            )
 
     def items(self) -> list[pa.Array]:
         """Names of the items it speaks of, with repetitions."""
@@ -83,6 +201,16 @@ class Truth:
         """Names of the labels it speaks of, with repetitions."""
         return [self.positives.label] + ([] if self.known_pairs is None else [self.known_pairs.label])
 
+    def check_names(self, where: str, *, item: pa.Array, label: pa.Array | None = None) -> None:
+        """Raise EmptyInputError if it names items, or labels, and none of them is there: the names are others."""
+        for role, said, names in (("item", self.items(), item), ("label", self.labels(), label)):
+            named = pc.unique(pa.concat_arrays(said))
+            if names is not None and len(named) and (positions(named, names) < 0).all():
+                raise EmptyInputError(
+                    f"the truth must name {role}s of {where}; none of its {len(named):,} {role}s is there. It names "
+                    f"{_some(named)}; {where} {_some(pc.unique(names)) or 'none'}. Write them alike."
+                )
+
     def matrices(self, item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
         """(n_items, n_labels) what is true, and where that is known."""
         keys = np.arange(len(item_names) * len(label_names))
@@ -92,6 +220,7 @@ class Truth:
 
     def on_pairs(self, votes: Votes) -> tuple[Mask, Mask]:
         """(n_pairs,) what is true of the asked pairs of `votes`, and where that is known."""
+        self.check_names("the votes", item=votes.item_names, label=votes.label_names)
         keys = votes.pairs.item.astype(np.int64) * votes.n_labels + votes.pairs.label
         return self._lookup(keys, votes.item_names, votes.label_names)
 
@@ -113,11 +242,90 @@ def item_list(frame: Any) -> pa.Array:
     return _text(tables.encode_ids(table[roles["item"]], "item", roles["item"]).names)
 
 
-def _text(names: pa.Array) -> pa.Array:
-    return names.cast(pa.string())
-
-
 def positions(names: pa.Array, vocabulary: pa.Array) -> npt.NDArray[np.int64]:
     """Place of each name in the vocabulary, −1 where it is not there."""
     found = pc.fill_null(pc.index_in(_text(names), value_set=_text(vocabulary)), -1)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _text(names: pa.Array) -> pa.Array:
+    return names.cast(pa.string())
+
+
+def _taken(names: pa.Array, codes: Codes) -> pa.Array:
+    return _text(names).take(pa.array(codes))
+
+
+def _some(names: pa.Array, most: int = 3) -> str:
+    return ", ".join(map(repr, names[:most].to_pylist())) + " …" * (len(names) > most)
+
+
+# -- what a table of truth must not hold ---------------------------------------------------------------------------
+
+
+def refuse_repeats(key: npt.NDArray[Any], row: Rows, what: str, where: str) -> None:
+    """Raise InputError where a key comes twice; `row` counts from 1."""
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[inverse] != np.arange(len(key)))
+    if again.size:
+        before, now = row[first[inverse[again[0]]]], row[again[0]]
+        raise InputError(f"every {what} must stand in {where} once; row {now} repeats row {before}. Drop one.")
+
+
+def _verdict(names: Iterable[str]) -> dict[str, str]:
+    """The column that says yes and no, where it is called as only truth is."""
+    found = [name for alias in VERDICTS for name in tables.columns_named((alias,), names)]
+    return {"value": found[0]} if found else {}
+
+
+def _refuse_workers(names: Iterable[str]) -> None:
+    """Who said something is in tables of votes only."""
+    if workers := tables.columns_named(tables.ALIASES["worker"], names):
+        raise ColumnError(
+            f"a truth must say what is true, not who said so; column {workers[0]!r} makes this a table of votes. Drop "
+            "that column if one worker's answers are the truth; else find it with amcc consensus."
+        )
+
+
+def _refuse_unread_no(frame: Any, unread: Iterable[str]) -> None:
+    """In a table of what is present every row is a yes, so that no other column may say no."""
+    for name in unread:
+        try:
+            sign = tables.parse_values(_column(frame, name), name).codes
+        except InputError:  # it says something else
+            continue
+        if (sign < 0).any():
+            raise VoteValueError(
+                f"without a column called 'truth' every row is something true; yet column {name!r} says no in row "
+                f"{int((sign < 0).argmax()) + 1}. Call it 'truth' if that is what it says (with one label per row), "
+                "or drop it."
+            )
+
+
+def _column(frame: Any, name: str) -> pa.ChunkedArray:
+    return tables.as_arrow(frame, lambda _: [name])[name]
+
+
+def _refuse_contradictions(key: npt.NDArray[np.int64], sign: Signs, row: Rows, pairs: PairList) -> None:
+    """Of one pair a table must not say both yes and no."""
+    both = np.intersect1d(key[sign > 0], key[sign < 0])
+    if both.size:
+        yes, no = (int(((key == both[0]) & (sign == said)).argmax()) for said in (1, -1))
+        raise ConflictError(
+            f"a truth must say yes or no of each pair, not both; {pairs.named(yes)} is a yes in row {row[yes]} and a "
+            f"no in row {row[no]}. Drop one of them."
+        )
+
+
+def _refuse_other_verdicts(truth: Statement, known: Statement) -> None:
+    """Known pairs must be known: where one of the tables says yes or no, the other must not say something else."""
+    says_yes = known.pairs.among(truth.pairs.where(truth.sign > 0))
+    differs = (known.sign != 0) & (says_yes != (known.sign > 0)) & (not known.only_yes)
+    unsaid = (known.sign != 0) & ~known.pairs.among(truth.said) & (not truth.only_yes)
+    for wrong, what in ((differs, "has another value in the truth"), (unsaid, "has neither yes nor no in the truth")):
+        if wrong.any():
+            place = int(wrong.argmax())
+            raise ConflictError(
+                f"known pairs must agree with the truth; {known.pairs.named(place)} (row {known.row[place]} of the "
+                f"known pairs) {what}. Correct one of the two tables."
+            )

@@ -83,6 +83,7 @@ def test_consensus_to_files_and_back(votes_file, truth_file, tmp_path, suffix):
     scores = json.loads(amcc("evaluate", output, truth_file, "--json").stdout)
     assert list(scores) == [
         "jaccard", "precision", "recall", "f1", "hamming", "subset", "one_minus_rl", "one_minus_oe", "ece", "brier",
+        "items_scored", "pairs_scored", "items_unknown", "pairs_unknown",
     ]  # fmt: skip
     assert scores["jaccard"] == 1
 
@@ -104,6 +105,9 @@ def test_consensus_by_another_rule(votes_file, truth_file, tmp_path):
     output = tmp_path / "c.csv"
     summary = json.loads(amcc(*arguments, "--decode", "expected_jaccard", "-o", output, "--json").stdout)
     assert summary["present"] == 4
+    settled = [row["settled"] for row in rows(output.read_text())]
+    assert (summary["settled"], summary["open"]) == (settled.count("1"), settled.count("0"))
+    assert "undecided" not in summary
     assert [row["present"] for row in rows(output.read_text())] == ["1", "0", "0", "1", "1", "1"]
     assert [row["settled"] for row in rows(output.read_text())] == ["0", "0", "1", "1", "0", "0"]
     truth_file.write_text("item,label\n1,cat\n2,dog\n3,dog\n")
@@ -188,24 +192,6 @@ def test_check(votes_file):
     assert description["by_label"][0]["label"] == "cat"
 
 
-def test_evaluate_table_and_labels(votes_file, truth_file, tmp_path):
-    amcc("consensus", votes_file, "-o", tmp_path / "c.csv")
-    run = amcc("evaluate", tmp_path / "c.csv", truth_file, "--by-label")
-    assert "jaccard" in run.stdout
-    assert "cat" in run.stdout
-
-
-def test_evaluate_partial_truth(votes_file, truth_file, tmp_path):
-    amcc("consensus", votes_file, "-o", tmp_path / "c.csv")
-    (tmp_path / "known.csv").write_text("item\n1\n")
-    run = amcc("evaluate", tmp_path / "c.csv", truth_file, "--known-items", tmp_path / "known.csv")
-    assert "over 1 items" in run.stdout
-    (tmp_path / "pairs.csv").write_text("item,label\n1,cat\n9,cat\n")
-    run = amcc("evaluate", tmp_path / "c.csv", truth_file, "--known-pairs", tmp_path / "pairs.csv", "--json")
-    assert json.loads(run.stdout)["jaccard"] == 1  # item 9 has no true label and none was found
-    assert "1 items of the truth" in run.stderr
-
-
 def test_columns_are_mapped_and_reported(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text(VOTES.replace("worker,item", "who,task_id"))
@@ -282,7 +268,7 @@ def test_damaged_containers(tmp_path, votes_file):
         (["board", "--seeds", "0"], "seeds must be at least 1; got 0"),
         (["board", "--largest", "10"], "a crowd to compare on"),
         (["board", "--processes", "-1"], "processes"),
-        (["evaluate", "votes.csv", "votes.csv"], "probability"),
+        (["evaluate", "votes.csv", "votes.csv"], "table of votes"),
         (["evaluate", "votes.csv", "missing.csv"], "does not exist"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -343,6 +329,7 @@ def test_simulate_consensus_evaluate(tmp_path):
     amcc("consensus", folder / "votes.parquet", "-o", folder / "consensus.csv", "--save", folder / "model.amcc")
     scores = json.loads(amcc("evaluate", folder / "consensus.csv", folder / "truth.csv", "--json").stdout)
     assert scores["jaccard"] > 0.5
+    assert scores["items_unknown"] == 0  # also items without any label are known
     assert (folder / "model.amcc").exists()
 
 

@@ -118,6 +118,10 @@ def test_truth_of_some_items(folder, amcc_replay):
     out, err = amcc_replay("--known-items", "known.csv", *majority)
     assert json.loads(out)["mv-rsw"]["all_votes_jaccard"] == 1
     assert "1 true pairs are about items or labels without votes" in err
+    assert "quality is that of 1 of 12 items (2 pairs): the truth of the others is unknown" in err
+    for unmentioned, quality in (("unknown", 1 / 2), ("absent", 1 / 12)):
+        out, _ = amcc_replay("--truth-unmentioned", unmentioned, *majority)
+        assert json.loads(out)["mv-rsw"]["all_votes_jaccard"] == pytest.approx(quality)
     (folder / "known.csv").write_text("item,label\ni0,cat\ni1,cat\n")
     out, _ = amcc_replay("--known-pairs", "known.csv", *majority)
     assert json.loads(out)["mv-rsw"]["all_votes_jaccard"] == 0.5
@@ -194,7 +198,7 @@ def test_bad_prices(folder, amcc_replay, prices, message):
 def test_truth_that_matches_nothing(folder, amcc_replay):
     (folder / "truth.csv").write_text("item,label\n1,cat\n2,dog\n")
     _, err = amcc_replay(code=2)
-    assert "the truth must name labels of items that were voted on; none of its 2 pairs" in err
+    assert "the truth must name items of the votes; none of its 2 items is there. It names '1', '2'" in err
     _, err = amcc_replay(truth="missing.csv", code=2)
     assert "missing.csv does not exist" in err
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -27,7 +29,7 @@ def pairs(**changes):
 
 def test_scores_by_hand():
     result = evaluate_consensus(pairs(), TRUTH)
-    assert result.n_items == 2
+    assert (result.n_items, result.n_pairs, result.n_items_unknown, result.n_pairs_unknown) == (2, 4, 0, 0)
     assert result.notes == []
     assert_allclose(result.scores["jaccard"], (1 / 2 + 1 / 2) / 2, **EXACT)
     assert_allclose(result.scores["precision"], (1 + 1 / 2) / 2, **EXACT)
@@ -78,11 +80,52 @@ def test_partial_truth_scores_only_what_it_covers():
     assert evaluate_consensus(pairs(), by_pair).scores["jaccard"] == 1
 
 
+@pytest.mark.parametrize(
+    "truth, scored, unknown",
+    [
+        ({"item": ["i", "i"], "label": ["a", "b"]}, (1, 2), (1, 2)),
+        ({"item": ["i", "j"], "labels": ["a|b", ""]}, (2, 4), (0, 0)),
+        ({"item": ["i", "j"], "label": ["a", "b"], "truth": ["yes", "no"]}, (2, 2), (0, 2)),
+    ],
+)
+def test_what_the_truth_does_not_mention_is_not_scored(truth, scored, unknown):
+    result = evaluate_consensus(pairs(), Truth.from_frames(pa.table(truth)))
+    assert (result.n_items, result.n_pairs) == scored
+    assert (result.n_items_unknown, result.n_pairs_unknown) == unknown
+    assert result.scores["jaccard"] == {(1, 2): 1 / 2, (2, 4): 1 / 4, (2, 2): 1 / 2}[scored]
+
+
+def test_names_that_the_consensus_does_not_know():
+    with pytest.raises(EmptyInputError, match=r"none of its 2 items is there.*'1', '2'; the consensus 'i'"):
+        evaluate_consensus(pairs(), Truth.from_frames(pa.table({"item": [1, 2], "label": ["a", "b"]})))
+    strange_labels = Truth.from_frames(pa.table({"item": ["i", "j"], "label": ["A", "B"]}))
+    with pytest.raises(EmptyInputError, match="labels of the consensus; none of its 2 labels"):
+        evaluate_consensus(pairs(), strange_labels)
+    sets = pa.table({"item": ["i", "j"], "labels": [["a"], []]})  # they list what was found, not what was asked
+    result = evaluate_consensus(sets, strange_labels)
+    assert result.scores["jaccard"] == 0
+    assert "2 of 2 true pairs have labels that the consensus never names, such as 'A'; they count as missed" in (
+        result.notes
+    )
+
+
+def test_sets_have_no_calibration():
+    result = evaluate_consensus(pa.table({"item": ["i", "j"], "labels": [["a"], ["a", "b"]]}), TRUTH)
+    assert not {"ece", "brier"} & set(result.scores)
+    assert result.notes == ["sets have no probabilities: calibration (ece, brier) is left out"]
+
+
+def test_calibration_is_undefined_where_no_probability_has_a_known_truth():
+    truth = Truth.from_frames(pa.table({"item": ["i"], "label": ["b"], "truth": ["no"]}))
+    scores = evaluate_consensus(pairs().take([0, 3]), truth).scores
+    assert math.isnan(scores["ece"])
+    assert math.isnan(scores["brier"])
+
+
 @pytest.mark.parametrize("labels", [[["a"], ["a", "b"]], ["a", "b | a"]])
 def test_a_table_of_sets(labels):
     result = evaluate_consensus(pa.table({"item": ["i", "j"], "labels": labels}), TRUTH)
     assert result.scores["jaccard"] == evaluate_consensus(pairs(), TRUTH).scores["jaccard"]
-    assert result.notes == []
 
 
 def test_crowd_kit_output_as_a_frame():
@@ -93,9 +136,10 @@ def test_crowd_kit_output_as_a_frame():
 def test_an_empty_set_is_an_answer():
     """Item k has no label, in truth as in the consensus: it is right, and it is not missing."""
     table = pa.table({"item": ["i", "j", "k"], "labels": [["a", "b"], [], []]})
-    result = evaluate_consensus(table, TRUTH)
+    truth = Truth.from_frames(pa.table({"item": ["i", "j", "k"], "labels": [["a", "b"], ["b"], []]}))
+    result = evaluate_consensus(table, truth)
     assert result.n_items == 3
-    assert result.notes == []
+    assert not [note for note in result.notes if "items of the truth" in note]
     assert_allclose(result.scores["jaccard"], (1 + 0 + 1) / 3, **EXACT)
     nothing = evaluate_consensus(pa.table({"item": ["i", "j"], "labels": [[], []]}), TRUTH)
     assert nothing.scores["recall"] == 0

@@ -12,6 +12,7 @@ from pyarrow import csv, parquet
 from amcc.data import simulate
 from amcc.data.simulate import KINDS, CrowdSpec, SimulatedCrowd, crowd_blocks, simulate_crowd, write_crowd
 from amcc.errors import ParameterError
+from amcc.io import read_truth
 
 SMALL = CrowdSpec(n_items=300, n_workers=20, n_labels=6, n_features=3, seed=4)
 SEEDS = range(5)
@@ -111,12 +112,10 @@ class TestStream:
         )
         assert written.cast(expected.schema).sort_by(by_name).equals(expected.sort_by(by_name))
 
-        truth = csv.read_csv(folder / "truth.csv")
-        item, label = crowd.truth.nonzero()
-        assert truth.to_pydict() == {
-            "item": names["item"][item].tolist(),
-            "label": names["label"][label].tolist(),
-        }
+        true, known = read_truth(folder / "truth.csv").matrices(crowd.votes.item_names, crowd.votes.label_names)
+        assert_array_equal(true, crowd.truth)
+        assert known.all()
+        assert not crowd.truth.any(axis=1).all()  # some items have no label, which is known, too
 
         workers = csv.read_csv(folder / "workers.csv").to_pydict()
         assert workers["worker"] == names["worker"].tolist()

@@ -22,7 +22,7 @@ from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
 from amcc.io import csv, open_packed, read_ids, read_votes, write_tables
 from amcc.tables import ROLES
-from amcc.votes import Votes
+from amcc.votes import Unmentioned, Votes
 
 notes = Console(stderr=True, highlight=False)
 screen = Console(highlight=False)
@@ -33,6 +33,20 @@ Output = Annotated[
     typer.Option("--output", "-o", help="File to write; .csv(.gz), .tsv, .parquet or .jsonl. Default: CSV to stdout."),
 ]
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
+
+TruthPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRUTH", help="What is true: a table item,label or item,labels, or item,label,truth with yes and no."
+    ),
+]
+KnownItems = Annotated[
+    Path | None, typer.Option(help="Table of the items that the truth covers. Default: those it mentions.")
+]
+KnownPairs = Annotated[Path | None, typer.Option(help="Table item,label of the pairs that the truth covers.")]
+TruthUnmentioned = Annotated[
+    Unmentioned, typer.Option(help="What the truth does not mention: absent if it covers everything.")
+]
 
 DEFAULT_METHOD = "amcc"
 

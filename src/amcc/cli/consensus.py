@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import typer
 
@@ -92,8 +91,7 @@ def consensus(
             write_report(model, votes, report)
         notes.print(f"wrote the report to {report}")
     if as_json:
-        present = model.pair_present(decode=decode, k=top_k)
-        found = Found(int(present.sum()), int((abs(model.pair_proba_ - 0.5) < 0.3).sum()))
+        found = _found(model.pairs(decode=decode, k=top_k))
         print_json(_summary(InMemory(votes), model, method, output, int((~model.item_answered_).sum()), found))
 
 
@@ -135,16 +133,15 @@ def _has_asked_pairs(options: Mapping[str, Any]) -> bool:
 
 
 class Found(NamedTuple):
-    """Labels present, and pairs that could go either way."""
+    """Labels present, and settled pairs."""
 
     present: int
-    undecided: int
+    settled: int
 
 
 def _found(pairs: pa.Table) -> Found:
     """What is in a table of pairs."""
-    undecided = np.abs(pairs["probability"].to_numpy() - 0.5) < 0.3
-    return Found(int(pairs["present"].to_numpy().sum()), int(undecided.sum()))
+    return Found(*(int(pairs[column].to_numpy().sum()) for column in Found._fields))
 
 
 def _summary(
@@ -160,7 +157,8 @@ def _summary(
         "pairs": engine.n_pairs,
         "present": found.present,
         "labels_per_item": found.present / max(engine.n_items, 1),
-        "undecided": found.undecided,
+        "settled": found.settled,
+        "open": engine.n_pairs - found.settled,
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "output": None if output is None else str(output),

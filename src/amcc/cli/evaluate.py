@@ -8,30 +8,53 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from amcc.cli.common import Json, busy, notes, print_json, screen
+from amcc.cli.common import (
+    Json,
+    KnownItems,
+    KnownPairs,
+    TruthPath,
+    TruthUnmentioned,
+    busy,
+    notes,
+    print_json,
+    screen,
+)
 from amcc.evaluate import evaluate_consensus
 from amcc.io import read_table, read_truth
 
 
 def evaluate(
     consensus: Annotated[Path, typer.Argument(help="What `amcc consensus` wrote.")],
-    truth: Annotated[Path, typer.Argument(help="True pairs: a table item,label.")],
-    known_items: Annotated[Path | None, typer.Option(help="Table of the items that the truth covers.")] = None,
-    known_pairs: Annotated[Path | None, typer.Option(help="Table item,label of the pairs it covers.")] = None,
+    truth: TruthPath,
+    known_items: KnownItems = None,
+    known_pairs: KnownPairs = None,
+    truth_unmentioned: TruthUnmentioned = "unknown",
     by_label: Annotated[bool, typer.Option("--by-label", help="Also one row per label.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Score a consensus against known truth."""
+    """Score a consensus against what is known to be true."""
     with busy("Comparing"):
-        result = evaluate_consensus(
-            read_table(consensus), read_truth(truth, known_items=known_items, known_pairs=known_pairs)
-        )
+        known = read_truth(truth, known_items=known_items, known_pairs=known_pairs, unmentioned=truth_unmentioned)
+        result = evaluate_consensus(read_table(consensus), known)
     for note in result.notes:
-        notes.print(note)
+        notes.print(note, markup=False, soft_wrap=True)
+    if result.n_pairs_unknown:
+        hint = "" if known_items or known_pairs else ". If it covers everything, say --truth-unmentioned absent"
+        notes.print(
+            f"{result.n_items_unknown:,} items and {result.n_pairs_unknown:,} pairs of the consensus are not scored: "
+            f"the truth does not cover them{hint}",
+            soft_wrap=True,
+        )
     if as_json:
-        print_json({**result.scores, **({"labels": result.labels.to_pylist()} if by_label else {})})
+        counts = {
+            "items_scored": result.n_items,
+            "pairs_scored": result.n_pairs,
+            "items_unknown": result.n_items_unknown,
+            "pairs_unknown": result.n_pairs_unknown,
+        }
+        print_json({**result.scores, **counts, **({"labels": result.labels.to_pylist()} if by_label else {})})
         return
-    table = Table("score", f"over {result.n_items:,} items", box=None)
+    table = Table("score", f"over {result.n_items:,} items, {result.n_pairs:,} pairs", box=None)
     for name, score in result.scores.items():
         table.add_row(name, f"{score:.4f}")
     screen.print(table)

@@ -21,7 +21,19 @@ from amcc.active.prices import Prices, read_price_list
 from amcc.active.replay import GOALS, Curve, Recording, Start, first_votes, mean_curve
 from amcc.active.replay import replay as replayed
 from amcc.active.strategies import STRATEGIES
-from amcc.cli.common import DEFAULT_METHOD, Json, busy, notes, print_json, reads_votes, screen
+from amcc.cli.common import (
+    DEFAULT_METHOD,
+    Json,
+    KnownItems,
+    KnownPairs,
+    TruthPath,
+    TruthUnmentioned,
+    busy,
+    notes,
+    print_json,
+    reads_votes,
+    screen,
+)
 from amcc.cli.next_questions import (
     DEFAULT_STRATEGY,
     Decimals,
@@ -54,7 +66,7 @@ PICTURES = (".png", ".svg", ".pdf")
 @reads_votes
 def replay(
     votes: Votes,
-    truth: Annotated[Path, typer.Argument(metavar="TRUTH", help="True pairs: a table item,label.")],
+    truth: TruthPath,
     strategy: Annotated[
         str, typer.Option(help=f"What to compare, separated by commas: {', '.join(STRATEGIES)}.")
     ] = DEFAULT_STRATEGY,
@@ -65,8 +77,9 @@ def replay(
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = 3,
-    known_items: Annotated[Path | None, typer.Option(help="Table of the items that the truth covers.")] = None,
-    known_pairs: Annotated[Path | None, typer.Option(help="Table item,label of the pairs it covers.")] = None,
+    known_items: KnownItems = None,
+    known_pairs: KnownPairs = None,
+    truth_unmentioned: TruthUnmentioned = "unknown",
     start: Annotated[
         str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
     ] = "one",
@@ -92,7 +105,9 @@ def replay(
     first = parse_start(start)
     money = None if budget is None else checked_budget(budget, decimals)
     check_outputs(output, plot)
-    recording = recorded(votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs))
+    recording = recorded(
+        votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs, unmentioned=truth_unmentioned)
+    )
     vote_price = prices_of_recorded(votes, prices, price, decimals)
     described = None if features is None else read_features(features, votes)
     check_start(votes, vote_price, first, money, seeds)
@@ -160,15 +175,23 @@ def check_outputs(output: Path | None, plot: Path | None) -> None:
 
 def recorded(votes: Votes, truth: Truth) -> Recording:
     """Votes with their truth, which must speak of some of them."""
+    truth.check_names("the votes", item=votes.item_names, label=votes.label_names)
     n_matching = len(truth.positives.keys(votes.item_names, votes.label_names))
     true, known = truth.matrices(votes.item_names, votes.label_names)
     if not n_matching or not (true & known).any():
         raise EmptyInputError(
             f"the truth must name labels of items that were voted on; none of its {len(truth.positives.item)} pairs is "
-            "one that it covers. Are these the ids of the votes?"
+            "one that it covers. Write items and labels as in the votes."
         )
     if outside := len(truth.positives.item) - n_matching:
         notes.print(f"{outside} true pairs are about items or labels without votes; they do not count")
+    if not known.all():
+        n_items = known.any(axis=1).sum()
+        notes.print(
+            f"quality is that of {n_items:,} of {votes.n_items:,} items ({known.sum():,} pairs): "
+            "the truth of the others is unknown",
+            soft_wrap=True,
+        )
     return Recording(votes, true, known)
 
 

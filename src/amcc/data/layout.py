@@ -48,11 +48,12 @@ def _truth_of(votes: Votes, folder: Path) -> tuple[Mask, Mask]:
     if not listed.exists():
         nothing = np.zeros((votes.n_items, votes.n_labels), dtype=bool)
         return nothing, nothing.copy()
-    truth = read_truth(
-        listed,
-        known_pairs=known_pairs if known_pairs.exists() else None,
-        known_items=known_items if known_items.exists() and not known_pairs.exists() else None,
-    )
+    if known_pairs.exists():
+        truth = read_truth(listed, known_pairs=known_pairs)
+    elif known_items.exists():
+        truth = read_truth(listed, known_items=known_items)
+    else:
+        truth = read_truth(listed, unmentioned="absent")
     return truth.matrices(votes.item_names, votes.label_names)
 
 

@@ -30,6 +30,7 @@ from pyarrow.parquet import ParquetWriter
 
 from amcc.errors import ParameterError
 from amcc.files import make_folder
+from amcc.io.csv import LIST_SEPARATOR
 from amcc.votes import Votes
 
 __all__ = [
@@ -540,7 +541,7 @@ def _logit(probability: ArrayLike) -> Floats:
 def write_crowd(spec: CrowdSpec, folder: Path | str, progress: Callable[[int, int], object] | None = None) -> None:
     """Stream the crowd of `spec` into files; all of them appear together at the end, or none.
 
-    votes.parquet (worker, item, label, value), truth.csv (item, label: one row for each label present),
+    votes.parquet (worker, item, label, value), truth.csv (item, labels: one row for each item, also without label),
     workers.csv (worker, kind, specialty, price), and features.parquet if the spec has features. Files of
     these names that are already there make way. `progress(done_votes, total_votes)` follows each block.
     """
@@ -588,10 +589,11 @@ def _block_tables(spec: CrowdSpec, block: CrowdBlock) -> dict[str, pa.Table]:
         "label": pa.DictionaryArray.from_arrays(block.label, label_names),
         "value": block.value,
     }
-    true_item, true_label = block.truth.nonzero()
+    ends = np.append(0, block.truth.sum(axis=1).cumsum())
+    true_labels = pa.LargeListArray.from_arrays(ends, label_names.take(block.truth.nonzero()[1]))
     tables = {
         "votes.parquet": pa.table(votes),
-        "truth.csv": pa.table({"item": item_names.take(true_item), "label": label_names.take(true_label)}),
+        "truth.csv": pa.table({"item": item_names, "labels": pc.binary_join(true_labels, LIST_SEPARATOR)}),
     }
     if spec.n_features:
         feature_names = _numbered("feature_", 0, spec.n_features, spec.n_features).to_pylist()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +16,7 @@ from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.io import csv, jsonl, parquet
 from amcc.tables import Zero
-from amcc.truth import PairList, Truth, item_list
+from amcc.truth import Statement, Truth, item_list
 from amcc.votes import OnConflict, Unmentioned, Votes, roles_read
 
 Made = TypeVar("Made")
@@ -166,14 +165,22 @@ def write_votes(votes: Votes, path: str | Path, *, sets: bool = False) -> None:
 
 
 def read_truth(
-    path: str | Path, *, known_items: str | Path | None = None, known_pairs: str | Path | None = None
+    path: str | Path,
+    *,
+    known_items: str | Path | None = None,
+    known_pairs: str | Path | None = None,
+    unmentioned: Unmentioned = "unknown",
 ) -> Truth:
-    """Read true (item, label) pairs, and where truth is partial, which items or pairs it covers."""
-    return Truth(
-        _read_as(partial(PairList.from_frame, only_present=True), path),
-        None if known_items is None else _read_as(item_list, known_items),
-        None if known_pairs is None else _read_as(PairList.from_frame, known_pairs),
-    )
+    """Read what is true from a table item, label, or item, labels, or item, label, truth with yes and no.
+
+    What the table does not mention is unknown, unless `known_items` or `known_pairs`, files with what it covers, or
+    unmentioned="absent", which says that it covers everything, say otherwise; see `Truth.from_frames`.
+    """
+    truth = _read_as(Statement.from_frame, path)
+    items = None if known_items is None else _read_as(item_list, known_items)
+    pairs = None if known_pairs is None else _read_as(Statement.from_frame, known_pairs)
+    with naming(path):
+        return Truth.from_statements(truth, items, pairs, unmentioned)
 
 
 def _read_as(make: Callable[[pa.Table], Made], path: str | Path) -> Made:

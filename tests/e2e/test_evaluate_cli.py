@@ -1,0 +1,81 @@
+"""amcc evaluate as a user runs it, on a consensus of two items that is right about both."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from amcc.cli import main
+
+CONSENSUS = "item,label,probability,present\n1,cat,0.9,1\n1,dog,0.1,0\n2,cat,0.1,0\n2,dog,0.9,1\n"
+COUNTS = ("items_scored", "pairs_scored", "items_unknown", "pairs_unknown")
+
+
+@pytest.fixture
+def amcc_evaluate(tmp_path, monkeypatch, capsys):
+    """Runs the command in this process with the truth as it is written: what it prints, what it notes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "c.csv").write_text(CONSENSUS)
+    (tmp_path / "sets.csv").write_text("item,labels\n1,cat\n2,dog\n")
+
+    def run(truth: str, *options: str, consensus: str = "c.csv", code: int = 0) -> tuple[str, str]:
+        (tmp_path / "truth.csv").write_text(truth)
+        monkeypatch.setattr(sys, "argv", ["amcc", "evaluate", consensus, "truth.csv", *options])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        said = capsys.readouterr()
+        assert (stopped.value.code or 0) == code, said.err
+        return said.out, said.err
+
+    return run
+
+
+def test_table_and_labels(amcc_evaluate):
+    out, err = amcc_evaluate("item,label\n1,cat\n2,dog\n", "--by-label")
+    assert "over 2 items, 4 pairs" in out
+    assert "jaccard" in out
+    assert "cat" in out
+    assert err == ""
+
+
+def test_known_items_and_known_pairs(amcc_evaluate, tmp_path):
+    (tmp_path / "known.csv").write_text("item\n1\n")
+    assert "over 1 items, 2 pairs" in amcc_evaluate("item,label\n1,cat\n2,cat\n", "--known-items", "known.csv")[0]
+    (tmp_path / "pairs.csv").write_text("item,label\n1,cat\n9,cat\n")
+    out, err = amcc_evaluate("item,label\n1,cat\n2,cat\n", "--known-pairs", "pairs.csv", "--json")
+    assert json.loads(out)["jaccard"] == 1  # item 9 has no true label and none was found
+    assert "1 items of the truth" in err
+
+
+def test_what_the_truth_does_not_mention_is_not_scored_unless_told(amcc_evaluate):
+    out, err = amcc_evaluate("item,label\n1,cat\n", "--json")
+    scores = json.loads(out)
+    assert scores["jaccard"] == 1
+    assert [scores[name] for name in COUNTS] == [1, 2, 1, 2]
+    assert "1 items and 2 pairs of the consensus are not scored: the truth does not cover them. If" in err
+    out, err = amcc_evaluate("item,label\n1,cat\n", "--truth-unmentioned", "absent", "--json")
+    assert json.loads(out)["jaccard"] == 1 / 2
+    assert err == ""
+
+
+def test_no_is_never_read_as_yes(amcc_evaluate):
+    scores = json.loads(amcc_evaluate("item,label,truth\n1,cat,yes\n1,dog,no\n2,dog,yes\n", "--json")[0])
+    assert scores["jaccard"] == 1
+    assert [scores[name] for name in COUNTS] == [2, 3, 0, 1]
+    _, err = amcc_evaluate("worker,item,label,value\nann,1,cat,yes\nann,1,dog,no\n", code=2)
+    assert "column 'worker' makes this a table of votes" in err
+
+
+def test_other_names(amcc_evaluate):
+    _, err = amcc_evaluate("item,label\none,cat\ntwo,dog\n", code=2)
+    assert "none of its 2 items is there. It names 'one', 'two'; the consensus '1', '2'." in err
+
+
+def test_sets_without_calibration(amcc_evaluate):
+    out, err = amcc_evaluate("item,label\n1,cat\n2,dog\n", "--json", consensus="sets.csv")
+    assert json.loads(out)["jaccard"] == 1
+    assert not {"ece", "brier"} & set(json.loads(out))
+    assert "sets have no probabilities: calibration (ece, brier) is left out" in err
