@@ -432,8 +432,11 @@ class ConsensusModel(ABC):
         hit, false_alarm = (np.repeat(each[:, None], n_labels, 1) for each in (rates.hit_rate, rates.false_alarm_rate))
         return hit, false_alarm
 
-    def settled_params(self) -> dict[str, Any]:
-        """Parameters by which a new model of this kind takes over what this one chose by trying; none here."""
+    def settled_params(self) -> dict[str, Any] | None:
+        """Parameters by which a new model of this kind takes over what this one chose by trying; none here.
+
+        None where the votes were too few to choose by: the next model has to choose for itself.
+        """
         return {}
 
     def label_correlations(self) -> Floats:

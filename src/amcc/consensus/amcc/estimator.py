@@ -25,6 +25,7 @@ from amcc.consensus.amcc.likelihood import (
     Crowd,
     LikelihoodFit,
     as_fit,
+    checkable,
     coin_rates,
     fit_likelihood,
     known_to,
@@ -127,6 +128,7 @@ class AMCC(ConsensusModel):
     """
 
     blend_: dict[str, Any]
+    blend_is_chosen_: bool
     commonality_: Floats
     group_weights_: Floats
     worker_group_: npt.NDArray[np.int32]
@@ -210,14 +212,16 @@ class AMCC(ConsensusModel):
 
     def _learn_anew_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         chance = signatures(engine, self.random_state)
-        blend = engine.recall("blend", Blend) or self._chosen_blend(engine, chance)
-        engine.keep("blend", blend)
+        chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance)
+        if chosen is not None:
+            engine.keep("blend", chosen)
+        blend, self.blend_is_chosen_ = chosen or Blend(), chosen is not None
         crowd, start = self._starting_point(engine)
         fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
         self._publish_course(fit.monitor)
         sets = learn_label_sets(engine, fit, chance.lot)
         self.judged_by_sets_ = False
-        if blend.correlation >= JOINT:
+        if blend.correlation >= JOINT and checkable(engine) == 1:
             joint, joint_sets = refit_with_label_sets(engine, fit, sets, n_rounds=JOINT_ROUNDS)
             higher = [bound for bound in joint.monitor.history if bound > self.objective_history_[-1]]
             if higher:
@@ -253,7 +257,7 @@ class AMCC(ConsensusModel):
         if self.blend_["correlation"] >= IGNORED and len(votes.pairs) < votes.n_items * votes.n_labels:
             self.item_kind_ = evidence.kinds(votes.n_items)
 
-    def _chosen_blend(self, engine: Engine, chance: Signatures) -> Blend:
+    def _chosen_blend(self, engine: Engine, chance: Signatures) -> Blend | None:
         if self.blend is not None:
             return _as_blend(self.blend)
         if not self.adapt:
@@ -362,9 +366,11 @@ class AMCC(ConsensusModel):
             return self._infer_frobenius(votes, prior)
         return self._evidence(votes, prior).blended(_as_blend(self.blend_))
 
-    def settled_params(self) -> dict[str, Any]:
+    def settled_params(self) -> dict[str, Any] | None:
         """The blend, see `ConsensusModel.settled_params`."""
-        return {"blend": self.blend_} if self.loss == "likelihood" else {}
+        if self.loss != "likelihood":
+            return {}
+        return {"blend": self.blend_} if self.blend_is_chosen_ else None
 
     def applied_to(self, votes: Votes) -> Self:
         """See `ConsensusModel.applied_to`."""

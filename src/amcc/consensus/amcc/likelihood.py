@@ -448,21 +448,34 @@ def counts_of(present: Floats, slot_votes: Floats) -> CoinCounts:
     return CoinCounts(Counts.of_slots(present), Counts.of_slots(slot_votes - present))
 
 
+def checkable(engine: Engine) -> float:
+    """How far votes can be checked by each other: 0 if no pair has a second vote, 1 from one per pair on.
+
+    The truth about a pair checks its votes as another vote does.
+    """
+    return min(1.0, (engine.n_votes - engine.n_pairs + engine.n_known) / max(engine.n_pairs, 1))
+
+
 def fit_likelihood(
     engine: Engine, crowd: Crowd, *, max_iter: int, tol: float, start: Belief | None = None
 ) -> LikelihoodFit:
-    """Coordinate ascent: groups of workers, rates, presence of labels, in turn, until no probability moves."""
-    coins = engine.coins
+    """Coordinate ascent: groups of workers, rates, presence of labels, in turn, until no probability moves.
+
+    A single vote fits "present and told" as well as "absent and invented": as far as votes cannot be checked, workers
+    and labels are judged by the votes as they are given, or the ascent drifts to labels that are all absent.
+    """
+    coins, checked = engine.coins, checkable(engine)
     first = engine.total(first_look, start)
+    given = first if start is None or checked == 1 else engine.total(first_look, None)
     at = engine.recall("fit", Ascent) or start_ascent(first, crowd, start)
     monitor = Monitor(tol, max_iter, at.history, at.reported)
     for number in monitor.rounds():
-        counts = counts_of(at.present, first.slot_votes)
-        absent = np.maximum(first.asked - at.label_present, 0.0)
-        presence = Presence(at.label_present, absent, at.presence.usual)
+        counts = counts_of(checked * at.present + (1 - checked) * given.present, first.slot_votes)
+        label_present = checked * at.label_present + (1 - checked) * given.label_present
+        presence = Presence(label_present, np.maximum(first.asked - label_present, 0.0), at.presence.usual)
         thorough = number % THOROUGH == 0
         crowd, explained = update_members(at.crowd, coins, counts, thorough=thorough)
-        monitor.report(explained + presence.bound() + at.entropy, at.change)
+        monitor.report(explained + presence.bound() + checked * at.entropy, at.change)
         crowd = update_rates(crowd, coins, counts, strengths=thorough)
         presence = update_presence(presence)
         belief = Belief(slot_evidence(crowd, coins, counts), presence.log_odds)
