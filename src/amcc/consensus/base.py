@@ -200,7 +200,10 @@ class ConsensusModel(ABC):
             return self._fit_engine(votes, features, truth)
         votes = as_votes(votes)
         present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
-        posterior = self._fit(votes, _checked_features(features, votes), Gold(present, known))
+        gold = Gold(present, known)
+        if self._stays_with(votes, gold):
+            return self
+        posterior = self._fit(votes, _checked_features(features, votes), gold)
         self.item_names_, self.worker_names_, self.label_names_ = (
             votes.item_names,
             votes.worker_names,
@@ -218,10 +221,16 @@ class ConsensusModel(ABC):
             raise ParameterError("features and known truth need votes in memory; leave them out, or read the votes.")
         for name in OF_ITEMS:
             vars(self).pop(name, None)
+        if self._stays_with(engine, None):
+            return self
         label, judge = self._learn_or_go_on(engine)
         self.worker_names_, self.label_names_, self.label_prior_ = engine.worker_names, engine.label_names, label
         self._to_judge = engine, judge
         return self
+
+    def _stays_with(self, votes: Votes | Engine, gold: Gold | None) -> bool:
+        """Whether a model that goes on from its last fit finds nothing new, and has left all that it says as it is."""
+        return False
 
     def _learn_or_go_on(self, engine: Engine) -> Learned:
         """Learn, from where an interrupted fit stopped if there is a checkpoint; whatever stops this one, note it."""

@@ -120,7 +120,7 @@ def learn_label_sets(votes: Votes | Engine, fit: LikelihoodFit, lot: Floats) -> 
     items = np.flatnonzero(lot < SAMPLE_PAIRS / max(engine.n_pairs, 1))
     parts = list(engine.each(said_about, items, fit.evidence))
     item, label, log_odds = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return fit_label_sets(Pairs(item, label, NO_START), log_odds, fit.presence.mean, lot[items])
+    return fit_label_sets(Pairs(item, label, NO_START), log_odds, fit.frequency, lot[items])
 
 
 class Said(NamedTuple):
@@ -198,7 +198,7 @@ class _Fold:
     def __init__(self, train: Votes, test: Votes, fit: LikelihoodFit, chance: Signatures) -> None:
         self.test = test
         sets = learn_label_sets(train, fit, chance.lot)
-        self.evidence = evidence_of(train, fit.evidence, fit.presence.mean, sets)
+        self.evidence = evidence_of(train, fit.evidence, fit.frequency, sets)
         self.is_yes = test.value > 0
         self.hit, self.false_alarm = _rates_of_votes(train, test, fit)
         n_labels = max(train.n_labels, 1)

@@ -405,11 +405,16 @@ class SetPrior:
 
 @dataclass(frozen=True)
 class LikelihoodFit:
-    """A fitted crowd; evidence is that of slots, see `kernels.Belief`, prior what pairs are before their votes."""
+    """A fitted crowd.
+
+    frequency : (n_labels,) how often labels are present
+    evidence : that of slots, see `kernels.Belief`
+    prior : what pairs are before their votes
+    """
 
     crowd: Crowd
     counts: CoinCounts
-    presence: Presence
+    frequency: Floats
     evidence: Floats
     prior: Prior
     monitor: Monitor
@@ -500,7 +505,8 @@ def as_fit(at: Ascent, monitor: Monitor | None = None) -> LikelihoodFit:
     """Where the ascent stands, as if it had ended."""
     assert at.belief is not None  # for the type checker: there was a round, or a belief to start from
     monitor = monitor or Monitor(tol=0.0, max_iter=1)
-    return LikelihoodFit(at.crowd, at.counts, at.presence, at.belief.evidence, LabelPrior(at.belief.log_odds), monitor)
+    prior = LabelPrior(at.belief.log_odds)
+    return LikelihoodFit(at.crowd, at.counts, at.presence.mean, at.belief.evidence, prior, monitor)
 
 
 @dataclass(frozen=True)
@@ -522,7 +528,7 @@ def refit_with_label_sets(
 
     Goes on from a fit without correlation, and takes its place only if the bound is higher.
     """
-    coins, frequency, slot_votes = engine.coins, fit.presence.mean, engine.total(first_look, None).slot_votes
+    coins, frequency, slot_votes = engine.coins, fit.frequency, engine.total(first_look, None).slot_votes
     at = engine.recall("joint", JointAscent) or JointAscent(
         fit.crowd, fit.counts, SetPrior(fit.evidence, sets), fit.evidence, sets, ()
     )
@@ -539,7 +545,7 @@ def refit_with_label_sets(
         evidence, sets = slot_evidence(crowd, coins, counts), update_label_sets(step, frequency)
         at = JointAscent(crowd, counts, prior, evidence, sets, tuple(monitor.history))
         engine.keep("joint", at)
-    return LikelihoodFit(at.crowd, at.counts, fit.presence, at.evidence, at.prior, monitor), at.sets
+    return LikelihoodFit(at.crowd, at.counts, frequency, at.evidence, at.prior, monitor), at.sets
 
 
 class SetRound(NamedTuple):
