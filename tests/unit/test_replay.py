@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, DawidSkene, MajorityVote
 from amcc.active.base import Learner
-from amcc.active.replay import Curve, Recording, first_votes, mean_curve, replay
+from amcc.active.replay import Curve, Recording, cost_of_goals, first_votes, mean_curve, replay
 from amcc.active.strategies import STRATEGIES
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
@@ -198,9 +198,29 @@ def test_cold_start(recording):
     assert curve.jaccard[-1] > curve.jaccard[0]
 
 
-def test_cost_to_reach_and_mean():
+def test_cost_is_where_quality_stays():
+    """Not where a noisy curve first touches it."""
+    share = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    curve = Curve(share, 10 * share, np.array([0.2, 0.8, 0.7, 0.81, 0.8]))
+    assert curve.sustained_cost(0.75) == 0.7
+    assert curve.sustained_cost(0.7) == 0.3
+    assert curve.sustained_cost(0.1) == 0.1
+    assert curve.sustained_cost(0.9) is None
+    assert curve.sustained_cost(0.805) is None  # it was there, and did not stay
+
+
+def test_cost_of_goals_over_runs():
+    share = np.array([0.1, 0.2, 0.3])
+    curves = [Curve(share, share, np.array(jaccard)) for jaccard in ([0.8, 0.7, 0.8], [0.8, 0.8, 0.8], [0.9, 0.9, 0.5])]
+    whole = cost_of_goals(curves, 0.8)[1.0]
+    assert whole.of_runs == (0.3, 0.1, None)
+    assert (whole.median, whole.least, whole.most) == (0.3, 0.1, None)
+    assert cost_of_goals(curves, 0.804)[1.0] == whole  # 0.005 below counts as the same
+    assert cost_of_goals(curves, 0.806)[1.0].of_runs == (None, None, None)
+    assert cost_of_goals(curves[:2], 0.8)[1.0].median == pytest.approx(0.2)
+
+
+def test_mean_of_curves():
     curve = Curve(np.array([0.1, 0.3, 0.5]), np.array([1.0, 3.0, 5.0]), np.array([0.2, 0.8, 0.7]))
-    assert curve.cost_to_reach(0.75) == 0.3
-    assert curve.cost_to_reach(0.9) is None
     mean = mean_curve([curve, Curve(curve.cost_share, curve.n_votes, curve.jaccard + 0.1)], n_points=3)
     assert_allclose(mean.jaccard, curve.jaccard + 0.05)
