@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import signal
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import AMCC, MACE, DawidSkene, DSTree, MajorityVote, kernels, write_votes
-from amcc.consensus.signature import signatures
+from amcc import AMCC, MACE, DawidSkene, DSTree, MajorityVote, kernels, load_model, write_votes
+from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
+from amcc.consensus.signature import content, signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import gather
 from amcc.engine.dask import DaskEngine, Sums, merged, whole_sum
@@ -108,11 +111,36 @@ def test_votes_on_some_items_are_gathered(packed, votes):
         assert_array_equal(getattr(some, role), getattr(expected, role))
 
 
-def test_a_warm_start_goes_on_in_blocks(packed):
-    engine = LocalEngine(packed)
-    model = AMCC(warm_start=True, adapt=False, correlation=False).fit(engine)
+def test_a_warm_start_goes_on_in_blocks(packed, votes):
+    model = AMCC(warm_start=True, adapt=False, correlation=False).fit(votes.select(np.arange(len(votes)) >= 20))
     rounds = model.n_iter_
-    assert model.fit(engine).n_iter_ < rounds / 2
+    assert model.fit(LocalEngine(packed)).n_iter_ <= UPDATE_ROUNDS < rounds / 2
+
+
+def test_content_is_the_same_in_blocks(packed, votes):
+    assert content(LocalEngine(packed)) == content(votes)
+    assert content(votes.select(np.arange(len(votes)) > 0)) != content(votes)
+
+
+@pytest.mark.parametrize("places", [("folder", "folder"), ("folder", "memory"), ("memory", "folder")], ids="-".join)
+@pytest.mark.parametrize("saved", [False, True])
+def test_without_new_votes_nothing_changes_wherever_they_are(places, saved, packed, votes, tmp_path):
+    def there(place):
+        return votes if place == "memory" else LocalEngine(packed)
+
+    def pairs(model):
+        return pa.concat_tables(model.tables(LocalEngine(packed)))
+
+    model = AMCC(warm_start=True, adapt=False).fit(there(places[0]))
+    expected, workers = pairs(model), copy.copy(model).workers()
+    if saved:
+        model.save(tmp_path / "model.amcc")
+        model = load_model(tmp_path / "model.amcc")
+    model.fit(there(places[1]))
+    assert pairs(model).equals(expected)
+    pd.testing.assert_frame_equal(model.workers(), workers, rtol=0, atol=1e-12)  # sums over blocks: last digits
+    if places[1] == "memory":
+        assert_allclose(model.pairs()["probability"], expected["probability"], rtol=0, atol=1e-12)
 
 
 def test_results_by_item_are_not_kept(packed, votes, tmp_path):

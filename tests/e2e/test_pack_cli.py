@@ -136,6 +136,13 @@ def test_new_votes_go_on_from_a_saved_model(folder, tmp_path):
     assert "early.csv is not a model saved by amcc" in wrong.stderr
 
 
+@pytest.mark.parametrize("votes", ["votes.csv", "packed"])
+def test_without_new_votes_the_consensus_stays(votes, folder, tmp_path):
+    amcc("consensus", folder / votes, "-o", "first.csv", "--save", "model.amcc", cwd=tmp_path)
+    amcc("consensus", folder / votes, "-o", "again.csv", "--from", "model.amcc", cwd=tmp_path)
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "first.csv").read_bytes()
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("votes", ["votes.csv", "packed"])
 def test_no_room_for_the_consensus_leaves_the_previous_one(folder, tmp_path, votes, suffix):

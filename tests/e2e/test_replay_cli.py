@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 from amcc import Votes, write_votes
+from amcc.active.replay import Curve
 from amcc.cli import main
+from amcc.cli.common import screen
+from amcc.cli.replay import Replay, result_table
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 QUICK = ("--seeds", 1, "--batch", 24, "--processes", 1)
@@ -59,7 +62,8 @@ def test_perfect_workers_need_to_be_asked_once(folder):
     command = [sys.executable, "-m", "amcc", "replay", "votes.csv", "truth.csv", *map(str, QUICK)]
     run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     assert "all 72 votes cost 72 and reach Jaccard 1.0000" in run.stdout
-    assert "voi: same quality as all votes for 33 % of the money" in run.stdout
+    assert "voi: same quality as all votes from 33 % of the money on" in run.stdout
+    assert "1 seed is too few to tell what a goal costs: use --seeds 5 or more" in " ".join(run.stderr.split())
 
 
 def test_json_is_the_curve_and_its_goals(amcc_replay):
@@ -67,9 +71,12 @@ def test_json_is_the_curve_and_its_goals(amcc_replay):
     found = json.loads(out, parse_constant=pytest.fail)
     assert list(found) == ["voi", "uniform"]
     for each in found.values():
-        assert list(each) == ["all_votes_jaccard", "cost_share_to_reach", "curve"]
+        assert list(each) == ["all_votes_jaccard", "sustained_cost", "curve"]
         assert each["all_votes_jaccard"] == 1
-        assert each["cost_share_to_reach"] == pytest.approx({"0.90": 1 / 3, "0.95": 1 / 3, "1.00": 1 / 3})
+        assert list(each["sustained_cost"]) == ["0.90", "0.95", "1.00"]
+        for cost in each["sustained_cost"].values():
+            assert cost.pop("seeds") == pytest.approx([1 / 3])
+            assert cost == pytest.approx({"median": 1 / 3, "min": 1 / 3, "max": 1 / 3})
         assert each["curve"][0] == pytest.approx([1 / 3, 1])
         assert each["curve"][-1] == pytest.approx([1, 1])
 
@@ -106,8 +113,25 @@ def test_prices_budget_and_start(folder, amcc_replay):
 
 def test_a_goal_that_is_never_reached_is_null(folder, amcc_replay):
     arguments = ("--start", "none", "--budget", 4, *QUICK)
-    assert json.loads(amcc_replay(*arguments, "--json")[0])["voi"]["cost_share_to_reach"]["1.00"] is None
-    assert "voi: the quality of all votes is not reached" in amcc_replay(*arguments)[0]
+    cost = json.loads(amcc_replay(*arguments, "--json")[0])["voi"]["sustained_cost"]["1.00"]
+    assert cost == {"median": None, "min": None, "max": None, "seeds": [None]}
+    assert "voi: the quality of all votes is not reached to stay" in amcc_replay(*arguments)[0]
+
+
+def test_every_seed_has_its_cost(capsys):
+    share = np.array([0.1, 0.2, 0.3])
+    jaccard = [0.8, 0.7, 0.8], [0.7, 0.8, 0.8], [0.8, 0.8, 0.8]
+    found = Replay([Curve(share, share, np.array(each)) for each in jaccard], all_votes_jaccard=0.8)
+    cost = found.as_json()["sustained_cost"]["1.00"]
+    assert cost == {"median": 0.2, "min": 0.1, "max": 0.3, "seeds": [0.3, 0.2, 0.1]}
+    screen.print(result_table({"voi": found}))
+    assert capsys.readouterr().out.split("\n")[1].split("  ")[-1].strip() == "20 % (10–30 %)"
+
+
+def test_five_seeds_are_enough(amcc_replay):
+    out, err = amcc_replay("--strategy", "mv-rsw", "--seeds", 5, "--batch", 48, "--processes", 1)
+    assert "mv-rsw: same quality as all votes from 33 % of the money on" in out
+    assert "too few" not in err
 
 
 def test_truth_of_some_items(folder, amcc_replay):

@@ -131,10 +131,16 @@ def test_matters_of_degree_are_decided_as_majority_does():
 
 
 def test_one_answer_per_item_leaves_nothing_to_choose():
+    """Votes are then taken as they are, and nobody may keep that as if it had been a choice."""
     rng = np.random.default_rng(0)
     dense = np.zeros((5, 20, 3), dtype=int)
     dense[np.arange(20) % 5, np.arange(20)] = rng.choice([-1, 1], size=(20, 3))
-    assert chosen(Votes.from_dense(dense)) == Blend()
+    assert chosen(Votes.from_dense(dense)) is None
+    model = AMCC().fit(Votes.from_dense(dense))
+    assert Blend(**{**model.blend_, "tempers": tuple(model.blend_["tempers"])}) == Blend()
+    assert model.settled_params() is None
+    dense[0, 1] = 1
+    assert "blend" in AMCC().fit(Votes.from_dense(dense)).settled_params()
 
 
 def test_default_blend_takes_votes_as_they_are():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
@@ -17,6 +18,7 @@ from amcc.consensus.amcc.groups import describe_groups, summary
 from amcc.consensus.amcc.likelihood import coin_rates
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
+from amcc.truth import Truth
 
 LOSSES = "likelihood", "frobenius"
 
@@ -232,10 +234,12 @@ def test_bad_settings(toy_votes, settings, message):
 
 
 def test_warm_start_goes_on_where_it_was(crowd):
+    """With the votes in other words, so that they count as new."""
     model = AMCC(warm_start=True, adapt=False, correlation=False).fit(crowd.votes)
     rounds, proba = model.n_iter_, model.predict_proba()
-    model.fit(crowd.votes)
-    assert model.n_iter_ <= rounds
+    renamed = replace(crowd.votes, item_names=pa.array([f"another {i:05}" for i in range(crowd.votes.n_items)]))
+    model.fit(renamed)
+    assert model.n_iter_ <= UPDATE_ROUNDS < rounds
     assert np.abs(model.predict_proba() - proba).mean() < 0.01
     assert np.mean((model.predict_proba() > 0.5) == (proba > 0.5)) > 0.99
 
@@ -255,6 +259,60 @@ def growing():
 @pytest.fixture(scope="module")
 def before(growing):
     return AMCC(warm_start=True).fit(growing[1])
+
+
+def truth_of_some(crowd):
+    """The truth about the first 20 items."""
+    items, labels = crowd.votes.item_names.to_pylist(), crowd.votes.label_names.to_pylist()
+    present = pd.DataFrame([(items[item], labels[label]) for item, label in np.argwhere(crowd.truth[:20])])
+    return Truth.from_frames(
+        present.set_axis(["item", "label"], axis=1), known_items=pd.DataFrame({"item": items[:20]})
+    )
+
+
+@pytest.mark.parametrize(
+    ("adapt", "truth_known", "saved"),
+    [(True, False, True), (False, False, False), (False, True, False), (False, True, True)],
+)
+def test_without_new_votes_nothing_changes(crowd, adapt, truth_known, saved, tmp_path):
+    """Known truth belongs to what is new or not."""
+    votes = crowd.votes
+    truth = truth_of_some(crowd) if truth_known else None
+    model = AMCC(warm_start=True, adapt=adapt).fit(votes, truth=truth)
+    before = copy.deepcopy((model.predict_proba(), model.pairs(), model.workers("arrow"), model.label_prior_))
+    if saved:
+        model.save(tmp_path / "model.amcc")
+        model = load_model(tmp_path / "model.amcc")
+    model.fit(Votes.from_frame(votes.to_pandas().sample(frac=1, random_state=0)), truth=truth)
+    after = model.predict_proba(), model.pairs(), model.workers("arrow"), model.label_prior_
+    assert_array_equal(after[0], before[0])
+    assert after[1].equals(before[1])
+    assert after[2].equals(before[2])
+    assert_array_equal(after[3], before[3])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda votes: (votes.select(np.arange(len(votes)) > 0), {}),
+        lambda votes: (replace(votes, value=np.where(np.arange(len(votes)) == 7, -votes.value, votes.value)), {}),
+        lambda votes: (replace(votes, worker_names=votes.worker_names.take(np.roll(np.arange(25), 1))), {}),
+        lambda votes: (votes, {"tol": 1e-6}),
+    ],
+    ids=["a vote less", "a vote the other way", "other workers", "other settings"],
+)
+def test_anything_new_is_noticed(crowd, other):
+    model = AMCC(warm_start=True, adapt=False).fit(crowd.votes)
+    before = model.predict_proba()
+    votes, settings = other(crowd.votes)
+    assert not np.array_equal(model.set_params(**settings).fit(votes).predict_proba(), before)
+
+
+def test_updates_keep_label_frequencies_of_the_last_whole_fit(growing, before):
+    """Workers judged in the light of label sets leave them alone: they would wander with every update."""
+    assert before.judged_by_sets_
+    model = copy.copy(before).fit(growing[0].votes)
+    assert_array_equal(model.label_prior_, before.label_prior_)
 
 
 def test_few_new_votes_need_few_rounds(growing, before):

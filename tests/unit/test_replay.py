@@ -8,11 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, DawidSkene, MajorityVote
 from amcc.active.base import Learner
-from amcc.active.replay import Curve, Recording, first_votes, mean_curve, replay
+from amcc.active.replay import Curve, Recording, cost_of_goals, first_votes, mean_curve, replay
 from amcc.active.strategies import STRATEGIES
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
+from amcc.io import read_truth, read_votes
 from amcc.metrics import jaccard
+from amcc.votes import Votes
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +83,29 @@ def test_workers_are_judged_anew_when_it_pays(recording):
     assert models[0] is models[1] is models[2] is not models[3]
 
 
-@pytest.mark.parametrize("n_fits", [1, 2, 3, 4, 5])
+def test_a_choice_without_anything_to_choose_by_is_not_kept(recording):
+    """Of one answer per item nothing can be held out: the next fit chooses, and the one after it keeps that."""
+    votes, learner, models = recording.votes, Learner(AMCC), []
+    bought = first_votes(votes, "one", np.random.default_rng(0))
+    for n_new in (0, 60, 60):
+        bought[np.flatnonzero(~bought)[:n_new]] = True
+        learner.learn(votes.select(bought))
+        models.append(learner.model)
+    assert [model.blend for model in models] == [None, None, models[1].blend_]
+    assert models[0].blend_ != models[1].blend_
+
+
+@pytest.mark.parametrize("n_fits", [1, 2, 3, 4, 5, 6])
 def test_a_learner_catches_up_with_another(recording, n_fits):
-    """What it kept of an earlier choice is part of what it knew."""
+    """What it kept of an earlier choice is part of what it knew, and so is that it could not choose."""
 
     class Choosy(DawidSkene):
         def settled_params(self):
-            return {"hit_prior": (8.0, 2.0)} if len(self.pair_proba_) < 300 else {"hit_prior": (2.0, 8.0)}
+            n_pairs = len(self.pair_proba_)
+            return None if n_pairs < 180 else {"hit_prior": (8.0, 2.0) if n_pairs < 300 else (2.0, 8.0)}
 
     votes = recording.votes
-    moments = [votes.select(np.arange(len(votes)) < share * len(votes)) for share in (0.3, 0.35, 0.4, 0.6, 0.67)]
+    moments = [votes.select(np.arange(len(votes)) < share * len(votes)) for share in (0.2, 0.3, 0.35, 0.4, 0.6, 0.67)]
     whole, late = Learner(Choosy), Learner(Choosy)
     for moment in moments[:n_fits]:
         whole.learn(moment)
@@ -99,6 +114,55 @@ def test_a_learner_catches_up_with_another(recording, n_fits):
         learner.learn(votes.select(np.arange(len(votes)) < 0.75 * len(votes)))
     assert whole.model.get_params() == late.model.get_params()
     assert_array_equal(whole.model.predict_proba(), late.model.predict_proba())
+
+
+def vague_crowd():
+    """A small crowd that judges by taste: 38 workers, 100 items, 6 labels, 10 answers per item."""
+    rng = np.random.default_rng(2)
+    truth = rng.random((100, 6)) < 0.3
+    hit, false_alarm = rng.beta(6, 4, (38, 1, 6)), rng.beta(2.5, 7.5, (38, 1, 6))
+    answer = np.where(rng.random((38, 100, 6)) < np.where(truth, hit, false_alarm), 1, -1)
+    asked = rng.random((38, 100)).argsort(axis=0).argsort(axis=0) < 10
+    return Recording(Votes.from_dense(answer * asked[:, :, None]), truth, np.ones_like(truth))
+
+
+def affective(folder):
+    votes, truth = read_votes(folder / "affective" / "annotations.csv.gz"), read_truth(folder / "affective/truth.csv")
+    return Recording(votes, *truth.matrices(votes.item_names, votes.label_names))
+
+
+def assert_first_purchases_do_no_harm(recording, seed):
+    """A few second votes must not undo what the first ones said."""
+    curve = run(recording, "uniform", model=AMCC, budget=0.14 * len(recording.votes), seed=seed)
+    assert len(curve.jaccard) >= 5
+    assert (curve.jaccard > curve.jaccard[0] - 0.03).all()
+
+
+def test_the_first_purchases_do_no_harm():
+    assert_first_purchases_do_no_harm(vague_crowd(), seed=2)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_first_purchases_do_no_harm_on_real_data(shared_data, seed):
+    assert_first_purchases_do_no_harm(affective(shared_data), seed)
+
+
+CRISP = {"correlation": 0.0, "tempers": [0.0, 0.0, 1.0], "graded": 0.0}
+
+
+@pytest.mark.parametrize("settings", [{}, {"adapt": False}, {"adapt": False, "correlation": False}, {"blend": CRISP}])
+def test_few_second_votes_stay_near_majority(settings):
+    """Whatever is trusted: single votes cannot be checked, so they do not say that everybody errs."""
+    crowd = vague_crowd()
+    rng = np.random.default_rng(2)
+    bought = first_votes(crowd.votes, "one", rng)
+    bought[rng.permutation(np.flatnonzero(~bought))[:30]] = True
+    votes = crowd.votes.select(bought)
+    model = AMCC(**settings).fit(votes)
+    by_majority = jaccard(crowd.truth, MajorityVote().fit(votes).predict(), crowd.known)
+    assert jaccard(crowd.truth, model.predict(), crowd.known) > by_majority - 0.02
+    assert model.converged_
+    assert (np.diff(model.objective_history_) >= -1e-9).all()
 
 
 def test_cost_is_the_sum_of_prices(recording):
@@ -134,9 +198,29 @@ def test_cold_start(recording):
     assert curve.jaccard[-1] > curve.jaccard[0]
 
 
-def test_cost_to_reach_and_mean():
+def test_cost_is_where_quality_stays():
+    """Not where a noisy curve first touches it."""
+    share = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    curve = Curve(share, 10 * share, np.array([0.2, 0.8, 0.7, 0.81, 0.8]))
+    assert curve.sustained_cost(0.75) == 0.7
+    assert curve.sustained_cost(0.7) == 0.3
+    assert curve.sustained_cost(0.1) == 0.1
+    assert curve.sustained_cost(0.9) is None
+    assert curve.sustained_cost(0.805) is None  # it was there, and did not stay
+
+
+def test_cost_of_goals_over_runs():
+    share = np.array([0.1, 0.2, 0.3])
+    curves = [Curve(share, share, np.array(jaccard)) for jaccard in ([0.8, 0.7, 0.8], [0.8, 0.8, 0.8], [0.9, 0.9, 0.5])]
+    whole = cost_of_goals(curves, 0.8)[1.0]
+    assert whole.of_runs == (0.3, 0.1, None)
+    assert (whole.median, whole.least, whole.most) == (0.3, 0.1, None)
+    assert cost_of_goals(curves, 0.804)[1.0] == whole  # 0.005 below counts as the same
+    assert cost_of_goals(curves, 0.806)[1.0].of_runs == (None, None, None)
+    assert cost_of_goals(curves[:2], 0.8)[1.0].median == pytest.approx(0.2)
+
+
+def test_mean_of_curves():
     curve = Curve(np.array([0.1, 0.3, 0.5]), np.array([1.0, 3.0, 5.0]), np.array([0.2, 0.8, 0.7]))
-    assert curve.cost_to_reach(0.75) == 0.3
-    assert curve.cost_to_reach(0.9) is None
     mean = mean_curve([curve, Curve(curve.cost_share, curve.n_votes, curve.jaccard + 0.1)], n_points=3)
     assert_allclose(mean.jaccard, curve.jaccard + 0.05)

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import amcc
 from amcc import DawidSkene, MajorityVote, Votes, write_votes
 from amcc.active.base import Learner, Recorded
-from amcc.active.replay import Curve, first_votes, purchases
+from amcc.active.replay import GOALS, CostOfGoal, Curve, cost_of_goals, first_votes, purchases
 from amcc.active.strategies import STRATEGIES
 from amcc.data.simulate import CrowdSpec
 from amcc.experiments.reproduce import STUDIES, active, active_replay, active_runs, crowds, figures, fits, run_studies
@@ -192,19 +192,29 @@ def test_further_sets(tmp_path):
 
 def test_goals_by_hand():
     curve = Curve(np.array([0.1, 0.2, 0.3, 0.4]), np.arange(4.0), np.array([0.5, 0.73, 0.77, 0.796]))
-    assert curve.cost_of_goals(0.8) == {0.90: 0.2, 0.95: 0.3, 1.00: 0.4}
-    assert curve.cost_of_goals(0.9) == {0.90: None, 0.95: None, 1.00: None}
+    assert cost_of_goals([curve], 0.8) == {
+        goal: CostOfGoal((cost,)) for goal, cost in zip(GOALS, (0.2, 0.3, 0.4), strict=True)
+    }
+    assert cost_of_goals([curve], 0.9) == {goal: CostOfGoal((None,)) for goal in GOALS}
 
 
 def test_goals_are_shown_for_those_who_were_run_at_these_prices():
     rows = [
-        {"set": "A", "prices": prices, "strategy": strategy, "goal": goal, "cost_share": share}
+        {
+            "set": "A",
+            "prices": prices,
+            "strategy": strategy,
+            "goal": goal,
+            "sustained_cost": share,
+            "least": 0.1,
+            "most": share,
+        }
         for prices, strategy, share in (("equal", "voi", 0.2), ("equal", "amcc-nlc", None), ("random", "voi", 0.3))
         for goal in (0.90, 0.95, 1.00)
     ]
     equal, random, *rest = active_replay.goal_views(rows)
-    assert equal.rows == [["voi", "**20.0 %**"], ["amcc-nlc", "—"]]
-    assert random.rows == [["voi", "**30.0 %**"]]
+    assert equal.rows == [["voi", "**20.0 %** (10–20)"], ["amcc-nlc", "— (10–—)"]]
+    assert random.rows == [["voi", "**30.0 %** (10–30)"]]
     assert len(rest) == 4
 
 

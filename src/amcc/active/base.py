@@ -206,7 +206,7 @@ class Learner:
     features : (n_items, n_features), optional.
     growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
         as learned, which costs one pass. What a model chooses by trying, it keeps until the votes have grown by
-        `RETHINK`.
+        `RETHINK`; where there was nothing to choose by, it chooses at the next fit.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class Learner:
         self._make_model, self._features, self._growth = make_model, features, growth
         self.model: ConsensusModel | None = None
         self._n_fitted = 0
-        self._settled: dict[str, Any] = {}
+        self._settled: dict[str, Any] | None = None
         self._n_settled = 0
 
     def learn(self, votes: Votes, *, fresh: bool = False) -> Beliefs:
@@ -224,14 +224,13 @@ class Learner:
         if not len(votes):
             return cold_beliefs(votes, self._features)
         if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):
-            rethink = fresh or _has_grown(len(votes), self._n_settled, RETHINK)
             self.model = self._make_model()
-            if not rethink:
-                self.model.set_params(**self._settled)
-            self.model.fit(votes, self._features)
-            self._n_fitted = len(votes)
-            if rethink:
+            if self._settled is None or fresh or _has_grown(len(votes), self._n_settled, RETHINK):
+                self.model.fit(votes, self._features)
                 self._settled, self._n_settled = self.model.settled_params(), len(votes)
+            else:
+                self.model.set_params(**self._settled).fit(votes, self._features)
+            self._n_fitted = len(votes)
             proba = self.model.predict_proba()
         else:
             proba = self.model.predict_proba(votes)
@@ -242,11 +241,16 @@ class Learner:
 
     def catch_up(self, fitted: Iterable[Votes]) -> None:
         """Know what a learner knows who fitted a model to each of these votes in turn; only what counts is done."""
-        needed: list[Votes] = []  # to choose by trying, and the latest
+        needed: dict[str, Votes] = {}  # to choose by trying, and the latest
         for votes in fitted:
-            rethinks = not needed or _has_grown(len(votes), len(needed[0]), RETHINK)
-            needed = [votes] if rethinks else [needed[0], votes]
-        for votes in needed:
+            n_chosen = len(needed["choose"]) if "choose" in needed else self._n_settled
+            if self._settled is None:  # whether there is something to choose by, only a fit can tell
+                self.learn(votes)
+            elif _has_grown(len(votes), n_chosen, RETHINK):
+                needed = {"choose": votes}
+            else:
+                needed["latest"] = votes
+        for votes in needed.values():
             self.learn(votes)
 
 

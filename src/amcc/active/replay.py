@@ -30,6 +30,10 @@ GOALS = (0.90, 0.95, 1.00)
 SAME_QUALITY = 0.005
 """A Jaccard index so far below that of all votes counts as the same."""
 
+ENOUGH_RUNS = 5
+"""With fewer, chance decides what a goal seems to cost: on small sets, runs of one strategy differ by a factor of two
+and more."""
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -48,15 +52,53 @@ class Curve:
     n_votes: Floats
     jaccard: Floats
 
-    def cost_to_reach(self, jaccard: float) -> float | None:
-        """The share of the cost at which this quality is first reached; None where it never is."""
-        reached = np.flatnonzero(self.jaccard >= jaccard)
-        return float(self.cost_share[reached[0]]) if len(reached) else None
+    def sustained_cost(self, jaccard: float) -> float | None:
+        """The share of the cost from which on the quality is never again below this; None where the end is below.
 
-    def cost_of_goals(self, all_votes_jaccard: float) -> dict[float, float | None]:
-        """The same for each of the `GOALS`, given the quality of all votes."""
-        wanted = {goal: goal * all_votes_jaccard - (SAME_QUALITY if goal == 1 else 0.0) for goal in GOALS}
-        return {goal: self.cost_to_reach(jaccard) for goal, jaccard in wanted.items()}
+        A curve is noisy: where it first touches a quality says little.
+        """
+        below = np.flatnonzero(self.jaccard < jaccard)
+        stays = below[-1] + 1 if len(below) else 0
+        return float(self.cost_share[stays]) if stays < len(self.jaccard) else None
+
+
+@dataclass(frozen=True)
+class CostOfGoal:
+    """What a goal costs: the sustained cost of each run, None where the run ends below the goal."""
+
+    of_runs: tuple[float | None, ...]
+
+    @property
+    def median(self) -> float | None:
+        """That of the run in the middle, None where it does not get there."""
+        return _or_none(np.median(self._costs))
+
+    @property
+    def least(self) -> float | None:
+        """That of the cheapest run."""
+        return _or_none(self._costs.min())
+
+    @property
+    def most(self) -> float | None:
+        """That of the most expensive run."""
+        return _or_none(self._costs.max())
+
+    @property
+    def _costs(self) -> Floats:
+        """(n_runs,) infinite where the run does not get there."""
+        return np.array([np.inf if cost is None else cost for cost in self.of_runs])
+
+
+def _or_none(cost: np.floating[Any]) -> float | None:
+    return float(cost) if np.isfinite(cost) else None
+
+
+def cost_of_goals(curves: Sequence[Curve], all_votes_jaccard: float) -> dict[float, CostOfGoal]:
+    """What each of the `GOALS` costs, given the quality of all votes and a curve for each run."""
+    wanted = {goal: goal * all_votes_jaccard - (SAME_QUALITY if goal == 1 else 0.0) for goal in GOALS}
+    return {
+        goal: CostOfGoal(tuple(curve.sustained_cost(jaccard) for curve in curves)) for goal, jaccard in wanted.items()
+    }
 
 
 def replay(

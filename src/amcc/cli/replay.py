@@ -18,7 +18,17 @@ from rich.table import Table
 
 from amcc import metrics
 from amcc.active.prices import Prices, read_price_list
-from amcc.active.replay import GOALS, Curve, Recording, Start, first_votes, mean_curve
+from amcc.active.replay import (
+    ENOUGH_RUNS,
+    GOALS,
+    CostOfGoal,
+    Curve,
+    Recording,
+    Start,
+    cost_of_goals,
+    first_votes,
+    mean_curve,
+)
 from amcc.active.replay import replay as replayed
 from amcc.active.strategies import STRATEGIES
 from amcc.cli.common import (
@@ -76,7 +86,7 @@ def replay(
     budget: Annotated[
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = ENOUGH_RUNS,
     known_items: KnownItems = None,
     known_pairs: KnownPairs = None,
     truth_unmentioned: TruthUnmentioned = "unknown",
@@ -96,7 +106,9 @@ def replay(
 ) -> None:
     """Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?
 
-    Quality is the mean Jaccard index of the consensus; that of all votes counts as reached from 0.005 below it.
+    Quality is the mean Jaccard index of the consensus; that of all votes counts as reached from 0.005 below it. The
+    cost is where it stays: from there on the quality is never again lower. Of several runs the middle one counts, and
+    the cheapest and the most expensive stand beside it.
     """
     names = strategy_names(strategy)
     if seeds < 1:
@@ -116,6 +128,11 @@ def replay(
     run = partial(run_once, recording, vote_price.vote.astype(np.float64), first, batch, money, described)
     curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
     found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
+    if seeds < ENOUGH_RUNS:
+        notes.print(
+            f"{seeds} {'seed is' if seeds == 1 else 'seeds are'} too few to tell what a goal costs: use --seeds "
+            f"{ENOUGH_RUNS} or more, 10 to compare strategies"
+        )
     if output is not None:
         write_table(curve_rows(curves), output)
         notes.print(f"wrote the curves to {output}")
@@ -129,7 +146,7 @@ def replay(
         screen.print(f"all {len(votes):,} votes cost {total} and reach Jaccard {quality:.4f}", soft_wrap=True)
         screen.print(result_table(found))
         for name, each in found.items():
-            screen.print(f"{name}: {verdict(each.cost_share_to_reach()['1.00'])}", soft_wrap=True)
+            screen.print(f"{name}: {verdict(each.sustained_cost[1.0])}", soft_wrap=True)
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -282,42 +299,57 @@ class Replay:
         """Mean over the seeds."""
         return mean_curve(self.curves)
 
-    def cost_share_to_reach(self) -> dict[str, float | None]:
-        """Share of the money for each of the goals, None where it is never reached."""
-        return {f"{goal:.2f}": share for goal, share in self.mean.cost_of_goals(self.all_votes_jaccard).items()}
+    @property
+    def sustained_cost(self) -> dict[float, CostOfGoal]:
+        """Share of the money for each of the goals."""
+        return cost_of_goals(self.curves, self.all_votes_jaccard)
 
     def as_json(self) -> dict[str, Any]:
         """All that scripts may want."""
         curve = np.column_stack([self.mean.cost_share, self.mean.jaccard]).tolist()
-        return {
-            "all_votes_jaccard": self.all_votes_jaccard,
-            "cost_share_to_reach": self.cost_share_to_reach(),
-            "curve": curve,
+        costs = {
+            f"{goal:.2f}": {"median": cost.median, "min": cost.least, "max": cost.most, "seeds": list(cost.of_runs)}
+            for goal, cost in self.sustained_cost.items()
         }
+        return {"all_votes_jaccard": self.all_votes_jaccard, "sustained_cost": costs, "curve": curve}
 
 
-def verdict(share: float | None) -> str:
+def verdict(cost: CostOfGoal) -> str:
     """What the quality of all votes costs, in words.
 
-    >>> verdict(0.212)
-    'same quality as all votes for 21 % of the money'
+    >>> verdict(CostOfGoal((0.15, 0.212, 0.4)))
+    'same quality as all votes from 21 % (15–40 %) of the money on'
     """
-    if share is None:
-        return "the quality of all votes is not reached"
-    return f"same quality as all votes for {_percent_or_never(share)} of the money"
+    if cost.median is None:
+        often = sum(share is not None for share in cost.of_runs)
+        but = f", but for {often} of {len(cost.of_runs)} runs" if often else ""
+        return f"the quality of all votes is not reached to stay{but}"
+    return f"same quality as all votes from {_in_percent(cost)} of the money on"
 
 
 def result_table(found: Mapping[str, Replay]) -> Table:
     """One row per strategy: the cost of each goal."""
     table = Table("strategy", "first votes", *(f"{100 * goal:.0f} % of it" for goal in GOALS), box=None)
     for name, each in found.items():
-        shares = [float(each.mean.cost_share[0]), *each.cost_share_to_reach().values()]
-        table.add_row(name, *map(_percent_or_never, shares))
+        first = f"{100 * each.mean.cost_share[0]:.0f} %"
+        table.add_row(name, first, *map(_in_percent, each.sustained_cost.values()))
     return table
 
 
-def _percent_or_never(share: float | None) -> str:
-    return "never" if share is None else f"{100 * share:.0f} %"
+def _in_percent(cost: CostOfGoal) -> str:
+    """The middle run; the cheapest and the most expensive where there are several.
+
+    >>> _in_percent(CostOfGoal((0.5,))), _in_percent(CostOfGoal((0.3, None, 0.5))), _in_percent(CostOfGoal((None,)))
+    ('50 %', '50 % (30 %–never)', 'never')
+    """
+
+    def text(share: float | None, unit: str = " %") -> str:
+        return "never" if share is None else f"{100 * share:.0f}{unit}"
+
+    least, most = (text(share) for share in (cost.least, cost.most))
+    if least == most:
+        return least
+    return f"{text(cost.median)} ({text(cost.least, '' if cost.most is not None else ' %')}–{most})"
 
 
 def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
@@ -347,7 +379,7 @@ MOST_BANDS = 4
 
 
 def draw(found: Mapping[str, Replay], quality: float, path: Path) -> None:
-    """Quality against money: means as lines, the range of the seeds as bands, a dot where the goal is reached.
+    """Quality against money: means as lines, the range of the seeds as bands, a dot at the cost of the middle one.
 
     Lines meet where everything is bought, so their names stand beside it in the order of what they cost.
     """
@@ -360,17 +392,17 @@ def draw(found: Mapping[str, Replay], quality: float, path: Path) -> None:
         axes = panels[0, 0]
         for name, each in found.items():
             _draw_curves(axes, each, *look[name], band=len(found) <= MOST_BANDS)
-        axes.text(1.02, 0.95, "● reached at", transform=axes.transAxes, color=figures.GREY, fontsize=8)
+        axes.text(1.02, 0.95, "● stays from", transform=axes.transAxes, color=figures.GREY, fontsize=8)
         for rank, name in enumerate(sorted(found, key=lambda name: _cost_of_all(found[name]))):
             colour, line = look[name]
-            text = f"{LINES[line]} {name}: {_percent_or_never(found[name].cost_share_to_reach()['1.00'])}"
+            text = f"{LINES[line]} {name}: {_in_percent(found[name].sustained_cost[1.0])}"
             axes.text(1.02, 0.89 - 0.06 * rank, text, transform=axes.transAxes, color=colour, fontsize=8)
         axes.axhline(quality, color=figures.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         axes.annotate(
             f"all votes: {quality:.3f}", (0, quality), (4, 4), xycoords=("axes fraction", "data"),
             textcoords="offset points", color=figures.GREY, fontsize=8,
         )  # fmt: skip
-        axes.set_title("What quality costs; ● the same as with all votes")
+        axes.set_title("What quality costs; ● from here on the same as with all votes")
         axes.set_xlabel("money spent, % of what all votes cost")
         axes.set_ylabel("mean Jaccard index")
         axes.set_xlim(left=0)
@@ -385,11 +417,11 @@ def _draw_curves(axes: Axes, each: Replay, colour: str, line: str, *, band: bool
         of_seeds = np.array([np.interp(mean.cost_share, curve.cost_share, curve.jaccard) for curve in each.curves])
         axes.fill_between(share, of_seeds.min(axis=0), of_seeds.max(axis=0), color=colour, alpha=0.15, linewidth=0)
     axes.plot(share, mean.jaccard, color=colour, linestyle=line)
-    reached = each.cost_share_to_reach()["1.00"]
-    if reached is not None:
-        axes.plot(100 * reached, np.interp(reached, mean.cost_share, mean.jaccard), marker="o", color=colour, zorder=3)
+    stays = each.sustained_cost[1.0].median
+    if stays is not None:
+        axes.plot(100 * stays, np.interp(stays, mean.cost_share, mean.jaccard), marker="o", color=colour, zorder=3)
 
 
 def _cost_of_all(each: Replay) -> float:
-    reached = each.cost_share_to_reach()["1.00"]
-    return float("inf") if reached is None else reached
+    stays = each.sustained_cost[1.0].median
+    return float("inf") if stays is None else stays

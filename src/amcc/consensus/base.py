@@ -200,7 +200,10 @@ class ConsensusModel(ABC):
             return self._fit_engine(votes, features, truth)
         votes = as_votes(votes)
         present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
-        posterior = self._fit(votes, _checked_features(features, votes), Gold(present, known))
+        gold = Gold(present, known)
+        if self._stays_with(votes, gold):
+            return self
+        posterior = self._fit(votes, _checked_features(features, votes), gold)
         self.item_names_, self.worker_names_, self.label_names_ = (
             votes.item_names,
             votes.worker_names,
@@ -218,10 +221,16 @@ class ConsensusModel(ABC):
             raise ParameterError("features and known truth need votes in memory; leave them out, or read the votes.")
         for name in OF_ITEMS:
             vars(self).pop(name, None)
+        if self._stays_with(engine, None):
+            return self
         label, judge = self._learn_or_go_on(engine)
         self.worker_names_, self.label_names_, self.label_prior_ = engine.worker_names, engine.label_names, label
         self._to_judge = engine, judge
         return self
+
+    def _stays_with(self, votes: Votes | Engine, gold: Gold | None) -> bool:
+        """Whether a model that goes on from its last fit finds nothing new, and has left all that it says as it is."""
+        return False
 
     def _learn_or_go_on(self, engine: Engine) -> Learned:
         """Learn, from where an interrupted fit stopped if there is a checkpoint; whatever stops this one, note it."""
@@ -432,8 +441,11 @@ class ConsensusModel(ABC):
         hit, false_alarm = (np.repeat(each[:, None], n_labels, 1) for each in (rates.hit_rate, rates.false_alarm_rate))
         return hit, false_alarm
 
-    def settled_params(self) -> dict[str, Any]:
-        """Parameters by which a new model of this kind takes over what this one chose by trying; none here."""
+    def settled_params(self) -> dict[str, Any] | None:
+        """Parameters by which a new model of this kind takes over what this one chose by trying; none here.
+
+        None where the votes were too few to choose by: the next model has to choose for itself.
+        """
         return {}
 
     def label_correlations(self) -> Floats:

@@ -68,6 +68,32 @@ def signatures(votes: Votes | Engine, random_state: int) -> Signatures:
     return Signatures(_told_apart(item), _told_apart(worker), _told_apart(label))
 
 
+class Content(NamedTuple):
+    """Sums over votes and over pairs whose truth is known, modulo 2⁶⁴ and so the same however they are cut: (1,)."""
+
+    votes: Hashes
+    truth: Hashes
+
+
+def content(votes: Votes | Engine) -> str:
+    """Says which votes these are, and what truth is known: by numbers of items, workers and labels, not by names."""
+    engine = as_engine(votes)
+    sizes = engine.n_items, engine.n_workers, engine.n_labels
+    codes = (np.arange(n, dtype=np.uint64) + (np.uint64(role) << _HALF) for role, n in enumerate(sizes, 1))
+    sums = engine.total(hash_content, *map(_scrambled, codes))
+    return f"{engine.n_votes} votes {int(sums.votes[0]):016x} {int(sums.truth[0]):016x}"
+
+
+def hash_content(block: Block, item: Hashes, worker: Hashes, label: Hashes) -> Content:
+    """Sums over the block, from hashes of all items, workers and labels."""
+    known = block.known != 0
+    truth: Hashes = np.zeros(1, np.uint64)
+    if known.any():
+        pair = item[block.first_item + block.pairs.item[known]] + label[block.pairs.label[known]]
+        truth += _scrambled(pair + (block.known[known] > 0).astype(np.uint64)).sum(dtype=np.uint64)
+    return Content(hash_votes(block, item, worker, label).label.sum(keepdims=True), truth)
+
+
 def _of_all(blocks: Sequence[Sums]) -> Sums:
     """Sums of all blocks: every item is in one of them, workers and labels are in several."""
     worker, label = (np.sum([getattr(block, role) for block in blocks], axis=0) for role in ("worker", "label"))

@@ -103,6 +103,7 @@ class Engine(ABC):
     """Votes in blocks, and what is the same for all of them.
 
     coins : all (worker, label) combinations that occur, without votes
+    n_known : asked pairs whose truth is known
     identity : says which votes these are
     checkpoint : where a fit notes how far it is, None where it does not
     """
@@ -113,6 +114,7 @@ class Engine(ABC):
     n_votes: int
     n_pairs: int
     n_items: int
+    n_known = 0
     identity = "votes in memory"
     checkpoint: Checkpoint | None = None
 
@@ -195,6 +197,7 @@ class InMemory(Engine):
         self.block = WholeBlock(votes, known)
         self.worker_names, self.label_names, self.coins = votes.worker_names, votes.label_names, votes.coins
         self.n_votes, self.n_pairs, self.n_items = len(votes), len(votes.pairs), votes.n_items
+        self.n_known = int(np.count_nonzero(known))
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
         """The function's result for the one block there is."""

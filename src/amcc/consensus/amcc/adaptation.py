@@ -120,7 +120,7 @@ def learn_label_sets(votes: Votes | Engine, fit: LikelihoodFit, lot: Floats) -> 
     items = np.flatnonzero(lot < SAMPLE_PAIRS / max(engine.n_pairs, 1))
     parts = list(engine.each(said_about, items, fit.evidence))
     item, label, log_odds = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return fit_label_sets(Pairs(item, label, NO_START), log_odds, fit.presence.mean, lot[items])
+    return fit_label_sets(Pairs(item, label, NO_START), log_odds, fit.frequency, lot[items])
 
 
 class Said(NamedTuple):
@@ -144,8 +144,11 @@ NO_START = np.zeros(1, np.int64)
 
 def choose_blend(
     votes: Votes | Engine, chance: Signatures, fit: Callable[[Votes], LikelihoodFit], *, correlation: bool = True
-) -> Blend:
-    """Weigh all answers by the log-probability of held-out answers, one per item, averaged over folds."""
+) -> Blend | None:
+    """Weigh all answers by the log-probability of held-out answers, one per item, averaged over folds.
+
+    None where no item has several answers: nothing can be held out, so there is no choice that may be kept.
+    """
     engine = as_engine(votes)
     items = np.flatnonzero(chance.lot < SAMPLE / max(engine.n_votes, 1))
     votes, chance = gather(engine, items), chance.of_items(items)
@@ -157,7 +160,7 @@ def choose_blend(
         with_correlation += fold.log_likelihood(fold.crisp(1.0, 1.0))
         folds.append(fold)
     if not folds:
-        return Blend()
+        return None
     gain = (with_correlation - no_correlation) / len(folds)
     weight = float(np.exp(-np.logaddexp(0.0, -gain))) if correlation else 0.0
     foretold = [np.mean([fold.log_likelihood(fold.crisp(weight, temper)) for fold in folds]) for temper in TEMPERS]
@@ -195,7 +198,7 @@ class _Fold:
     def __init__(self, train: Votes, test: Votes, fit: LikelihoodFit, chance: Signatures) -> None:
         self.test = test
         sets = learn_label_sets(train, fit, chance.lot)
-        self.evidence = evidence_of(train, fit.evidence, fit.presence.mean, sets)
+        self.evidence = evidence_of(train, fit.evidence, fit.frequency, sets)
         self.is_yes = test.value > 0
         self.hit, self.false_alarm = _rates_of_votes(train, test, fit)
         n_labels = max(train.n_labels, 1)

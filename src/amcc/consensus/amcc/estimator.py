@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from scipy.sparse import coo_array
 from scipy.special import logit
 
@@ -25,6 +27,7 @@ from amcc.consensus.amcc.likelihood import (
     Crowd,
     LikelihoodFit,
     as_fit,
+    checkable,
     coin_rates,
     fit_likelihood,
     known_to,
@@ -46,8 +49,8 @@ from amcc.consensus.base import (
     new_code,
 )
 from amcc.consensus.rounds import first_look, judge_votes
-from amcc.consensus.signature import Signatures, signatures
-from amcc.engine.base import Block, Engine, InMemory, as_engine
+from amcc.consensus.signature import Signatures, content, signatures
+from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, as_engine
 from amcc.errors import ParameterError
 from amcc.kernels import Belief, Floats, Ints, weight_per_code
 from amcc.tables import Codes
@@ -67,7 +70,8 @@ TOL = 5e-4
 
 UPDATE_GROWTH, UPDATE_ROUNDS = 0.1, 3
 """With a share of new votes below the first, a warm start takes as many rounds as the second. On large sets the result
-is as near to that of a whole fit as another random state brings it (benchmarks/incremental.py)."""
+is as near to that of a whole fit as another random state brings it (benchmarks/incremental.py). Since `JOINT_ROUNDS`
+end before anything has converged, a long chain of such updates goes further than one fit would."""
 
 
 class AMCC(ConsensusModel):
@@ -98,7 +102,7 @@ class AMCC(ConsensusModel):
     warm_start : bool
         Go on from what the last `fit` of this object learned about workers and labels, matched by name. Where the votes
         have grown by less than a tenth since the last whole fit, a few rounds are enough, and all that was chosen by
-        trying is kept.
+        trying is kept. Where no vote is new, nothing changes.
 
     Attributes
     ----------
@@ -127,6 +131,7 @@ class AMCC(ConsensusModel):
     """
 
     blend_: dict[str, Any]
+    blend_is_chosen_: bool
     commonality_: Floats
     group_weights_: Floats
     worker_group_: npt.NDArray[np.int32]
@@ -134,6 +139,7 @@ class AMCC(ConsensusModel):
     crowd_: Crowd
     judged_by_sets_: bool
     n_votes_: int
+    fitted_to_: str
 
     def __init__(
         self,
@@ -200,24 +206,28 @@ class AMCC(ConsensusModel):
     def _learn_from(self, engine: Engine) -> Learned:
         if self.loss != "likelihood":
             self._refuse_blocks()
+        self.fitted_to_ = ""  # until the fit is done
         fit, sets = self._go_on_from(engine) if self._needs_no_fit(engine) else self._learn_anew_from(engine)
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
         self.label_correlation_ = sets.correlation()
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
         self.coin_worker_, self.coin_label_ = engine.coins.worker, engine.coins.label
-        return Learned(fit.presence.mean, partial(engine.total, judge_votes, fit.evidence, fit.prior))
+        self.fitted_to_ = self._fitted_to(engine)
+        return Learned(fit.frequency, partial(engine.total, judge_votes, fit.evidence, fit.prior))
 
     def _learn_anew_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         chance = signatures(engine, self.random_state)
-        blend = engine.recall("blend", Blend) or self._chosen_blend(engine, chance)
-        engine.keep("blend", blend)
+        chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance)
+        if chosen is not None:
+            engine.keep("blend", chosen)
+        blend, self.blend_is_chosen_ = chosen or Blend(), chosen is not None
         crowd, start = self._starting_point(engine)
         fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
         self._publish_course(fit.monitor)
         sets = learn_label_sets(engine, fit, chance.lot)
         self.judged_by_sets_ = False
-        if blend.correlation >= JOINT:
+        if blend.correlation >= JOINT and checkable(engine) == 1:
             joint, joint_sets = refit_with_label_sets(engine, fit, sets, n_rounds=JOINT_ROUNDS)
             higher = [bound for bound in joint.monitor.history if bound > self.objective_history_[-1]]
             if higher:
@@ -227,6 +237,29 @@ class AMCC(ConsensusModel):
         self.blend_ = asdict(blend) | {"tempers": list(blend.tempers)}
         self.n_votes_ = engine.n_votes
         return fit, sets
+
+    def _fitted_to(self, engine: Engine) -> str:
+        """What a fit depends on, but for names, which the model has."""
+        params = {name: value for name, value in self.get_params().items() if name != "warm_start"}
+        return f"{content(engine)} {json.dumps(params, sort_keys=True, default=str)}"
+
+    def _stays_with(self, votes: Votes | Engine, gold: Gold | None) -> bool:
+        learned = getattr(self, "fitted_to_", "")  # older files do not have it
+        engine = votes if isinstance(votes, Engine) else InMemory(votes, gold.signs if gold else NOTHING_KNOWN)
+        if not self.warm_start or not learned.startswith(f"{engine.n_votes} votes"):
+            return False
+        names = [(engine.worker_names, self.worker_names_), (engine.label_names, self.label_names_)]
+        if isinstance(votes, Votes) and hasattr(self, "item_names_"):
+            names.append((votes.item_names, self.item_names_))
+        if not all(_same_names(*both) for both in names) or learned != self._fitted_to(engine):
+            return False
+        if self._to_judge is not None:  # with the votes that are there: an engine of the last fit may be closed
+            _, judge = self._to_judge
+            assert isinstance(judge, partial)  # for the type checker: see _learn_from
+            self._to_judge = votes, partial(engine.total, *judge.args)
+        if isinstance(votes, Votes) and not hasattr(self, "pair_proba_"):  # the last fit was to packed votes
+            vars(self).update({**vars(self.applied_to(votes)), "_to_judge": self._to_judge})
+        return True
 
     def _needs_no_fit(self, engine: Engine) -> bool:
         """Whether so few votes are new that what was learned needs only a few rounds."""
@@ -240,6 +273,7 @@ class AMCC(ConsensusModel):
         sets = self._sets_for(engine, self._prior_for(engine))
         if self.judged_by_sets_:
             fit = as_fit(start_ascent(engine.total(first_look, start), crowd, start))
+            fit = replace(fit, frequency=self._prior_for(engine))  # the joint ascent leaves it as it was
             fit, sets = refit_with_label_sets(engine, fit, sets, n_rounds=UPDATE_ROUNDS)
         else:
             fit = fit_likelihood(engine, crowd, max_iter=UPDATE_ROUNDS, tol=self.tol or TOL, start=start)
@@ -253,7 +287,7 @@ class AMCC(ConsensusModel):
         if self.blend_["correlation"] >= IGNORED and len(votes.pairs) < votes.n_items * votes.n_labels:
             self.item_kind_ = evidence.kinds(votes.n_items)
 
-    def _chosen_blend(self, engine: Engine, chance: Signatures) -> Blend:
+    def _chosen_blend(self, engine: Engine, chance: Signatures) -> Blend | None:
         if self.blend is not None:
             return _as_blend(self.blend)
         if not self.adapt:
@@ -304,6 +338,7 @@ class AMCC(ConsensusModel):
     # -- the paper's objective ---------------------------------------------------------------------------------------
 
     def _fit_frobenius(self, votes: Votes, gold: Gold) -> Posterior:
+        self.fitted_to_ = ""
         fit = fit_frobenius(
             votes,
             gold,
@@ -362,9 +397,11 @@ class AMCC(ConsensusModel):
             return self._infer_frobenius(votes, prior)
         return self._evidence(votes, prior).blended(_as_blend(self.blend_))
 
-    def settled_params(self) -> dict[str, Any]:
+    def settled_params(self) -> dict[str, Any] | None:
         """The blend, see `ConsensusModel.settled_params`."""
-        return {"blend": self.blend_} if self.loss == "likelihood" else {}
+        if self.loss != "likelihood":
+            return {}
+        return {"blend": self.blend_} if self.blend_is_chosen_ else None
 
     def applied_to(self, votes: Votes) -> Self:
         """See `ConsensusModel.applied_to`."""
@@ -479,6 +516,10 @@ def worker_worth(votes: Votes | Engine, hit_rate: Floats) -> Floats:
     worth, n_answers = as_engine(votes).total(worth_of_answers, log_hit)
     average = worth.sum() / n_answers.sum() if n_answers.sum() else 1.0
     return np.maximum(np.where(n_answers > 0, worth / np.maximum(n_answers, 1), average), 1e-3)
+
+
+def _same_names(names: pa.Array, learned: pa.Array) -> bool:
+    return len(names) == len(learned) and bool((new_code(names, learned) == np.arange(len(names))).all())
 
 
 def _as_blend(chosen: Mapping[str, Any]) -> Blend:

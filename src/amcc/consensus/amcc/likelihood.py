@@ -405,11 +405,16 @@ class SetPrior:
 
 @dataclass(frozen=True)
 class LikelihoodFit:
-    """A fitted crowd; evidence is that of slots, see `kernels.Belief`, prior what pairs are before their votes."""
+    """A fitted crowd.
+
+    frequency : (n_labels,) how often labels are present
+    evidence : that of slots, see `kernels.Belief`
+    prior : what pairs are before their votes
+    """
 
     crowd: Crowd
     counts: CoinCounts
-    presence: Presence
+    frequency: Floats
     evidence: Floats
     prior: Prior
     monitor: Monitor
@@ -448,21 +453,34 @@ def counts_of(present: Floats, slot_votes: Floats) -> CoinCounts:
     return CoinCounts(Counts.of_slots(present), Counts.of_slots(slot_votes - present))
 
 
+def checkable(engine: Engine) -> float:
+    """How far votes can be checked by each other: 0 if no pair has a second vote, 1 from one per pair on.
+
+    The truth about a pair checks its votes as another vote does.
+    """
+    return min(1.0, (engine.n_votes - engine.n_pairs + engine.n_known) / max(engine.n_pairs, 1))
+
+
 def fit_likelihood(
     engine: Engine, crowd: Crowd, *, max_iter: int, tol: float, start: Belief | None = None
 ) -> LikelihoodFit:
-    """Coordinate ascent: groups of workers, rates, presence of labels, in turn, until no probability moves."""
-    coins = engine.coins
+    """Coordinate ascent: groups of workers, rates, presence of labels, in turn, until no probability moves.
+
+    A single vote fits "present and told" as well as "absent and invented": as far as votes cannot be checked, workers
+    and labels are judged by the votes as they are given, or the ascent drifts to labels that are all absent.
+    """
+    coins, checked = engine.coins, checkable(engine)
     first = engine.total(first_look, start)
+    given = first if start is None or checked == 1 else engine.total(first_look, None)
     at = engine.recall("fit", Ascent) or start_ascent(first, crowd, start)
     monitor = Monitor(tol, max_iter, at.history, at.reported)
     for number in monitor.rounds():
-        counts = counts_of(at.present, first.slot_votes)
-        absent = np.maximum(first.asked - at.label_present, 0.0)
-        presence = Presence(at.label_present, absent, at.presence.usual)
+        counts = counts_of(checked * at.present + (1 - checked) * given.present, first.slot_votes)
+        label_present = checked * at.label_present + (1 - checked) * given.label_present
+        presence = Presence(label_present, np.maximum(first.asked - label_present, 0.0), at.presence.usual)
         thorough = number % THOROUGH == 0
         crowd, explained = update_members(at.crowd, coins, counts, thorough=thorough)
-        monitor.report(explained + presence.bound() + at.entropy, at.change)
+        monitor.report(explained + presence.bound() + checked * at.entropy, at.change)
         crowd = update_rates(crowd, coins, counts, strengths=thorough)
         presence = update_presence(presence)
         belief = Belief(slot_evidence(crowd, coins, counts), presence.log_odds)
@@ -487,7 +505,8 @@ def as_fit(at: Ascent, monitor: Monitor | None = None) -> LikelihoodFit:
     """Where the ascent stands, as if it had ended."""
     assert at.belief is not None  # for the type checker: there was a round, or a belief to start from
     monitor = monitor or Monitor(tol=0.0, max_iter=1)
-    return LikelihoodFit(at.crowd, at.counts, at.presence, at.belief.evidence, LabelPrior(at.belief.log_odds), monitor)
+    prior = LabelPrior(at.belief.log_odds)
+    return LikelihoodFit(at.crowd, at.counts, at.presence.mean, at.belief.evidence, prior, monitor)
 
 
 @dataclass(frozen=True)
@@ -509,7 +528,7 @@ def refit_with_label_sets(
 
     Goes on from a fit without correlation, and takes its place only if the bound is higher.
     """
-    coins, frequency, slot_votes = engine.coins, fit.presence.mean, engine.total(first_look, None).slot_votes
+    coins, frequency, slot_votes = engine.coins, fit.frequency, engine.total(first_look, None).slot_votes
     at = engine.recall("joint", JointAscent) or JointAscent(
         fit.crowd, fit.counts, SetPrior(fit.evidence, sets), fit.evidence, sets, ()
     )
@@ -526,7 +545,7 @@ def refit_with_label_sets(
         evidence, sets = slot_evidence(crowd, coins, counts), update_label_sets(step, frequency)
         at = JointAscent(crowd, counts, prior, evidence, sets, tuple(monitor.history))
         engine.keep("joint", at)
-    return LikelihoodFit(at.crowd, at.counts, fit.presence, at.evidence, at.prior, monitor), at.sets
+    return LikelihoodFit(at.crowd, at.counts, frequency, at.evidence, at.prior, monitor), at.sets
 
 
 class SetRound(NamedTuple):

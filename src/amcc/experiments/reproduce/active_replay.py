@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.active.base import GROWTH
-from amcc.active.replay import GOALS, SAME_QUALITY, Curve, mean_curve
+from amcc.active.replay import GOALS, SAME_QUALITY, Curve, cost_of_goals, mean_curve
 from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.active import LOOKS, SHORT, extent_of, name_ends
 from amcc.experiments.reproduce.active_runs import FURTHER, ReplayRun, further_crowds, replay_run
@@ -93,8 +93,16 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
         mean = mean_curve(curves, N_POINTS)
         where = {"set": crowd.title, "prices": prices, "strategy": strategy, "all_votes_jaccard": quality}
         goal_rows += [
-            {**where, "goal": goal, "runs": len(curves), "first_share": float(mean.cost_share[0]), "cost_share": share}
-            for goal, share in mean.cost_of_goals(quality).items()
+            {
+                **where,
+                "goal": goal,
+                "runs": len(curves),
+                "first_share": float(mean.cost_share[0]),
+                "sustained_cost": cost.median,
+                "least": cost.least,
+                "most": cost.most,
+            }
+            for goal, cost in cost_of_goals(curves, quality).items()
         ]
         of_runs = np.array([np.interp(mean.cost_share, each.cost_share, each.jaccard) for each in curves])
         curve_rows += [
@@ -105,16 +113,9 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
             )
         ]  # fmt: skip
     goals, curves_table = pa.Table.from_pylist(goal_rows), pa.Table.from_pylist(curve_rows)
-    budget = extent_of(plan).budget
-    caption = (
-        "Share of the cost of all votes at which the mean curve first reaches a share of the Jaccard index that AMCC "
-        f"has with all votes ({SAME_QUALITY} below counts as all of it); — where it does not"
-        f"{'' if budget == 1 else f' within {100 * budget:.0f} % of the cost'}. One recorded answer per item at the "
-        "start, which is paid too; about 1 % of the votes at a time; workers are judged anew when the votes have "
-        f"grown by {100 * GROWTH:.0f} %; {_runs_in_words(plan)}. The paper's prices go from 1 "
-        "to the number of workers by accuracy on all their votes; random ones differ from seed to seed. Best in bold."
+    drawn = (
+        "The curves of the table: means as lines, seeds as bands; dashed: all votes; ●: from here on the mean stays."
     )
-    drawn = "The curves of the table: means as lines, the range of the seeds as bands; dashed: all votes; ●: reached."
     title = "What the quality of all votes would have cost"
     figure = Figure("active-replay-curves", f"{title}, drawn", drawn, curves_table, partial(draw, curves_table))
     leads = pa.Table.from_pylist(leads_of_uniform(curve_rows))
@@ -123,12 +124,25 @@ def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
         f"{100 * SPENT_ALREADY:.0f} % of the cost on; 0 where it never leads."
     )
     return [
-        Table("active-replay", title, caption, goals, goal_views(goal_rows)),
+        Table("active-replay", title, _about_goals(plan), goals, goal_views(goal_rows)),
         Table(
             "active-replay-leads", "Is it ever worse than chance?", about_leads, leads, lead_views(leads.to_pylist())
         ),
         figure,
     ]
+
+
+def _about_goals(plan: Plan) -> str:
+    budget = extent_of(plan).budget
+    return (
+        "Share of the cost of all votes from which on a run never again falls below a share of the Jaccard index that "
+        f"AMCC has with all votes ({SAME_QUALITY} below counts as all of it): the median of the runs, in brackets the "
+        "least and the most; — where a run ends below"
+        f"{'' if budget == 1 else f' within {100 * budget:.0f} % of the cost'}. One recorded answer per item at the "
+        "start, which is paid too; about 1 % of the votes at a time; workers are judged anew when the votes have "
+        f"grown by {100 * GROWTH:.0f} %; {_runs_in_words(plan)}. The paper's prices go from 1 "
+        "to the number of workers by accuracy on all their votes; random ones differ from seed to seed. Best in bold."
+    )
 
 
 def _runs_in_words(plan: Plan) -> str:
@@ -147,7 +161,7 @@ def goal_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
     for goal in sorted(GOALS, reverse=True):
         for prices in dict.fromkeys(row["prices"] for row in rows):
             here = {
-                (row["strategy"], row["set"]): row["cost_share"]
+                (row["strategy"], row["set"]): tuple(row[which] for which in ("sustained_cost", "least", "most"))
                 for row in rows
                 if (row["prices"], row["goal"]) == (prices, goal)
             }
@@ -184,18 +198,23 @@ def lead_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
     return views
 
 
-def _percents(shares: Sequence[float | None]) -> list[str]:
-    """In words, the least in bold.
+def _percents(costs: Sequence[tuple[float | None, float | None, float | None]]) -> list[str]:
+    """Median, least and most in words, the least median in bold.
 
-    >>> _percents([0.25, None, 0.5])
-    ['**25.0 %**', '—', '50.0 %']
+    >>> _percents([(0.25, 0.25, 0.25), (None, 0.3, None), (0.5, 0.4, None)])
+    ['**25.0 %**', '— (30–—)', '50.0 % (40–—)']
     """
-    least = min((share for share in shares if share is not None), default=None)
-    texts = ["—" if share is None else f"{100 * share:.1f} %" for share in shares]
-    return [
-        f"**{text}**" if share is not None and share == least else text
-        for share, text in zip(shares, texts, strict=True)
-    ]
+
+    def text(share: float | None, form: str) -> str:
+        return "—" if share is None else form.format(100 * share)
+
+    best = min((median for median, _, _ in costs if median is not None), default=None)
+    texts = []
+    for median, least, most in costs:
+        cell = text(median, "{:.1f} %")
+        cell = f"**{cell}**" if median is not None and median == best else cell
+        texts.append(cell if least == most else f"{cell} ({text(least, '{:.0f}')}–{text(most, '{:.0f}')})")
+    return texts
 
 
 def draw(data: pa.Table) -> Any:
@@ -223,9 +242,11 @@ def _draw_panel(panel: Any, rows: Sequence[Mapping[str, Any]]) -> None:
         colour, line = LOOKS[name]
         panel.fill_between(share, low, high, color=colour, alpha=0.1, linewidth=0)
         panel.plot(share, mean, color=colour, linestyle=line, linewidth=1.4)
-        reached = np.flatnonzero(mean >= here[0]["all_votes_jaccard"] - SAME_QUALITY)  # with the seeds of its own
-        if len(reached):
-            panel.plot(share[reached[0]], mean[reached[0]], marker="o", color=colour, markersize=5, zorder=4)
+        stays = Curve(share, share, mean).sustained_cost(
+            here[0]["all_votes_jaccard"] - SAME_QUALITY
+        )  # of its own seeds
+        if stays is not None:
+            panel.plot(stays, np.interp(stays, share, mean), marker="o", color=colour, markersize=5, zorder=4)
         ends.append((float(share[-1]), float(mean[-1]), name, colour))
     name_ends(panel, ends)
 
