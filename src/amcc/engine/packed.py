@@ -29,6 +29,7 @@ from amcc.errors import FileFormatError
 from amcc.fields import names_from_bytes, names_to_bytes
 from amcc.files import whole_file
 from amcc.kernels import Ints
+from amcc.tables import note_on_lookalikes
 from amcc.votes import Coins, Pairs, Reading, Unmentioned, Votes
 
 FORMAT = 1
@@ -137,6 +138,11 @@ class PackedVotes:
     def __len__(self) -> int:
         return self.n_votes
 
+    def notes(self) -> list[str]:
+        """See `Votes.notes`; items are too many to be compared."""
+        alike = note_on_lookalikes(self.worker_names, "worker") + note_on_lookalikes(self.label_names, "label")
+        return [*self.reading.notes(), *alike]
+
     def _meta(self) -> dict[str, Any]:
         path = self.folder / META
         if not path.is_file():
@@ -169,8 +175,8 @@ class PackedVotes:
 
     def _reading(self, reading: Any) -> Reading:
         names = [each.name for each in fields(Reading)]
-        fits = isinstance(reading, dict) and sorted(reading) == sorted(names)
-        self._must(fits, META, f"field 'reading' must say {', '.join(names)}")
+        fits = isinstance(reading, dict) and set(reading) <= set(names)  # what is missing is as if nothing happened
+        self._must(fits, META, f"field 'reading' must say nothing but {', '.join(names)}")
         for name, value in reading.items():
             if name == "columns":
                 fits = isinstance(value, dict) and all(isinstance(column, str) for column in value.values())
