@@ -204,8 +204,11 @@ class Stored:
         array: npt.NDArray[Any] = self._stored(self.arrays, path)
         if typing.get_origin(kind) is np.ndarray:
             (number,) = typing.get_args(typing.get_args(kind)[1])
-            if number is not Any and array.dtype != number:
-                self.wrong(path, f"must hold {np.dtype(number)}; it holds {array.dtype}")
+            if number is not Any:
+                wanted = np.dtype(number)
+                if array.dtype.kind != wanted.kind or not np.can_cast(array.dtype, wanted):
+                    self.wrong(path, f"must hold {wanted}; it holds {array.dtype}")
+                array = array.astype(wanted, copy=False)  # where nothing was found, some libraries give smaller ones
         if rule is not None:
             self._check(array, path, rule)
         return array
@@ -244,4 +247,4 @@ class Stored:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -318,9 +318,8 @@ def test_changed_packed_votes(packed, tmp_path):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_names_come_back_as_they_were(method, tmp_path):
-    """Zeros at the end, what looks like a number, spaces, no letter at all."""
-    names = ["a", "a\0", "a\0\0", "7", "007", " ", "é", "e\u0301"]
-    names[5] = " x "
+    """Zeros at the end, what looks like a number, spaces, letters with and without a separate accent."""
+    names = ["a", "a\0", "a\0\0", "7", "007", " x ", "é", "e\u0301"]
     dense = np.random.default_rng(0).choice([-1, 1], size=(8, 8, 8))
     votes = Votes.from_dense(dense, worker_names=names, item_names=names, label_names=names)
     model = make_model(method).set_params(max_iter=2) if method != "majority" else make_model(method)
@@ -331,6 +330,19 @@ def test_names_come_back_as_they_were(method, tmp_path):
     for role in ("item", "worker", "label"):
         assert getattr(loaded, f"{role}_names_").to_pylist() == names
     np.testing.assert_array_equal(loaded.predict_proba(votes), model.predict_proba(votes))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_models_of_odd_votes_come_back(method, tmp_path):
+    """Nobody says yes; an item, a worker and a label are without votes."""
+    dense = -np.ones((3, 4, 2), int)
+    dense[2], dense[:, 3], dense[:, :, 1] = 0, 0, 0
+    for votes in (Votes.from_dense(dense), Votes.from_dense(-np.ones((3, 4, 2), int))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = make_model(method).fit(votes)
+        model.save(tmp_path / "model")
+        np.testing.assert_array_equal(load_model(tmp_path / "model").predict_proba(votes), model.predict_proba(votes))
 
 
 def test_a_model_is_as_large_as_its_names(tmp_path):

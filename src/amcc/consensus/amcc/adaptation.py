@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,7 +70,7 @@ class Blend:
 
 
 def _is_weight(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(0 <= value <= 1 + ROUNDING)
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1 + ROUNDING
 
 
 @dataclass(frozen=True)
