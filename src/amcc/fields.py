@@ -128,8 +128,8 @@ def names_from_bytes(content: Any) -> pa.Array:
 
 
 @functools.cache
-def hints_of(kind: type) -> dict[str, Any]:
-    """The types of its attributes, with what is written beside them."""
+def hints_of(kind: Any) -> dict[str, Any]:
+    """The types of the attributes of a class, or of the arguments of a function, with what is written beside them."""
     return typing.get_type_hints(kind, include_extras=True)
 
 
@@ -235,16 +235,20 @@ class Stored:
 
     def _plain(self, kind: Any, path: str) -> Any:
         value = self._stored(self.plain, path)
-        origin = typing.get_origin(kind) or kind
-        if origin in (tuple, list):
-            if not (isinstance(value, list) and all(map(_is_number, value))):
-                self.wrong(path, "must be a list of numbers")
-            return origin(value)
-        number = kind is float and _is_number(value)
-        if not (number or (isinstance(value, origin) and isinstance(value, bool) == (kind is bool))):
-            self.wrong(path, f"must be {getattr(origin, '__name__', origin)}; it is {value!r}")
-        return value
+        if not fits(value, kind):
+            self.wrong(path, f"must be {kind}; it is {value!r}")
+        return tuple(value) if typing.get_origin(kind) is tuple else value
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def fits(value: Any, kind: Any) -> bool:
+    """Whether a value that was read from JSON is of this type; tuples have become lists there."""
+    choices, origin = typing.get_args(kind), typing.get_origin(kind)
+    if origin in (types.UnionType, typing.Union):
+        return any(fits(value, choice) for choice in choices)
+    if origin is typing.Literal:
+        return value in choices
+    if origin in (tuple, list):
+        return isinstance(value, tuple | list) and all(fits(each, choices[0]) for each in value)
+    if kind in (float, int):
+        return isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+    return isinstance(value, origin or kind)

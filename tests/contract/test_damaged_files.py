@@ -313,6 +313,21 @@ def test_changed_packed_votes(packed, tmp_path):
     assert unlike(use, changed_folders(packed), contents(packed.folder), folder.name) == []
 
 
+def test_a_wrong_block_is_refused_again(packed, tmp_path):
+    folder = tmp_path / "blocks"
+    shutil.copytree(packed.folder, folder)
+    entry, meta = packed.entries[0], json.loads((folder / META).read_text())
+    with (folder / entry.file).open("rb") as file:
+        arrays = [np.load(file) for _ in range(6)]
+    content = stored([arrays[0] + 100, *arrays[1:]])
+    (folder / entry.file).write_bytes(content)
+    (folder / META).write_text(json.dumps(with_checksum(meta, entry.file, content)))
+    wrong = PackedVotes(folder)
+    for _ in range(2):
+        with pytest.raises(FileFormatError, match=rf"{entry.file} cannot be read: a vote has no coin"):
+            wrong.block(0)
+
+
 # -- names -------------------------------------------------------------------------------------------------------------
 
 

@@ -9,18 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    NoReturn,
-    Self,
-    get_args,
-    get_origin,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn, Self, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +22,7 @@ from amcc.decode import Rule, check_rule
 from amcc.decode import decode as decode_sets
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, as_engine
 from amcc.errors import AmccError, ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
-from amcc.fields import Arrays, Each, Stored, hints_of, read_fields, take_apart, write_fields
+from amcc.fields import Arrays, Each, Stored, fits, hints_of, read_fields, take_apart, write_fields
 from amcc.kernels import CERTAIN, Floats, Judgement
 from amcc.tables import Codes
 from amcc.truth import Truth
@@ -529,9 +518,10 @@ class ConsensusModel(ABC):
         if not isinstance(params, dict) or set(params) != set(wanted):
             stored.wrong("params", f"must hold {', '.join(wanted)}")
         model = cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in params.items()})
-        for name, value in model.get_params().items():
-            if not _alike(value, wanted[name]):
-                stored.wrong(f"params.{name}", f"must be like {wanted[name]!r}; it is {value!r}")
+        kinds = hints_of(cls.__init__)
+        for name, value in params.items():
+            if not (value is None or fits(value, kinds[name])):
+                stored.wrong(f"params.{name}", f"must be {kinds[name]}; it is {value!r}")
         try:
             model._check_params()
         except (AmccError, TypeError, ValueError, AttributeError) as error:  # text where a number belongs, and so on
@@ -612,13 +602,6 @@ def read_model_file(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     if not isinstance(meta.get("model"), str):
         raise FileFormatError(f"{path} is damaged, or amcc did not write it: field 'model' must be a name.")
     return meta, arrays
-
-
-def _alike(value: Any, default: Any) -> bool:
-    """Whether a parameter is of the kind that its default is; where that is None, nobody can tell."""
-    if default is None or type(value) is type(default):
-        return True
-    return type(default) in (int, float) and type(value) in (int, float, NoneType)
 
 
 def _checked_evidence(evidence: Any, stored: Stored) -> dict[int, str]:

@@ -116,6 +116,7 @@ class PackedVotes:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._checked: set[str] = set()
+        self._sound: set[int] = set()
         meta = self._meta()
         self.entries = self._entries(meta.get("blocks"))
         self.n_votes = sum(entry.votes for entry in self.entries)
@@ -194,9 +195,9 @@ class PackedVotes:
         name = "coins.npy"
         (coins,) = self._arrays(name, self.checksums[name], 1)
         self._must(coins.ndim == 2 and len(coins) == 2 and coins.size, name, "it must hold two rows of codes")
-        worker, label = (_codes(row) for row in coins)
+        worker, label = coins
         self._check_coins(name, worker, label)
-        return Coins(worker, label, np.empty(0, np.int32))
+        return Coins(_codes(worker), _codes(label), np.empty(0, np.int32))
 
     def _check_coins(self, name: str, worker: npt.NDArray[Any], label: npt.NDArray[Any]) -> None:
         self._must(_below(worker, len(self.worker_names)), name, "a worker of a coin is not in workers.arrow")
@@ -219,10 +220,10 @@ class PackedVotes:
     def block(self, number: int) -> PackedBlock:
         """Read one block; an unreadable one is an error that names it."""
         entry = self.entries[number]
-        unknown = entry.file not in self._checked
         arrays = self._arrays(entry.file, entry.checksum, 6)
-        if unknown:
+        if number not in self._sound:
             self._check_block(entry, arrays)
+            self._sound.add(number)  # later reads of this process are spared it
         slot, n_votes, label, n_pairs, worker, coin_label = arrays
         codes = np.arange(entry.items, dtype=np.int32)
         pairs = Pairs(np.repeat(codes, n_pairs), _codes(label), np.append(0, np.cumsum(n_votes, dtype=np.int64)))
