@@ -16,6 +16,7 @@ ROWS: list[tuple[str, ...]] = [
     ("errors",),
     (
         "files",
+        "fields",
         "linalg",
         "vote_loops",
         "kernels",

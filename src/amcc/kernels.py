@@ -12,10 +12,12 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from amcc.fields import Each
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -163,8 +165,8 @@ class Belief(NamedTuple):
     log_odds : (n_labels,) log-odds of a pair before any vote
     """
 
-    evidence: Floats
-    log_odds: Floats
+    evidence: Annotated[Floats, Each("slot")]
+    log_odds: Annotated[Floats, Each("label")]
 
 
 class Round(NamedTuple):

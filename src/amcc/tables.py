@@ -7,6 +7,7 @@ distinct ones are looked at. Rows are counted from 1, without the header.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -54,6 +55,12 @@ NO_WORDS = frozenset({"false", "f", "no", "n", "absent"})
 BLANK_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none"})
 
 Zero = Literal["no", "unasked"]
+
+EXACT = 2**53
+"""From here on, whole numbers that differ may be the same as floating-point numbers."""
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+"""How numbers are written in tables. Python would also read 0_1, infinity and digits of other scripts."""
 
 
 BLOCK = 1 << 17
@@ -410,11 +417,11 @@ def _text_or_whole_numbers(names: pa.Array, coded: Coded, role: str, name: str) 
         numbers = names.to_numpy(zero_copy_only=False).astype(np.float64)
         if np.isnan(numbers).any():
             raise IdError(_missing_id(role, name, first_row(np.isnan(numbers))))
-        odd = ~np.isfinite(numbers) | (numbers != np.floor(numbers)) | (np.abs(numbers) > 2**53)
+        odd = ~np.isfinite(numbers) | (numbers != np.floor(numbers)) | (np.abs(numbers) >= EXACT)
         if odd.any():
             raise IdError(
-                f"a {role} id must be text or a whole number; column {name!r} has {numbers[odd.argmax()]} in row "
-                f"{first_row(odd)}. Convert the column to text first."
+                f"a {role} id must be text or a whole number below 2**53 where others have a decimal point; column "
+                f"{name!r} has {numbers[odd.argmax()]} in row {first_row(odd)}. Convert the column to text first."
             )
         return pa.array(numbers.astype(np.int64))
     try:
@@ -434,6 +441,7 @@ def recode(ids: Ids, vocabulary: pa.Array, role: str, name: str) -> Ids:
         names, vocabulary = names.cast(pa.string()), vocabulary.cast(pa.string())
     position = pc.index_in(names, value_set=vocabulary)
     if position.null_count:
+        refuse_slips(vocabulary, names, role)
         stranger = _first(pc.is_null(position))
         raise IdError(
             f"column {name!r} has the {role} {names[stranger].as_py()!r} in row {ids.coded.first_row(stranger)}, which "
@@ -455,6 +463,64 @@ def vocabulary_of(names: Iterable[Any], role: str) -> pa.Array:
         twice = int(ids.codes[np.flatnonzero(np.bincount(ids.codes)[ids.codes] > 1)[0]])
         raise IdError(f"{role} names must be unique; {ids.names[twice].as_py()!r} is there more than once.")
     return ids.names.take(pa.array(ids.codes))
+
+
+# -- names that look alike -------------------------------------------------------------------------------------------
+
+# A name is what stands there, to the last space, wherever it is read: in votes, price lists, lists of items and labels,
+# options. People write "dog" and "dog " without seeing it, so such names are pointed out, never changed.
+
+PLAIN_NAME = r"^[!-~]+( [!-~]+)*$"
+"""ASCII words with single spaces between them: nothing in it is invisible."""
+
+MOST_COMPARED = 1_000_000
+"""Names among which look-alikes are searched, which takes about a second; more are hardly read by people."""
+
+
+def looks(names: pa.Array, *, case: bool = False) -> pa.Array:
+    """Names as people see them: without invisible characters and spaces at the ends, others as one space.
+
+    Unless `case` matters, in small letters.
+    """
+    names = names.cast(pa.string())
+    names = names if case else pc.utf8_lower(names)
+    odd = pc.invert(pc.match_substring_regex(names, PLAIN_NAME))
+    if not _any(odd):
+        return names
+    seen = pc.replace_substring_regex(pc.utf8_normalize(names.filter(odd), form="NFC"), r"[\s\p{Z}]+", " ")
+    seen = pc.utf8_trim_whitespace(pc.replace_substring_regex(seen, r"[\p{Cf}\p{Cc}]", ""))
+    return pc.replace_with_mask(names, odd, seen)
+
+
+def note_on_lookalikes(names: pa.Array, role: str) -> list[str]:
+    """A sentence about names that people would take for the same; none where there are none, or very many names."""
+    if not is_text(names.type) or not 1 < len(names) <= MOST_COMPARED:
+        return []
+    code = looks(names).dictionary_encode().indices.to_numpy()
+    alike = np.bincount(code)[code] > 1
+    if not alike.any():
+        return []
+    example = names.filter(pa.array(code == code[alike.argmax()]))[:3].to_pylist()
+    return [
+        f"{alike.sum()} {role}s have names that differ only in case, spaces or invisible characters, like "
+        f"{' and '.join(map(repr, example))}; each counts as a {role} of its own"
+    ]
+
+
+def refuse_slips(given: pa.Array, known: pa.Array, role: str) -> None:
+    """Raise IdError for a given name that is not known, but would be with other white space."""
+    given, known = given.cast(pa.string()), known.cast(pa.string())
+    strangers = given.filter(pc.invert(pc.is_in(given, value_set=known)))
+    if not len(strangers):
+        return
+    meant = pc.index_in(looks(strangers, case=True), value_set=looks(known, case=True))
+    if meant.null_count < len(meant):
+        slip = _first(pc.is_valid(meant))
+        one, other = strangers[slip].as_py(), known[meant[slip].as_py()].as_py()
+        raise IdError(
+            f"a {role} must be written in one way; {one!r} and {other!r} differ only in spaces or invisible "
+            "characters. Write both alike, to the last space."
+        )
 
 
 def _missing_id(role: str, name: str, row: int) -> str:
@@ -514,12 +580,19 @@ def _meaning(spelling: Any, threshold: float | None) -> str | None:
     return "yes" if word in YES_WORDS else "no" if word in NO_WORDS else None
 
 
+def number_in(cell: Any) -> str | None:
+    """The number that is written there, as text that Python reads the same way; None where there is none.
+
+    >>> number_in(" −1.50 "), number_in("1_000"), number_in("infinity")
+    ('-1.50', None, None)
+    """
+    text = str(cell).strip().replace("−", "-")
+    return text if NUMBER.fullmatch(text) else None
+
+
 def _number(spelling: Any) -> float | None:
-    try:
-        number = float(str(spelling).strip().replace("−", "-"))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    text = number_in(spelling)
+    return float(text) if text is not None and math.isfinite(float(text)) else None
 
 
 def _unknown(name: str, spelling: Any, row: int, threshold: float | None) -> str:
@@ -544,6 +617,12 @@ def encode_times(column: pa.ChunkedArray | pa.Array, name: str) -> npt.NDArray[A
         raise InputError(f"column {name!r} must hold times; it holds {kind}. Drop it to go by the order of rows.")
     coded, names = _by_dictionary(column, name)
     times = _parsed_times(names) if is_text(kind) else names
+    if pa.types.is_floating(kind) and _any(rounded := pc.greater_equal(pc.abs(times), float(EXACT))):
+        code = _first(rounded)
+        raise InputError(
+            f"times must be exact; column {name!r} has {names[code].as_py()!r} in row {coded.first_row(code)}, which "
+            "may be rounded. Give whole numbers without missing cells, or text."
+        )
     if times.null_count or pa.types.is_floating(times.type):
         missing = pc.fill_null(pc.is_null(times, nan_is_null=True), True).to_numpy(zero_copy_only=False)
         if missing.any():
@@ -558,12 +637,24 @@ def encode_times(column: pa.ChunkedArray | pa.Array, name: str) -> npt.NDArray[A
 def _parsed_times(names: pa.Array) -> pa.Array:
     """Distinct times that were text; all missing if they cannot be read in one way."""
     words = pc.utf8_trim_whitespace(names)
-    for kind in (pa.float64(), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
+    for kind in (pa.int64(), pa.float64(), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
         try:
-            return words.cast(kind)
+            times = words.cast(kind)
         except pa.ArrowInvalid:
             continue
+        return _exact(words, times) if kind == pa.float64() else times
     return pa.nulls(len(names))
+
+
+def _exact(words: pa.Array, numbers: pa.Array) -> pa.Array:
+    """Written numbers with all their digits (seconds with nine decimals have more than a float), if they fit."""
+    largest = pc.max(pc.abs(numbers)).as_py()
+    if largest is None or not largest < 1e19:  # beyond, Arrow does not see that its decimals overflow
+        return numbers
+    try:
+        return words.cast(pa.decimal128(38, 18))
+    except pa.ArrowInvalid:  # more than 18 decimals, or no number
+        return numbers
 
 
 @dataclass(frozen=True)

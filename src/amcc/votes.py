@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -205,6 +206,8 @@ class Votes:
         item = tables.encode_ids(table[roles["item"]], "item", roles["item"])
         worker = tables.encode_ids(table[roles["worker"]], "worker", roles["worker"])
         if items is not None:
+            items = tables.vocabulary_of(items, "item")
+            tables.refuse_slips(items, item.names, "item")
             item = tables.recode(item, _extended(item.names, items), "item", roles["item"])
         known_labels = None if labels is None else tables.vocabulary_of(labels, "label")
         reading = Reading(columns={str(role): column for role, column in roles.items()})
@@ -348,6 +351,12 @@ class Votes:
     def n_labels(self) -> int:
         """Labels in the vocabulary."""
         return len(self.label_names)
+
+    def notes(self) -> list[str]:
+        """What a person should know about the reading of these votes, in sentences; mostly there is nothing."""
+        names = {"worker": self.worker_names, "item": self.item_names, "label": self.label_names}
+        alike = (tables.note_on_lookalikes(vocabulary, role) for role, vocabulary in names.items())
+        return [*self.reading.notes(), *chain.from_iterable(alike)]
 
     @cached_property
     def pairs(self) -> Pairs:

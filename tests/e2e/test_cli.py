@@ -375,3 +375,17 @@ def test_board_of_simulated_crowds(tmp_path):
     again = json.loads(amcc(*arguments, "--json").stdout)
     assert again["methods"]["dawid-skene"]["first_jaccard"] > 0.5
     assert "must hold folders" in amcc("board", "--data", tmp_path, code=2).stderr
+
+
+def test_names_that_look_alike_are_noted(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text(VOTES.replace("cid,1,dog", "cid,1,Dog ").replace("bob,2", "Bob,2"))
+    told = json.loads(amcc("check", path, "--json").stdout)["notes"]
+    assert [note.partition(" have")[0] for note in told] == ["2 workers", "2 labels"]
+    err = amcc("consensus", path, "-m", "majority").stderr
+    assert all(note in err.replace("\n", " ") for note in told)
+
+
+@pytest.mark.parametrize("threshold", ["0_5", "nan", "infinity"])
+def test_a_threshold_is_a_plain_number(threshold, votes_file):
+    assert "is not a number" in amcc("check", votes_file, "--threshold", threshold, code=2).stderr

@@ -177,7 +177,7 @@ def test_every_strategy_starts_before_the_first_vote(before_the_first_vote, amcc
 
 
 def test_before_the_first_vote_workers_can_be_named(before_the_first_vote, amcc_next):
-    named = ("--worker", "ann", "--worker", " bob ", "--worker", "ann")
+    named = ("--worker", "ann", "--worker", "bob", "--worker", "ann")
     table = rows(amcc_next(*COLD, "--labels", "labels.csv", *named)[0])
     assert len(table) == 4
     assert {row["worker"] for row in table} == {"ann", "bob"}
@@ -315,7 +315,7 @@ def test_bad_arguments(folder, amcc_next, arguments, message):
         ({"w1": "NaN"}, "the price of worker 'w1' (row 1) must be a finite number"),
         ({"w1": "0.5"}, "the price of worker 'w1' (row 1) must be a whole number of minor units"),
         ({"w1": ""}, "the price of worker 'w1' (row 1) must be a number"),
-        ({"w1": 1, "w1 ": 2}, "every worker must have one price; 'w1' has another in row 2"),
+        ({"w1": 1, "w1 ": 2}, "'w1 ' and 'w1' differ only in spaces"),
         (
             {**dict.fromkeys(WORKERS, 1), "w5": 0},
             "a vote must cost at least one minor unit; those of 'w5' cost nothing",
@@ -346,3 +346,20 @@ def test_bad_features(folder, amcc_next, change, message):
     path.write_text("\n".join(change(path.read_text().splitlines())))
     _, err = amcc_next("--budget", 5, "--features", "features.csv", code=2)
     assert f"features.csv: {message}" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--prices", "prices.csv", "--price", 1], ["--worker", "w1 "], ["--items", "items.csv"]],
+    ids=["prices", "worker", "items"],
+)
+def test_names_are_taken_to_the_last_space(folder, amcc_next, arguments):
+    """A worker whose name ends in a space in one of two files is not paid as a stranger."""
+    write_prices(folder, {"w1 ": 5})
+    (folder / "items.csv").write_text("item\n i01\n")
+    err = amcc_next("--budget", 9, *arguments, code=2)[1]
+    assert "differ only in spaces or invisible characters" in err
+
+
+def test_a_budget_is_a_plain_number(amcc_next):
+    assert "the budget must be a number; got '1_000'" in amcc_next("--budget", "1_000", code=2)[1]

@@ -210,7 +210,7 @@ def test_parquet_columns_may_have_any_name_and_type_where_they_are_not_needed(tm
 @pytest.mark.parametrize(
     "name, content",
     [
-        ("labels.txt", "a\n\n b \n"),
+        ("labels.txt", "a\n\n \nb\n"),
         ("labels", "\ufeffa\r\nb"),
         ("labels.csv", "label,note\na,x\nb,\n"),
         ("labels.jsonl", '{"label": "a"}\n{"label": "b"}\n{"label": null}\n'),
@@ -370,3 +370,15 @@ def test_truth_from_files(put):
 def test_read_table_reads_everything(put):
     assert read_table(put("t.csv", "a,b\n1,x\n")).to_pylist() == [{"a": "1", "b": "x"}]
     assert np.shape(read_table(put("t.jsonl", '{"a": 1.5}\n'))) == (1, 1)
+
+
+def test_json_ids_that_would_merge_are_refused(put):
+    """Beside a number with a point all are read as such, and above 2**53 not every whole number is one."""
+    lines = [f'{{"worker": "w", "item": {item}, "label": "a", "value": 1}}' for item in (2**53 + 1, 2**53, "1.0")]
+    with pytest.raises(IdError, match=r"votes.jsonl: .*row 1"):
+        read_votes(put("votes.jsonl", "\n".join(lines)))
+    assert read_votes(put("votes.jsonl", "\n".join(lines[:2]))).item_names.to_pylist() == [2**53, 2**53 + 1]
+
+
+def test_lists_of_names_keep_every_space(put):
+    assert read_ids(put("labels.txt", " a\nb \u2028\n\n")) == [" a", "b \u2028"]

@@ -131,7 +131,7 @@ def test_price_list_of_a_frame() -> None:
         ("worker,price\nann,nan\n", InputError, "(row 1) must be a finite number"),
         ("worker,price\nann,\n", InputError, "(row 1) must be a number"),
         ("worker,price\nann,0.5\n", InputError, "(row 1) must be a whole number"),
-        ("worker,price\n,2\n", IdError, "row 1 has none"),
+        ("worker,price\n,2\n", IdError, "column 'worker' is empty in row 1"),
         ("worker,wage\nann,2\n", ColumnError, "a column for the price is missing"),
         ("who,price\nann,2\n", ColumnError, "a column for the worker is missing"),
     ],
@@ -145,3 +145,18 @@ def test_wrong_price_files_are_refused_with_their_name(
         read_price_list(path)
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("amount", ["1_000", "\u0661", "0x1", "1,5", "1e", "sNaN"])
+def test_amounts_are_plain_numbers(amount):
+    with pytest.raises(InputError, match="an amount must be a number"):
+        minor_units(amount)
+
+
+def test_workers_of_a_price_list_are_those_of_the_votes_to_the_last_space(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("worker,price\nann ,5\nbob,3\n")
+    listed = read_price_list(path)
+    assert Prices.of(["ann ", "bob"], listed).vote.tolist() == [5, 3]
+    with pytest.raises(IdError, match="'ann ' and 'ann' differ only in spaces"):
+        Prices.of(["ann", "bob"], listed, default=1)

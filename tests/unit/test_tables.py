@@ -529,3 +529,78 @@ def test_other_columns_are_not_lists(column):
 def test_other_entries_are_not_labels(column):
     with pytest.raises(IdError, match="label id must be text"):
         listed(column)
+
+
+# --- numbers and names as they are written ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spelling", ["0_1", "1_0", "\u0661", "\uff11", "infinity", "0x1", "1e", "1.0.0", "--1", "1 0"])
+def test_only_plain_numbers_are_numbers(spelling):
+    with pytest.raises(VoteValueError, match="row 2"):
+        tables.parse_values(pa.array(["yes", spelling]), "value")
+    with pytest.raises(VoteValueError, match="row 2"):
+        tables.parse_values(pa.array(["0.3", spelling]), "value", threshold=0.5)
+
+
+@pytest.mark.parametrize("spelling, number", [("1", 1), ("+1.", 1), (".5", 0.5), ("1e-2", 0.01), (" \u22121 ", -1)])
+def test_numbers_in_the_spellings_people_use(spelling, number):
+    assert float(tables.number_in(spelling)) == number
+
+
+@pytest.mark.parametrize("large", [2**53, 2**53 + 1, -(2**53), 2**60])
+def test_ids_that_a_float_would_merge_are_refused(large):
+    column = pa.array([1.0, float(large)])
+    with pytest.raises(IdError, match="row 2"):
+        tables.encode_ids(column, "item", "item")
+    assert tables.encode_ids(pa.array([1.0, 2.0**53 - 1]), "item", "item").names.to_pylist() == [1, 2**53 - 1]
+
+
+NANOSECONDS = 1_715_000_000_123_456_789
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [NANOSECONDS + 1, NANOSECONDS, NANOSECONDS + 2],
+        [f"{NANOSECONDS + 1}", f" {NANOSECONDS}", f"{NANOSECONDS + 2}"],
+        ["1715000000.123456790", "1715000000.123456789", "1715000000.1234567901"],
+        [f"{NANOSECONDS}.5", f"{NANOSECONDS}", f"{NANOSECONDS}.75"],
+        [decimal.Decimal("1.50"), decimal.Decimal("1.25"), decimal.Decimal("1.75")],
+        ["1e3", "999.5", "+1000.5"],
+        ["1e300", "-7", "1.5e300"],
+        ["2024-05-31T12:00:00.000000002", "2024-05-31T12:00:00.000000001", "2024-05-31T12:00:00.000000003"],
+    ],
+    ids=str,
+)
+def test_times_are_compared_to_the_last_digit(times):
+    assert np.argsort(tables.encode_times(pa.array(times), "time")).tolist() == [1, 0, 2]
+
+
+def test_times_that_may_be_rounded_are_refused():
+    with pytest.raises(InputError, match=r"row 2, which may be rounded"):
+        tables.encode_times(pa.array([1.0, float(NANOSECONDS)]), "time")
+
+
+@pytest.mark.parametrize(
+    "other", ["dog ", " dog", "Dog", "DOG", "dog\u00a0", "d\u200bog", "dog\0", "\ufeffdog", "do\u00adg", "dog\t\t"]
+)
+def test_names_that_look_alike_are_pointed_out(other):
+    (note,) = tables.note_on_lookalikes(pa.array(["cat", "dog", "doge", other]), "label")
+    assert note.startswith("2 labels have names that differ only in case, spaces or invisible characters, like 'dog'")
+    assert repr(other) in note
+
+
+def test_names_that_people_can_tell_apart_are_not():
+    names = ["cat", "dog", "hot dog", "hotdog", "été", "ete", "1", "01", "dog-", "ß"]
+    assert tables.note_on_lookalikes(pa.array(names), "label") == []
+    assert tables.note_on_lookalikes(pa.array([1, 2]), "item") == []
+    two = pa.array(["hot  dog", "hot dog", "e\u0301", "\u00e9"])
+    assert tables.note_on_lookalikes(two, "label")[0].startswith("4 labels")
+
+
+def test_a_slip_in_a_list_of_names_is_refused():
+    known = pa.array(["ann ", "bob"])
+    with pytest.raises(IdError, match="'ann' and 'ann ' differ only in spaces"):
+        tables.refuse_slips(pa.array(["bob", "ann"]), known, "worker")
+    tables.refuse_slips(pa.array(["Ann", "bob", "ann ", "eve"]), known, "worker")
+    tables.refuse_slips(pa.array([7]), pa.array([7, 8]), "worker")

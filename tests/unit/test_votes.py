@@ -558,3 +558,29 @@ def test_agreement_of_very_many_answers_looks_at_a_sample_of_items(crowd, monkey
     assert sampled != whole
     assert_allclose(sampled, whole, atol=0.1, rtol=0)  # half of the items
     assert crowd.votes.describe(n_boot=5).agreement.estimate == sampled
+
+
+# --- names that differ in what nobody sees ------------------------------------------------------------------
+
+
+def test_votes_tell_about_names_that_look_alike():
+    votes = Votes.from_frame(long(("w", "i", "dog", 1), ("W ", "j", "dog ", 0), ("x", "I", "Dog", 1)))
+    notes = votes.notes()
+    assert [note.partition(" have")[0] for note in notes] == ["2 workers", "2 items", "3 labels"]
+    assert "'Dog' and 'dog' and 'dog '" in notes[2]
+    assert votes.label_names.to_pylist() == ["Dog", "dog", "dog "]
+    assert Votes.from_frame(long(("w", "i", "dog", 1))).notes() == []
+
+
+@pytest.mark.parametrize("role, given", [("labels", ["dog ", "cat"]), ("items", ["i ", "j"])])
+def test_lists_of_names_are_taken_to_the_last_space(role, given):
+    with pytest.raises(IdError, match=f"{given[0]!r} and {given[0].strip()!r} differ only in spaces"):
+        Votes.from_frame(long(("w", "i", "dog", 1)), **{role: given})
+
+
+def test_the_later_of_two_nanoseconds_counts():
+    late, early = 1_715_000_000_000_000_001, 1_715_000_000_000_000_000
+    for kind in (int, str):
+        rows = [("w", "i", "a", 1, kind(late)), ("w", "i", "a", 0, kind(early))]
+        votes = Votes.from_frame(long(*rows, columns="worker item label value time"), on_conflict="last")
+        assert triples(votes) == [("w", "i", "a", 1)]

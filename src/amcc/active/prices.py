@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc import tables
-from amcc.errors import ColumnError, IdError, InputError, ParameterError
+from amcc.errors import ColumnError, InputError, ParameterError
 from amcc.io import read_table
 from amcc.truth import positions
 from amcc.votes import Votes
@@ -67,15 +67,12 @@ def major_units(units: int, decimals: int = 0) -> str:
 
 def _decimal(amount: Any, what: str) -> Decimal:
     """The number as it is written: 0.1 is a tenth, not the binary fraction next to it."""
-    try:
-        if isinstance(amount, bool | np.bool_) or amount is None:
-            raise TypeError
-        number = Decimal(str(amount).strip())
-    except (InvalidOperation, TypeError):
-        raise InputError(f"{what} must be a number; got {amount!r}.") from None
-    if not number.is_finite():
+    text = None if isinstance(amount, bool | np.bool_) else tables.number_in(amount)
+    if text is None and str(amount).strip().lower() in ("nan", "inf", "-inf", "infinity"):
         raise InputError(f"{what} must be a finite number; got {amount}.")
-    return number
+    if text is None:
+        raise InputError(f"{what} must be a number; got {amount!r}.")
+    return Decimal(text)
 
 
 def _precision(decimals: int) -> str:
@@ -169,8 +166,10 @@ class Prices:
 
 def _places(names: list[Any], workers: pa.Array) -> npt.NDArray[np.int64]:
     """Codes of workers who have a price, each of whom must be there."""
-    place = positions(tables.vocabulary_of([str(name) for name in names], "worker"), workers)
+    given = tables.vocabulary_of([str(name) for name in names], "worker")
+    place = positions(given, workers)
     if (place < 0).any():
+        tables.refuse_slips(given, workers, "worker")
         unknown = [name for name, code in zip(names, place, strict=True) if code < 0]
         raise InputError(
             f"prices must be of known workers; {_some(unknown)} are not among the {len(workers)} there are. Check the "
@@ -188,12 +187,11 @@ def price_list(frame: Any, *, decimals: int = 0) -> dict[str, Any]:
         return found
 
     table = tables.as_arrow(frame, choose)
-    workers, amounts = (table[column].to_pylist() for column in found)
+    ids = tables.encode_ids(table[found[0]], "worker", found[0])
+    names, amounts = ids.names.cast(pa.string()).to_pylist(), table[found[1]].to_pylist()
     listed: dict[str, Any] = {}
-    for row, (worker, amount) in enumerate(zip(workers, amounts, strict=True), start=1):
-        name = "" if worker is None else str(worker).strip()
-        if not name:
-            raise IdError(f"every price must have a worker; row {row} has none.")
+    for row, (code, amount) in enumerate(zip(ids.codes.tolist(), amounts, strict=True), start=1):
+        name = names[code]
         if name in listed:
             raise InputError(
                 f"every worker must have one price; {name!r} has another in row {row}. Leave one of the two out."

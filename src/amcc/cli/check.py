@@ -13,7 +13,7 @@ def check(votes: Votes, as_json: Json = False) -> None:
     """Validate a file of votes and describe what is in it."""
     description = votes.describe()
     if as_json:
-        print_json({**description.to_dict(), "notes": votes.reading.notes()})
+        print_json({**description.to_dict(), "notes": votes.notes()})
         return
     screen.print(_summary(description))
     screen.print(_labels(description))

@@ -21,7 +21,7 @@ from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
 from amcc.io import csv, open_packed, read_ids, read_votes, write_tables
-from amcc.tables import ROLES
+from amcc.tables import ROLES, number_in
 from amcc.votes import Unmentioned, Votes
 
 notes = Console(stderr=True, highlight=False)
@@ -57,6 +57,15 @@ VotesPath = Annotated[
     ),
 ]
 
+
+def plain_number(text: str) -> float:
+    """A number as tables have it: Python's own reading would take 0_1 and nan, too."""
+    number = number_in(text)
+    if number is None:
+        raise typer.BadParameter(f"{text!r} is not a number.")
+    return float(number)
+
+
 _READING: dict[str, tuple[Any, Any]] = {
     "columns": (
         Annotated[
@@ -74,7 +83,13 @@ _READING: dict[str, tuple[Any, Any]] = {
     ),
     "labels": (Annotated[Path | None, typer.Option(help="File with the whole label list.")], None),
     "items": (Annotated[Path | None, typer.Option(help="File with further items that nobody answered yet.")], None),
-    "threshold": (Annotated[float | None, typer.Option(help="Graded scores from here on count as yes.")], None),
+    "threshold": (
+        Annotated[
+            float | None,
+            typer.Option(parser=plain_number, metavar="FLOAT", help="Graded scores from here on count as yes."),
+        ],
+        None,
+    ),
     "zero": (
         Annotated[Literal["no", "unasked"] | None, typer.Option(help="What 0 means where -1 occurs beside it.")],
         None,
@@ -99,8 +114,8 @@ def load_votes(path: Path, reading: Mapping[str, Any]) -> Votes:
     options = reading_options(reading)
     with busy(f"Reading {path.name}"):
         votes = read_votes(path, **options)
-    for note in votes.reading.notes():
-        notes.print(note, style="dim")
+    for note in votes.notes():
+        notes.print(note, style="dim", markup=False)
     return votes
 
 

@@ -212,6 +212,7 @@ def with_names(votes: Votes, role: tables.Role, names: Iterable[Any]) -> Votes:
     new = given.filter(pa.array(positions(given, known) < 0))
     if not len(new):
         return votes
+    tables.refuse_slips(new, known, role)
     changed: dict[str, Any] = {f"{role}_names": pa.concat_arrays([known.cast(pa.string()), new])}
     return replace(votes, **changed)
 
@@ -219,7 +220,7 @@ def with_names(votes: Votes, role: tables.Role, names: Iterable[Any]) -> Votes:
 def with_newcomers(votes: Votes, listed: Iterable[str], wanted: Sequence[str]) -> Votes:
     """Votes whose workers are also those of the price list; those `wanted`, where nothing else says who there is."""
     nobody_known = not votes.n_workers and not listed
-    votes = with_names(votes, "worker", filter(None, map(str.strip, wanted)) if nobody_known else listed)
+    votes = with_names(votes, "worker", filter(str.strip, wanted) if nobody_known else listed)
     if not votes.n_workers:
         raise EmptyInputError(
             "there must be somebody to ask, and nobody has voted. Name people in a price list (--prices FILE) or one "
@@ -232,10 +233,11 @@ def allowed_workers(votes: Votes, wanted: Sequence[str] | None) -> Mask:
     """(n_workers,) who may be asked: those wanted, or everybody."""
     if not wanted:
         return np.ones(votes.n_workers, dtype=bool)
-    names = [name.strip() for name in wanted]
-    place = positions(pa.array(names, pa.string()), votes.worker_names)
+    names = pa.array(wanted, pa.string())
+    place = positions(names, votes.worker_names)
     if (place < 0).any():
-        unknown = names[int((place < 0).argmax())]
+        tables.refuse_slips(names, votes.worker_names, "worker")
+        unknown = wanted[int((place < 0).argmax())]
         raise InputError(
             f"--worker must name somebody who has voted or is in the price list; {unknown!r} is neither. Check "
             "the spelling, or add newcomers to the list (--prices)."

@@ -33,8 +33,8 @@ def pack(
 
         options = reading_options(reading)
         packed = pack_votes(path, output, overwrite=overwrite, block_votes=block_votes, progress=show, **options)
-    for note in packed.reading.notes():
-        notes.print(note, style="dim")
+    for note in packed.notes():
+        notes.print(note, style="dim", markup=False)
     sizes = {
         "votes": packed.n_votes,
         "pairs": packed.n_pairs,

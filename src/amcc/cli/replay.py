@@ -16,7 +16,7 @@ import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from amcc import metrics
+from amcc import metrics, tables
 from amcc.active.prices import Prices, read_price_list
 from amcc.active.replay import (
     ENOUGH_RUNS,
@@ -166,10 +166,7 @@ def parse_start(text: str) -> Start:
         return "none"
     if text == "one":
         return "one"
-    try:
-        percent = float(text.removesuffix("%"))
-    except ValueError:
-        percent = float("nan")
+    percent = float(tables.number_in(text.removesuffix("%")) or "nan")
     if not 0 <= percent <= 100:
         raise ParameterError(f"start must be none, one or a percentage from 0 to 100; got {text!r}.")
     return percent / 100
@@ -215,6 +212,7 @@ def recorded(votes: Votes, truth: Truth) -> Recording:
 def prices_of_recorded(votes: Votes, path: Path | None, price: str | None, decimals: int) -> Prices:
     """What the votes of each worker cost; others in the price list do not matter."""
     listed = {} if path is None else read_price_list(path, decimals=decimals)
+    tables.refuse_slips(pa.array(list(listed), pa.string()), votes.worker_names, "worker")
     there = set(votes.worker_names.cast(pa.string()).to_pylist())
     if strangers := [name for name in listed if name not in there]:
         notes.print(f"{len(strangers)} workers of the price list have no recorded vote", markup=False)

@@ -85,8 +85,8 @@ def make_model(method: str) -> ConsensusModel:
 
 def load_model(path: str | Path) -> ConsensusModel:
     """Read any model that was saved."""
-    name = read_model_file(path)[0]["model"]
+    meta, arrays = read_model_file(path)
     for model in MODELS:
-        if model.__name__ == name:
-            return model.load(path)
-    raise FileFormatError(f"{path} holds a {name!r}, which this version of amcc does not know.")
+        if model.__name__ == meta["model"]:
+            return model.from_file(Path(path), meta, arrays)
+    raise FileFormatError(f"{path} holds a {meta['model']!r}, which this version of amcc does not know.")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import copy
 import inspect
-import io
-import json
 import warnings
-import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Self, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn, Self, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +21,8 @@ from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
 from amcc.decode import Rule, check_rule
 from amcc.decode import decode as decode_sets
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, as_engine
-from amcc.engine.checkpoint import rebuilt, take_apart
-from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
+from amcc.errors import AmccError, ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
+from amcc.fields import Arrays, Each, Stored, fits, hints_of, read_fields, take_apart, write_fields
 from amcc.kernels import CERTAIN, Floats, Judgement
 from amcc.tables import Codes
 from amcc.truth import Truth
@@ -34,7 +31,8 @@ from amcc.votes import Votes
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Of saved models. Before 2, names with zeros at the end came back without them."""
 RATES = "worker_rates"
 Frame = Literal["pandas", "polars", "arrow"]
 
@@ -146,14 +144,15 @@ class ConsensusModel(ABC):
         The course of the fit.
     """
 
+    # What saved models are checked by when they are loaded, here and in every model: `amcc.fields`.
     item_names_: pa.Array
     worker_names_: pa.Array
     label_names_: pa.Array
-    pair_item_: Codes
-    pair_label_: Codes
-    pair_proba_: Floats
-    label_prior_: Floats
-    item_answered_: npt.NDArray[np.bool_]
+    pair_item_: Annotated[Codes, Each("pair", code="item")]
+    pair_label_: Annotated[Codes, Each("pair", code="label")]
+    pair_proba_: Annotated[Floats, Each("pair", share=True)]
+    label_prior_: Annotated[Floats, Each("label", share=True)]
+    item_answered_: Annotated[npt.NDArray[np.bool_], Each("item")]
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
@@ -237,7 +236,9 @@ class ConsensusModel(ABC):
         checkpoint = engine.checkpoint
         if checkpoint is None:
             return self._learn_from(engine)
-        checkpoint.begin(f"{self!r} on {engine.identity}")
+        n_coins = len(engine.coins)
+        sizes = {"worker": engine.n_workers, "label": engine.n_labels, "coin": n_coins, "slot": 2 * n_coins}
+        checkpoint.begin(f"{self!r} on {engine.identity}", sizes)
         try:
             learned = self._learn_from(engine)
         except BaseException:
@@ -493,23 +494,15 @@ class ConsensusModel(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file of plain arrays and text, safe to open (there is no pickle in it)."""
-        from amcc.files import whole_file
-
         self._check_fitted(items=False)
-        arrays: dict[str, npt.NDArray[Any]] = {}
+        arrays: Arrays = {}
         plain: dict[str, Any] = {}
         for name, value in vars(self).items():
-            if not name.endswith("_"):
-                continue
-            take_apart(_as_numpy(value) if isinstance(value, pa.Array) else value, name, arrays, plain)
+            if name.endswith("_"):
+                take_apart(value, name, arrays, plain)
         take_apart(self.worker_rates_, RATES, arrays, plain)
         meta = {"format": FORMAT_VERSION, "model": type(self).__name__, "params": self.get_params(), "plain": plain}
-        meta["evidence"] = self.worker_evidence_
-        buffer = io.BytesIO()
-        arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
-        np.savez(buffer, allow_pickle=False, **arrays)
-        with whole_file(Path(path)) as temporary:
-            temporary.write_bytes(buffer.getvalue())
+        write_fields(Path(path), {**meta, "evidence": self.worker_evidence_}, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -517,20 +510,66 @@ class ConsensusModel(ABC):
         meta, arrays = read_model_file(path)
         if meta["model"] != cls.__name__:
             raise FileFormatError(f"{path} holds a {meta['model']}, not a {cls.__name__}; use amcc.load_model.")
-        params = meta["params"].items()
-        model = cls(
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in params}
-        )  # JSON: no tuples
-        plain = meta["plain"]
-        states = {name.partition(".")[0] for name in [*arrays, *plain] if "." in name}
-        for name, value in {**arrays, **plain}.items():
-            if "." not in name:
-                setattr(model, name, pa.array(value.tolist()) if name.endswith("_names_") else value)
-        for name in states - {RATES}:
-            setattr(model, name, rebuilt(get_type_hints(cls)[name], name, arrays, plain))
-        evidence = {int(worker): text for worker, text in meta.get("evidence", {}).items()}  # JSON: keys are text
-        model._to_judge, model._judged = None, (rebuilt(WorkerRates, RATES, arrays, plain), evidence)
+        return cls.from_file(Path(path), meta, arrays)
+
+    @classmethod
+    def from_file(cls, path: Path, meta: Mapping[str, Any], arrays: Arrays) -> Self:
+        """The model that `read_model_file` found there, once every field of it was checked."""
+        stored = Stored(path, arrays, meta.get("plain"))
+        model = cls._with_params(meta.get("params"), stored)
+        model._take_learned(stored)
+        rates = stored.rebuilt(WorkerRates, RATES)
+        stored.refuse_unknown()
+        model._to_judge, model._judged = None, (rates, _checked_evidence(meta.get("evidence"), stored))
         return model
+
+    @classmethod
+    def _with_params(cls, params: Any, stored: Stored) -> Self:
+        """A model with the parameters of a file."""
+        wanted = cls().get_params()
+        if not isinstance(params, dict) or set(params) != set(wanted):
+            stored.wrong("params", f"must hold {', '.join(wanted)}")
+        model = cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in params.items()})
+        kinds = hints_of(cls.__init__)
+        for name, value in params.items():
+            if not (value is None or fits(value, kinds[name])):
+                stored.wrong(f"params.{name}", f"must be {kinds[name]}; it is {value!r}")
+        try:
+            model._check_params()
+        except (AmccError, TypeError, ValueError, AttributeError) as error:  # text where a number belongs, and so on
+            stored.wrong("params", f"cannot be: {error}")
+        return model
+
+    def _take_learned(self, stored: Stored) -> None:
+        """Set the learned attributes that the file holds, and no others."""
+        hints = {name: hint for name, hint in hints_of(type(self)).items() if name.endswith("_")}
+        of_items = not stored.roots.isdisjoint(OF_ITEMS)
+        for name in sorted(hints, key=lambda name: not name.endswith("_names_")):  # all other sizes follow from names
+            if self._is_learned(hints[name], name in stored.roots, name not in OF_ITEMS or of_items):
+                setattr(self, name, value := stored.rebuilt(hints[name], name))
+                if name.endswith("_names_"):
+                    stored.sizes[name.removesuffix("_names_")] = len(value)
+        try:
+            self._check_learned()
+        except (AmccError, ValueError) as error:
+            raise FileFormatError(f"{stored.path} is damaged, or amcc did not write it: {error}") from None
+
+    def _is_learned(self, hint: Any, stored: bool, expected: bool) -> bool:
+        """Whether an attribute must be in the file of this model, or may be and is."""
+        rule = get_args(hint)[1] if get_origin(hint) is Annotated else Each()
+        if rule.only is not None:
+            return bool(getattr(self, rule.only[0]) == rule.only[1])
+        return stored if rule.optional else expected
+
+    def _check_learned(self) -> None:
+        """Raise ValueError or an error of amcc unless what was loaded fits together."""
+        if not len(self.worker_names_) or not len(self.label_names_):
+            raise ValueError("there must be a worker and a label.")
+        for item, label in (("pair_item_", "pair_label_"), ("coin_worker_", "coin_label_")):
+            if hasattr(self, item):
+                key = getattr(self, item).astype(np.int64) * len(self.label_names_) + getattr(self, label)
+                if not len(key) or (np.diff(key) <= 0).any():
+                    raise ValueError(f"fields {item!r} and {label!r} must be in order, each combination once.")
 
 
 OF_ITEMS = ("item_names_", "pair_item_", "pair_label_", "pair_proba_", "item_answered_")
@@ -564,22 +603,27 @@ def check_at_least_one(name: str, value: int) -> None:
         raise ParameterError(f"{name} must be at least 1; got {value!r}.")
 
 
-def read_model_file(path: str | Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Description and arrays of a saved model; every way in which the file can be wrong gives one clear error."""
-    try:
-        with Path(path).open("rb") as source, np.load(source, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        meta = json.loads(arrays.pop("meta").tobytes())
-        version = meta["format"]
-    except FileNotFoundError:
-        raise FileFormatError(f"{path} does not exist.") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{path} is not a model saved by amcc, or it is damaged ({error}).") from None
+def read_model_file(path: str | Path) -> tuple[dict[str, Any], Arrays]:
+    """Description and arrays of a saved model, not yet checked beyond its format."""
+    meta, arrays = read_fields(Path(path), "a model saved by amcc")
+    version = meta.get("format")
     if version != FORMAT_VERSION:
         raise FileFormatError(
             f"{path} has format {version}; this amcc reads format {FORMAT_VERSION}. Fit and save again."
         )
+    if not isinstance(meta.get("model"), str):
+        raise FileFormatError(f"{path} is damaged, or amcc did not write it: field 'model' must be a name.")
     return meta, arrays
+
+
+def _checked_evidence(evidence: Any, stored: Stored) -> dict[int, str]:
+    """Sentences by worker code, from JSON, whose keys are text."""
+    codes = {str(code) for code in range(stored.sizes["worker"])} if evidence else set()
+    if not isinstance(evidence, dict) or not all(
+        worker in codes and isinstance(text, str) for worker, text in evidence.items()
+    ):
+        stored.wrong("evidence", "must hold sentences by worker code")
+    return {int(worker): text for worker, text in evidence.items()}
 
 
 def as_votes(data: Any) -> Votes:
@@ -636,14 +680,6 @@ def _rounded_in(proba: Floats) -> Floats:
 def known_or_mean(learned: Floats, code: npt.NDArray[np.int64]) -> Floats:
     """What was learned for each code, the mean of all for newcomers (−1)."""
     return np.where(code >= 0, learned[code], learned.mean())
-
-
-def _as_numpy(array: npt.NDArray[Any] | pa.Array) -> npt.NDArray[Any]:
-    if isinstance(array, np.ndarray):
-        return array
-    if pa.types.is_string(array.type):
-        return np.array(array.to_pylist(), dtype=str)
-    return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
 def _checked_features(features: npt.ArrayLike | None, votes: Votes) -> Floats | None:

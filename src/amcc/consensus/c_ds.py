@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from amcc.consensus.ibcc import (
 )
 from amcc.engine.base import Engine
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import Floats, safe_logit, weight_per_code
 from amcc.votes import Votes
 
@@ -91,6 +92,9 @@ class CDS(DawidSkene):
     >>> CDS(mode="cascade").fit(votes).label_sets_.astype(int).tolist()
     [[0, 0], [0, 1], [1, 0]]
     """
+
+    label_sets_: Annotated[npt.NDArray[np.bool_], Each("set", "label", only=("mode", "cascade"))]
+    set_share_: Annotated[Floats, Each("set", only=("mode", "cascade"))]
 
     def __init__(
         self,

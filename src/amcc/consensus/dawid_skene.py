@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from amcc.consensus.base import (
 from amcc.consensus.rounds import LabelPrior, first_look, judge_votes, one_round
 from amcc.engine.base import Engine, InMemory
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import Belief, Floats, safe_log, safe_logit, weight_per_code
+from amcc.tables import Codes
 from amcc.votes import Votes
 
 PseudoVotes = tuple[float, float]
@@ -68,6 +71,13 @@ class DawidSkene(ConsensusModel):
     >>> DawidSkene().fit(votes).predict().astype(int).tolist()
     [[1, 0], [0, 1]]
     """
+
+    coin_worker_: Annotated[Codes, Each("coin", code="worker")]
+    coin_label_: Annotated[Codes, Each("coin", code="label")]
+    hit_rate_: Annotated[Floats, Each("coin", share=True)]
+    false_alarm_rate_: Annotated[Floats, Each("coin", share=True)]
+    average_hit_rate_: Annotated[Floats, Each("label", share=True)]
+    average_false_alarm_rate_: Annotated[Floats, Each("label", share=True)]
 
     def __init__(
         self,
@@ -194,10 +204,10 @@ class Rounds:
     history, change : the objective in every round, and the last change
     """
 
-    present: Floats
-    label_present: Floats
-    present_before: Floats
-    label_present_before: Floats
+    present: Annotated[Floats, Each("slot")]
+    label_present: Annotated[Floats, Each("label")]
+    present_before: Annotated[Floats, Each("slot")]
+    label_present_before: Annotated[Floats, Each("label")]
     belief: Belief | None
     history: tuple[float, ...]
     change: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from amcc.consensus.base import Gold, Learned, Monitor, Posterior, new_code
 from amcc.consensus.c_ds import learned_evidence, pair_evidence
 from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
 from amcc.engine.base import Engine
+from amcc.fields import Each
 from amcc.kernels import Floats, Ints, safe_log, safe_logit, weight_per_code
 from amcc.votes import Votes
 
@@ -79,6 +80,12 @@ class DSTree(DawidSkene):
     >>> bool(model.predict_proba()[10, 1] > 0.7)
     True
     """
+
+    parent_label_: Annotated[Ints, Each("label", code="label", least=-1)]
+    present_given_parent_: Annotated[Floats, Each("label", 2)]
+    node_item_: Annotated[Ints, Each("node")]
+    node_label_: Annotated[Ints, Each("node", code="label")]
+    node_proba_: Annotated[Floats, Each("node")]
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from amcc.consensus.ibcc import (
 )
 from amcc.consensus.mace import RandomStarts, Restarts
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import Floats, Judgement, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Votes
@@ -98,6 +99,13 @@ class EBCC(ConsensusModel):
     >>> EBCC().fit(votes).predict()[:2].astype(int).tolist()
     [[1], [0]]
     """
+
+    coin_worker_: Annotated[Codes, Each("coin", code="worker")]
+    coin_label_: Annotated[Codes, Each("coin", code="label")]
+    answer_counts_: Annotated[Floats, Each("coin", 2, 2, "subtype")]
+    subtype_counts_: Annotated[Floats, Each("label", 2, "subtype")]
+    class_counts_: Annotated[Floats, Each("label", 2)]
+    average_answer_: Annotated[Floats, Each("label", 2, 2, "subtype")]
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -20,7 +21,9 @@ from amcc.consensus.base import (
     match_coins,
     new_code,
 )
+from amcc.fields import Each
 from amcc.kernels import Floats, weight_per_code
+from amcc.tables import Codes
 from amcc.votes import Votes
 
 
@@ -72,6 +75,12 @@ class IBCC(ConsensusModel):
     >>> IBCC().fit(votes).predict_proba().round(2).tolist()
     [[0.95, 0.06], [0.02, 0.99]]
     """
+
+    coin_worker_: Annotated[Codes, Each("coin", code="worker")]
+    coin_label_: Annotated[Codes, Each("coin", code="label")]
+    answer_counts_: Annotated[Floats, Each("coin", 2, 2)]
+    class_counts_: Annotated[Floats, Each("label", 2)]
+    average_evidence_: Annotated[Floats, Each("label", 2)]
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,9 @@ from amcc.consensus.ibcc import (
 )
 from amcc.consensus.signature import signatures
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import Floats, weight_per_code
+from amcc.tables import Codes
 from amcc.votes import Votes
 
 PseudoVotes = tuple[float, float]
@@ -89,6 +91,12 @@ class MACE(ConsensusModel):
     >>> MACE().fit(votes).predict().astype(int).tolist()
     [[1, 0], [0, 1]]
     """
+
+    coin_worker_: Annotated[Codes, Each("coin", code="worker")]
+    coin_label_: Annotated[Codes, Each("coin", code="label")]
+    spam_counts_: Annotated[Floats, Each("coin", 2)]
+    habit_counts_: Annotated[Floats, Each("coin", 2)]
+    average_evidence_: Annotated[Floats, Each("label", 2)]
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from amcc.consensus.base import ConsensusModel, Gold, Learned, Posterior
 from amcc.consensus.rounds import with_truth
 from amcc.engine.base import Block, Engine, InMemory
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import Floats, Judgement, weight_per_code
 from amcc.votes import Votes
 
@@ -39,6 +40,8 @@ class MajorityVote(ConsensusModel):
     >>> MajorityVote().fit(votes).predict_proba().round(3).tolist()
     [[0.667, 0.333], [0.0, 1.0]]
     """
+
+    yes_share_: Annotated[Floats, Each("label", share=True)]
 
     def __init__(self, *, scores: Scores = "fraction") -> None:
         self.scores = scores

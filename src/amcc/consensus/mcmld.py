@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from amcc.consensus.base import (
 )
 from amcc.consensus.signature import draws, signatures
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import Floats, Ints, safe_log, safe_logit, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Votes
@@ -111,6 +112,16 @@ class MCMLD(ConsensusModel):
     variant: Variant
     explained: float
     random_state: int
+
+    coin_worker_: Annotated[Codes, Each("coin", code="worker")]
+    coin_label_: Annotated[Codes, Each("coin", code="label")]
+    cluster_share_: Annotated[Floats, Each("cluster")]
+    cluster_label_rate_: Annotated[Floats, Each("cluster", "label")]
+    item_cluster_: Annotated[Floats, Each("fitted item", "cluster")]
+    hit_rate_: Annotated[Floats, Each("own", "coin")]
+    false_alarm_rate_: Annotated[Floats, Each("own", "coin")]
+    average_hit_rate_: Annotated[Floats, Each("own", "label")]
+    average_false_alarm_rate_: Annotated[Floats, Each("own", "label")]
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from amcc import kernels, linalg
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds, known_or_mean, new_code
 from amcc.consensus.signature import draws, signatures
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import Floats, Ints, Judgement, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Votes
@@ -108,6 +109,12 @@ class MLJMF(ConsensusModel):
     >>> bool(model.worker_weight_[0] > model.worker_weight_[2])
     True
     """
+
+    worker_weight_: Annotated[Floats, Each("worker")]
+    label_factors_: Annotated[Floats, Each("label", "factor")]
+    similar_worker_: Annotated[Ints, Each("similar", code="worker")]
+    similar_other_: Annotated[Ints, Each("similar", code="worker")]
+    similarity_: Annotated[Floats, Each("similar")]
 
     def __init__(
         self,

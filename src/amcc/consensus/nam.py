@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_
 from amcc.consensus.ml_jmf import row_products
 from amcc.consensus.signature import signatures
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import (
     Floats,
     Ints,
@@ -100,6 +101,22 @@ class NAM(ConsensusModel):
     >>> NAM().fit(votes).predict().astype(int).tolist()
     [[1, 0], [0, 1]]
     """
+
+    coin_worker_: Annotated[Codes, Each("coin", code="worker")]
+    coin_label_: Annotated[Codes, Each("coin", code="label")]
+    features_given_: bool
+    yes_share_: Annotated[Floats, Each("label")]
+    label_basis_: Annotated[Floats, Each("label", None)]
+    feature_low_: Annotated[Floats, Each("feature")]
+    feature_span_: Annotated[Floats, Each("feature")]
+    item_features_: Annotated[Floats, Each("fitted item", "feature")]
+    item_lot_: Annotated[Floats, Each("fitted item")]
+    answer_item_: Annotated[Ints, Each("answer", code="fitted item")]
+    answer_worker_: Annotated[Ints, Each("answer", code="worker")]
+    answer_vector_: Annotated[Floats, Each("answer", None)]
+    truth_weights_: Annotated[Floats, Each("label", None)]
+    worker_weights_: Annotated[Floats, Each("coin", None)]
+    average_margin_: Annotated[Floats, Each("label")]
 
     def __init__(
         self,

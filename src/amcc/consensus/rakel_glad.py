@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from math import comb
-from typing import Literal, NamedTuple, Self, get_args
+from typing import Annotated, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from amcc import kernels
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds, new_code
 from amcc.consensus.signature import Signatures, signatures
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import Floats, Ints, Judgement, sigmoid, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Votes
@@ -116,6 +117,14 @@ class RakelGlad(ConsensusModel):
     >>> RakelGlad().fit(votes).predict().astype(int).tolist()
     [[1, 0], [0, 1]]
     """
+
+    subset_label_: Annotated[Ints, Each("subset", None, code="label", least=-1)]
+    subset_prior_: Annotated[Floats, Each("subset", None)]
+    subset_ability_: Annotated[Floats, Each("subset")]
+    ability_subset_: Annotated[Ints, Each("ability", code="subset")]
+    ability_worker_: Annotated[Ints, Each("ability", code="worker")]
+    ability_: Annotated[Floats, Each("ability")]
+    item_ease_: Annotated[Floats, Each("fitted item")]
 
     def __init__(
         self,

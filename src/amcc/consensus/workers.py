@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from amcc.consensus.rounds import Counted, count_votes
 from amcc.engine.base import Engine, as_engine
+from amcc.fields import Each
 from amcc.kernels import Floats, Ints, Judgement, weight_per_code
 from amcc.votes import Votes
 
@@ -30,13 +32,13 @@ MAX_HABITS = 3
 class WorkerRates:
     """(n_workers,) arrays: answers, rates and the bounds of their 95 % intervals."""
 
-    answers: Ints
-    hit_rate: Floats
-    hit_rate_low: Floats
-    hit_rate_high: Floats
-    false_alarm_rate: Floats
-    false_alarm_rate_low: Floats
-    false_alarm_rate_high: Floats
+    answers: Annotated[Ints, Each("worker", least=0)]
+    hit_rate: Annotated[Floats, Each("worker", share=True)]
+    hit_rate_low: Annotated[Floats, Each("worker", share=True)]
+    hit_rate_high: Annotated[Floats, Each("worker", share=True)]
+    false_alarm_rate: Annotated[Floats, Each("worker", share=True)]
+    false_alarm_rate_low: Annotated[Floats, Each("worker", share=True)]
+    false_alarm_rate_high: Annotated[Floats, Each("worker", share=True)]
 
     @property
     def informativeness(self) -> Floats:

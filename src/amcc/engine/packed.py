@@ -15,10 +15,10 @@ import io
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,16 @@ import pyarrow as pa
 
 from amcc.engine.base import NOTHING_KNOWN, Block
 from amcc.errors import FileFormatError
+from amcc.fields import names_from_bytes, names_to_bytes
 from amcc.files import whole_file
 from amcc.kernels import Ints
-from amcc.votes import Coins, Pairs, Reading, Votes
+from amcc.tables import note_on_lookalikes
+from amcc.votes import Coins, Pairs, Reading, Unmentioned, Votes
 
 FORMAT = 1
 META = "meta.json"
+SHARED = {"workers.arrow", "labels.arrow", "coins.npy"}
+"""Files that all blocks share."""
 
 DENSE = 0.5
 """Share of all coins from which on a block's votes are told their places among all, once: quicker than to take the
@@ -112,18 +116,18 @@ class PackedVotes:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._checked: set[str] = set()
+        self._sound: set[int] = set()
         meta = self._meta()
-        self.entries = tuple(Entry(**entry) for entry in meta["blocks"])
+        self.entries = self._entries(meta.get("blocks"))
         self.n_votes = sum(entry.votes for entry in self.entries)
         self.n_pairs = sum(entry.pairs for entry in self.entries)
         self.n_items = sum(entry.items for entry in self.entries)
-        self.reading = Reading(**meta["reading"])
-        self.checksums: dict[str, int] = meta["checksums"]
+        self.reading = self._reading(meta.get("reading"))
+        self.checksums = self._checksums(meta.get("checksums"))
         self.identity = zlib.crc32(json.dumps(meta, sort_keys=True).encode())
         self.worker_names = self._names("workers.arrow", self.checksums["workers.arrow"])
         self.label_names = self._names("labels.arrow", self.checksums["labels.arrow"])
-        (coins,) = self._arrays("coins.npy", self.checksums["coins.npy"], 1)
-        self.coins = Coins(coins[0], coins[1], np.empty(0, np.int32))
+        self.coins = self._coins()
         self.first_items = np.append(0, np.cumsum([entry.items for entry in self.entries]))
 
     def __repr__(self) -> str:
@@ -135,6 +139,11 @@ class PackedVotes:
     def __len__(self) -> int:
         return self.n_votes
 
+    def notes(self) -> list[str]:
+        """See `Votes.notes`; items are too many to be compared."""
+        alike = note_on_lookalikes(self.worker_names, "worker") + note_on_lookalikes(self.label_names, "label")
+        return [*self.reading.notes(), *alike]
+
     def _meta(self) -> dict[str, Any]:
         path = self.folder / META
         if not path.is_file():
@@ -143,15 +152,62 @@ class PackedVotes:
                 f"one with amcc pack VOTES -o {self.folder}."
             )
         try:
-            meta: dict[str, Any] = json.loads(path.read_text())
+            meta: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             version = meta["format"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise FileFormatError(f"{path} cannot be read ({error}). Pack the votes again.") from None
         if version != FORMAT:
             raise FileFormatError(
                 f"{path} has format {version}; this amcc reads format {FORMAT}. Pack the votes again."
             )
         return meta
+
+    def _entries(self, blocks: Any) -> tuple[Entry, ...]:
+        """What meta.json says about the blocks, checked as far as it can be without reading them."""
+        self._must(isinstance(blocks, list) and blocks, META, "field 'blocks' must be a list that is not empty")
+        names = [each.name for each in fields(Entry)]
+        for block in blocks:
+            whole = isinstance(block, dict) and sorted(block) == sorted(names) and all(map(_is_count, block.values()))
+            self._must(whole, META, f"every entry of 'blocks' must hold whole numbers for {', '.join(names)}")
+        entries = tuple(Entry(**block) for block in blocks)
+        self._must(len({entry.number for entry in entries}) == len(entries), META, "'blocks' names a block twice")
+        self._must(all(entry.items for entry in entries), META, "every entry of 'blocks' must have items")
+        return entries
+
+    def _reading(self, reading: Any) -> Reading:
+        names = [each.name for each in fields(Reading)]
+        fits = isinstance(reading, dict) and set(reading) <= set(names)  # what is missing is as if nothing happened
+        self._must(fits, META, f"field 'reading' must say nothing but {', '.join(names)}")
+        for name, value in reading.items():
+            if name == "columns":
+                fits = isinstance(value, dict) and all(isinstance(column, str) for column in value.values())
+            else:
+                fits = value in (None, *get_args(Unmentioned)) if name == "unmentioned" else _is_count(value)
+            self._must(fits, META, f"field 'reading.{name}' cannot be {value!r}")
+        return Reading(**reading)
+
+    def _checksums(self, checksums: Any) -> dict[str, int]:
+        fits = isinstance(checksums, dict) and set(checksums) == SHARED and all(map(_is_count, checksums.values()))
+        self._must(fits, META, f"field 'checksums' must hold whole numbers for {', '.join(sorted(SHARED))}")
+        return dict(checksums)
+
+    def _coins(self) -> Coins:
+        name = "coins.npy"
+        (coins,) = self._arrays(name, self.checksums[name], 1)
+        self._must(coins.ndim == 2 and len(coins) == 2 and coins.size, name, "it must hold two rows of codes")
+        worker, label = coins
+        self._check_coins(name, worker, label)
+        return Coins(_codes(worker), _codes(label), np.empty(0, np.int32))
+
+    def _check_coins(self, name: str, worker: npt.NDArray[Any], label: npt.NDArray[Any]) -> None:
+        self._must(_below(worker, len(self.worker_names)), name, "a worker of a coin is not in workers.arrow")
+        self._must(_below(label, len(self.label_names)), name, "a label of a coin is not in labels.arrow")
+        self._must((np.diff(self._key(worker, label)) > 0).all(), name, "coins must be sorted, each once")
+
+    def _must(self, holds: Any, name: str, reason: str) -> None:
+        """Checksums show accidents; a file that was made up has the right ones, and compiled loops trust it."""
+        if not holds:
+            raise FileFormatError(_unreadable(self.folder / name, reason))
 
     @cached_property
     def _coin_keys(self) -> Ints:
@@ -164,7 +220,11 @@ class PackedVotes:
     def block(self, number: int) -> PackedBlock:
         """Read one block; an unreadable one is an error that names it."""
         entry = self.entries[number]
-        slot, n_votes, label, n_pairs, worker, coin_label = self._arrays(entry.file, entry.checksum, 6)
+        arrays = self._arrays(entry.file, entry.checksum, 6)
+        if number not in self._sound:
+            self._check_block(entry, arrays)
+            self._sound.add(number)  # later reads of this process are spared it
+        slot, n_votes, label, n_pairs, worker, coin_label = arrays
         codes = np.arange(entry.items, dtype=np.int32)
         pairs = Pairs(np.repeat(codes, n_pairs), _codes(label), np.append(0, np.cumsum(n_votes, dtype=np.int64)))
         coins = Coins(_codes(worker), _codes(coin_label), _codes(slot))
@@ -175,9 +235,30 @@ class PackedVotes:
         slots = (2 * place[:, None] + [0, 1]).ravel().astype(np.int32)
         return PackedBlock(self, entry, first_item, pairs, replace(self.coins, slot=slots[coins.slot]), None)
 
+    def _check_block(self, entry: Entry, arrays: Sequence[npt.NDArray[Any]]) -> None:
+        """Raise FileFormatError unless the arrays fit each other, what meta.json says, and the vocabularies."""
+        slot, n_votes, label, n_pairs, worker, coin_label = arrays
+        sizes = (entry.votes, entry.pairs, entry.pairs, entry.items, entry.coins, entry.coins)
+        for array, size in zip(arrays, sizes, strict=True):
+            self._must(array.shape == (size,), entry.file, f"an array has {array.shape} entries; {META} says {size}")
+        self._must(_sums_to(n_votes, entry.votes) and n_votes.all(), entry.file, "votes of pairs must add up")
+        self._must(_sums_to(n_pairs, entry.pairs), entry.file, "pairs of items must add up")
+        self._must(_below(label, len(self.label_names)), entry.file, "a label of a pair is not in labels.arrow")
+        self._must(_below(slot, 2 * entry.coins), entry.file, "a vote has no coin")
+        self._check_coins(entry.file, worker, coin_label)
+        keys = self._key(worker, coin_label)
+        place = np.searchsorted(self._coin_keys, keys).clip(max=len(self._coin_keys) - 1)
+        self._must((self._coin_keys[place] == keys).all(), entry.file, "a coin is not in coins.npy")
+        of_pair = np.repeat(label, n_votes)
+        self._must((coin_label[slot >> 1] == of_pair).all(), entry.file, "a vote and its pair differ in the label")
+        self._must(_rises(slot >> 1, n_votes), entry.file, "votes of a pair must be sorted, each worker once")
+        self._must(_rises(label, n_pairs), entry.file, "pairs of an item must be sorted, each label once")
+
     def item_names(self, entry: Entry) -> pa.Array:
         """Names of a block's items."""
-        return self._names(entry.names_file, entry.names_checksum)
+        names = self._names(entry.names_file, entry.names_checksum)
+        self._must(len(names) == entry.items, entry.names_file, f"it must name {entry.items} items, as {META} says")
+        return names
 
     def votes(self) -> Votes:
         """All votes in memory."""
@@ -206,16 +287,20 @@ class PackedVotes:
     def _arrays(self, name: str, checksum: int, n_arrays: int) -> list[npt.NDArray[Any]]:
         stream = io.BytesIO(self._read(name, checksum))
         try:
-            return [np.load(stream, allow_pickle=False) for _ in range(n_arrays)]
-        except (ValueError, EOFError, OSError) as error:
-            raise FileFormatError(_unreadable(self.folder / name, str(error))) from None
+            arrays = [np.load(stream, allow_pickle=False) for _ in range(n_arrays)]
+        except Exception:  # numpy raises many kinds, and what it says is not for users
+            raise FileFormatError(_unreadable(self.folder / name, f"it does not hold {n_arrays} arrays")) from None
+        fits = all(isinstance(array, np.ndarray) and array.dtype.kind in "iu" for array in arrays)
+        self._must(fits and not stream.read(1), name, f"it must hold {n_arrays} arrays of whole numbers, nothing else")
+        return arrays
 
     def _names(self, name: str, checksum: int) -> pa.Array:
         try:
-            table = pa.ipc.open_file(pa.py_buffer(self._read(name, checksum))).read_all()
-        except pa.ArrowException as error:
+            names = names_from_bytes(self._read(name, checksum))
+        except ValueError as error:
             raise FileFormatError(_unreadable(self.folder / name, str(error))) from None
-        return table["name"].combine_chunks()
+        self._must(len(names), name, "it holds no name")
+        return names
 
 
 def _unreadable(path: Path, reason: str) -> str:
@@ -224,6 +309,26 @@ def _unreadable(path: Path, reason: str) -> str:
 
 def _codes(array: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
     return array.astype(np.int32, copy=False)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
+
+
+def _below(codes: npt.NDArray[Any], size: int) -> bool:
+    return not len(codes) or bool(codes.min() >= 0 and codes.max() < size)
+
+
+def _sums_to(counts: npt.NDArray[Any], total: int) -> bool:
+    """Whether counts add up; none may be so large that their sum begins again at zero."""
+    return _below(counts, total + 1) and int(counts.sum(dtype=np.int64)) == total
+
+
+def _rises(codes: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> bool:
+    """Whether codes rise from each to the next within runs of these lengths."""
+    first = np.zeros(len(codes) + 1, dtype=bool)
+    first[np.cumsum(lengths, dtype=np.int64)] = True
+    return bool(((codes[1:] > codes[:-1]) | first[1:-1]).all())
 
 
 # -- writing -------------------------------------------------------------------------------------------------------
@@ -255,11 +360,7 @@ def write_arrays(path: Path, arrays: Iterator[npt.NDArray[Any]] | Sequence[npt.N
 
 def write_names(path: Path, names: pa.Array) -> int:
     """Write a vocabulary; the checksum of the file."""
-    table = pa.table({"name": names})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    return _write(path, sink.getvalue().to_pybytes())
+    return _write(path, names_to_bytes(names))
 
 
 def write_meta(folder: Path, entries: Sequence[Entry], checksums: Mapping[str, int], reading: Reading) -> None:

@@ -195,10 +195,10 @@ def read_ids(path: str | Path) -> list[Any]:
     check_readable(path)
     try:
         if path.suffix.lower() in (".txt", ".list", ""):
-            names: list[Any] = path.read_text(encoding="utf-8-sig").splitlines()
+            names: list[Any] = path.read_text(encoding="utf-8-sig").split("\n")  # line ends are \n by now
         else:
             table = read_table(path, lambda columns: columns[:1])
             names = [name for column in table.columns for name in column.to_pylist()]
     except UnicodeDecodeError:
         raise FileFormatError(f"{path}: the file must be UTF-8 text. Save it as UTF-8.") from None
-    return [name.strip() if isinstance(name, str) else name for name in names if str(name).strip() and name is not None]
+    return [name for name in names if name is not None and str(name).strip()]

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from amcc import tables
 from amcc.engine.packed import META, Entry, PackedVotes, write_arrays, write_block, write_meta, write_names
 from amcc.errors import EmptyInputError, InputError
+from amcc.fields import names_from_bytes
 from amcc.files import make_folder, whole_file
 from amcc.io import naming, read_batches
 from amcc.votes import Reading, Votes, roles_read
@@ -268,8 +269,9 @@ def _resumed(work: Path, source: Source, block_votes: int) -> Plan | None:
     try:
         if json.loads((work / PLAN).read_text()) != _identity(source, block_votes):
             return None
-        workers, labels, bounds = (_read_names(work / f"{what}.arrow") for what in ("workers", "labels", "bounds"))
-    except (OSError, ValueError, pa.ArrowException):
+        files = (work / f"{what}.arrow" for what in ("workers", "labels", "bounds"))
+        workers, labels, bounds = (names_from_bytes(file.read_bytes()) for file in files)
+    except (OSError, ValueError):
         return None
     return Plan(workers, labels, bounds, _further_items(source))
 
@@ -281,11 +283,6 @@ def _further_items(source: Source) -> pa.Array | None:
         return None
     names = tables.vocabulary_of(given, "item")
     return names.take(pc.sort_indices(names))
-
-
-def _read_names(path: Path) -> pa.Array:
-    with pa.OSFile(str(path)) as file:
-        return pa.ipc.open_file(file).read_all()["name"].combine_chunks()
 
 
 def _bucket(work: Path, number: int) -> Path:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from amcc.consensus.amcc.likelihood import CoinCounts, LikelihoodFit, coin_rates
 from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.engine.base import Block, Engine, WholeBlock, as_engine, gather
+from amcc.fields import ROUNDING
 from amcc.kernels import Floats, Ints, sigmoid
 from amcc.tables import Codes
 from amcc.votes import Pairs, Votes
@@ -59,6 +60,17 @@ class Blend:
     correlation: float = 0.0
     tempers: tuple[float, ...] = (0.0,) * (len(TEMPERS) - 1) + (1.0,)
     graded: float = 0.0
+
+    def __post_init__(self) -> None:
+        weights = (self.correlation, *self.tempers, self.graded)
+        if len(self.tempers) != len(TEMPERS) or not all(map(_is_weight, weights)):
+            raise ValueError(f"must have weights of correlation, {len(TEMPERS)} scales of evidence and graded presence")
+        if not max(*self.tempers, self.graded) >= IGNORED:
+            raise ValueError("must give some answer a weight")
+
+
+def _is_weight(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1 + ROUNDING
 
 
 @dataclass(frozen=True)

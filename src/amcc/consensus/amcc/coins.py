@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from amcc.fields import Each
 from amcc.kernels import Floats, in_threads, n_pieces, unsigned, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Coins
@@ -29,8 +30,8 @@ LEAST = 1e-12
 class Counts:
     """Expected votes of each coin on present (or on absent) labels: (n_coins,) yes and no."""
 
-    yes: Floats
-    no: Floats
+    yes: Annotated[Floats, Each("coin")]
+    no: Annotated[Floats, Each("coin")]
 
     @classmethod
     def of_slots(cls, weight: Floats) -> Counts:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
+from amcc.fields import Each
 from amcc.kernels import Floats, in_threads, sigmoid, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Pairs
@@ -42,8 +43,8 @@ Result = TypeVar("Result")
 class LabelSets:
     """Kinds of items: (n_kinds,) share of items, (n_kinds, n_labels) frequency of each label."""
 
-    share: Floats
-    frequency: Floats
+    share: Annotated[Floats, Each("kind")]
+    frequency: Annotated[Floats, Each("kind", "label")]
 
     def correlation(self) -> Floats:
         """(n_labels, n_labels) correlation of labels over items."""

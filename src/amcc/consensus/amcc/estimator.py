@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,7 @@ from amcc.consensus.rounds import first_look, judge_votes
 from amcc.consensus.signature import Signatures, content, signatures
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, as_engine
 from amcc.errors import ParameterError
+from amcc.fields import Each
 from amcc.kernels import Belief, Floats, Ints, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Coins, Votes
@@ -72,6 +73,9 @@ UPDATE_GROWTH, UPDATE_ROUNDS = 0.1, 3
 """With a share of new votes below the first, a warm start takes as many rounds as the second. On large sets the result
 is as near to that of a whole fit as another random state brings it (benchmarks/incremental.py). Since `JOINT_ROUNDS`
 end before anything has converged, a long chain of such updates goes further than one fit would."""
+
+LIKELIHOOD, FROBENIUS = ("loss", "likelihood"), ("loss", "frobenius")
+"""The parameter by which some attributes are learned and others not."""
 
 
 class AMCC(ConsensusModel):
@@ -130,16 +134,34 @@ class AMCC(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
-    blend_: dict[str, Any]
-    blend_is_chosen_: bool
-    commonality_: Floats
-    group_weights_: Floats
-    worker_group_: npt.NDArray[np.int32]
-    item_kind_: Floats
-    crowd_: Crowd
-    judged_by_sets_: bool
-    n_votes_: int
-    fitted_to_: str
+    coin_worker_: Annotated[Codes, Each("coin", code="worker")]
+    coin_label_: Annotated[Codes, Each("coin", code="label")]
+    worker_membership_: Annotated[Floats, Each("worker", "group")]
+    worker_group_: Annotated[npt.NDArray[np.int32], Each("worker", code="group")]
+    commonality_: Annotated[Floats, Each(2, "group", "label")]
+    individuality_: Annotated[Floats, Each("coin", 2)]
+    group_weights_: Annotated[Floats, Each("group")]
+    label_correlation_: Annotated[Floats, Each("label", "label", finite=False)]
+    worker_cost_: Annotated[Floats, Each("worker", finite=False)]
+
+    blend_: Annotated[dict[str, Any], Each(only=LIKELIHOOD)]
+    blend_is_chosen_: Annotated[bool, Each(only=LIKELIHOOD)]
+    crowd_: Annotated[Crowd, Each(only=LIKELIHOOD)]
+    judged_by_sets_: Annotated[bool, Each(only=LIKELIHOOD)]
+    n_votes_: Annotated[int, Each(only=LIKELIHOOD)]
+    fitted_to_: Annotated[str, Each(only=LIKELIHOOD)]
+    group_strength_: Annotated[Floats, Each(2, "group", only=LIKELIHOOD)]
+    newcomer_evidence_: Annotated[Floats, Each("label", 2, only=LIKELIHOOD)]
+    coin_evidence_: Annotated[Floats, Each("coin", 2, only=LIKELIHOOD)]
+    set_share_: Annotated[Floats, Each("kind", only=LIKELIHOOD)]
+    set_frequency_: Annotated[Floats, Each("kind", "label", only=LIKELIHOOD)]
+    item_kind_: Annotated[Floats, Each("item", "kind", optional=True)]
+
+    individuality_matrices_: Annotated[Floats, Each("worker", "label", "label", only=FROBENIUS)]
+    commonality_matrices_: Annotated[Floats, Each("group", "label", "label", only=FROBENIUS)]
+    worker_answer_rates_: Annotated[Floats, Each(2, "worker", "label", only=FROBENIUS)]
+    crowd_rates_: Annotated[Floats, Each(2, "label", only=FROBENIUS)]
+    vote_weight_: Annotated[Floats, Each("worker", only=FROBENIUS)]
 
     def __init__(
         self,
@@ -184,8 +206,13 @@ class AMCC(ConsensusModel):
                 raise ParameterError(f"{name} must be at least 1; got {getattr(self, name)!r}.")
         if self.tol is not None and not self.tol > 0:
             raise ParameterError(f"tol must be positive; got {self.tol!r}.")
-        if self.blend is not None and set(self.blend) != {each.name for each in fields(Blend)}:
-            raise ParameterError(f"blend must be None or the blend_ of an earlier fit; got {self.blend!r}.")
+        if self.blend is not None:
+            _as_blend(self.blend)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if self.loss == "likelihood":
+            _as_blend(self.blend_)
 
     def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
         fit = self._fit_likelihood if self.loss == "likelihood" else self._fit_frobenius
@@ -523,7 +550,10 @@ def _same_names(names: pa.Array, learned: pa.Array) -> bool:
 
 
 def _as_blend(chosen: Mapping[str, Any]) -> Blend:
-    return Blend(**{**chosen, "tempers": tuple(chosen["tempers"])})
+    try:
+        return Blend(**{each.name: chosen[each.name] for each in fields(Blend)} | {"tempers": tuple(chosen["tempers"])})
+    except (KeyError, TypeError, ValueError):
+        raise ParameterError(f"blend must be None or the blend_ of an earlier fit; got {chosen!r}.") from None
 
 
 def _newcomer_evidence(crowd: Crowd) -> Floats:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,7 @@ from amcc.consensus.rounds import (
     with_truth,
 )
 from amcc.engine.base import Block, Engine
+from amcc.fields import Each
 from amcc.kernels import Belief, Floats, sigmoid
 from amcc.votes import Coins
 
@@ -93,9 +94,9 @@ class Rates:
     prior_strength: float
     label_spread: float
     centre: float
-    label: Floats
-    shift: Floats
-    strength: Floats
+    label: Annotated[Floats, Each("label")]
+    shift: Annotated[Floats, Each(".group")]
+    strength: Annotated[Floats, Each(".group")]
 
     @property
     def commonality(self) -> Floats:
@@ -206,8 +207,13 @@ class Crowd:
     hit: Rates
     false_alarm: Rates
     blind: Rates
-    member: Floats
-    share: Floats
+    member: Annotated[Floats, Each("worker", "group")]
+    share: Annotated[Floats, Each("group")]
+
+    def __post_init__(self) -> None:
+        n_seeing, n_blind = len(self.hit.shift), len(self.blind.shift)
+        if len(self.false_alarm.shift) != n_seeing or len(self.share) != n_seeing + n_blind:
+            raise ValueError("must have rates of every group")
 
     @property
     def seeing_member(self) -> Floats:
@@ -351,8 +357,8 @@ class Presence:
     usual : common frequency of all labels
     """
 
-    present: Floats
-    absent: Floats
+    present: Annotated[Floats, Each("label")]
+    absent: Annotated[Floats, Each("label")]
     usual: float
 
     @property
@@ -393,7 +399,7 @@ def update_presence(presence: Presence) -> Presence:
 class SetPrior:
     """What the other labels of an item say about a pair, by kinds of label sets and the evidence that met them."""
 
-    evidence: Floats
+    evidence: Annotated[Floats, Each("slot")]
     sets: LabelSets
 
     def of(self, block: Block) -> Floats:
@@ -433,8 +439,8 @@ class Ascent:
     counts: CoinCounts
     presence: Presence
     belief: Belief | None
-    present: Floats
-    label_present: Floats
+    present: Annotated[Floats, Each("slot")]
+    label_present: Annotated[Floats, Each("label")]
     entropy: float
     change: float
     history: tuple[float, ...]
@@ -516,7 +522,7 @@ class JointAscent:
     crowd: Crowd
     counts: CoinCounts
     prior: SetPrior
-    evidence: Floats
+    evidence: Annotated[Floats, Each("slot")]
     sets: LabelSets
     history: tuple[float, ...]
 
