@@ -16,6 +16,7 @@ ROWS: list[tuple[str, ...]] = [
     ("errors",),
     (
         "files",
+        "memory",
         "linalg",
         "vote_loops",
         "kernels",

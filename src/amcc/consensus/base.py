@@ -27,6 +27,7 @@ from amcc.engine.base import NOTHING_KNOWN, Block, Engine, as_engine
 from amcc.engine.checkpoint import rebuilt, take_apart
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.kernels import CERTAIN, Floats, Judgement
+from amcc.memory import check_size
 from amcc.tables import Codes
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 RATES = "worker_rates"
 Frame = Literal["pandas", "polars", "arrow"]
+
+PREDICTION_BYTES = 32
+"""What a pair of an item and a label takes while it is predicted: its probability, what that was made of, its rank."""
 
 SETTLED_ERROR = 0.05
 """A pair is settled when the more likely of present and absent is wrong with at most this probability."""
@@ -293,11 +297,12 @@ class ConsensusModel(ABC):
         worker who was not there counts as an average one.
         """
         self._check_fitted(items=votes is None)
+        votes = None if votes is None else as_votes(votes)
+        check_all_pairs(len(self.item_names_) if votes is None else votes.n_items, len(self.label_names_))
         if votes is None:
             item, label = self.pair_item_, self.pair_label_
             pair, prior, n_items = self.pair_proba_, self.label_prior_, len(self.item_names_)
         else:
-            votes = as_votes(votes)
             item, label, n_items = votes.pairs.item, votes.pairs.label, votes.n_items
             prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
             pair = self._infer(votes, prior)
@@ -531,6 +536,17 @@ def table_of(
     """The model's table of this kind for the items of the block."""
     table: pa.Table = getattr(model.applied_to(block.votes(names=True)), kind)(**options)
     return table
+
+
+def check_all_pairs(n_items: int, n_labels: int) -> None:
+    """Raise TooLargeError where the probabilities of all items and labels would not fit in memory."""
+    check_size(
+        "a table of all items and labels",
+        "Only the asked pairs are possible: pairs() (command line: without --sets, --all-labels and --decode).",
+        n_items,
+        n_labels,
+        cell_bytes=PREDICTION_BYTES,
+    )
 
 
 def check_rounds(max_iter: int, tol: float) -> None:

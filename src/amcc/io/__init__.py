@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 
@@ -28,6 +30,7 @@ __all__ = [
     "read_table",
     "read_truth",
     "read_votes",
+    "spool",
     "whole_file",
     "write_table",
     "write_tables",
@@ -52,11 +55,22 @@ FORMATS = (
 )
 
 
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+
+
+GZIP, SNIFFED = b"\x1f\x8b", 1 << 16
+"""How a compressed file begins, and how much of a stream is looked at."""
+
+
 def format_of(path: Path) -> Format:
     """The format that a path's suffix stands for."""
     for kind in FORMATS:
         if path.name.lower().endswith(kind.suffixes):
             return kind
+    if path.suffix.lower() in SPREADSHEETS:
+        raise InputError(
+            f"{path} is a spreadsheet, which is not read; save it as CSV (in most programs: File, Save as, CSV UTF-8)."
+        )
     known = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
     raise InputError(f"{path}: the suffix must say the format, one of {known}.")
 
@@ -99,6 +113,20 @@ def naming(path: str | Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise type(error)(f"{path}: {error}") from None
+
+
+def spool(stream: IO[bytes], folder: Path) -> Path:
+    """Put what a stream holds into a file whose suffix says its format: Parquet, JSON lines or delimited text."""
+    start = stream.read(SNIFFED)
+    text, packed = start, start.startswith(GZIP)
+    with suppress(zlib.error):  # whoever reads the file will say that it is damaged
+        text = zlib.decompressobj(wbits=31).decompress(start, SNIFFED) if packed else start
+    suffix = ".parquet" if text.startswith(b"PAR1") else ".jsonl" if text.lstrip().startswith(b"{") else ".csv"
+    path = folder / f"standard-input{suffix}{'.gz' * packed}"
+    with path.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(stream, file)
+    return path
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
@@ -16,10 +18,19 @@ from amcc.tables import check_unique
 BLOCK_BYTES = 8 << 20
 BATCH_ROWS = 1 << 19
 
+MAX_DEPTH = 64
+"""Levels of brackets; an object with a list of labels has two."""
+
+QUOTE, END = 1, 2
+MARKS = np.zeros(256, np.uint8)
+MARKS[list(b'"\n[{]}')] = QUOTE, END, 3, 3, 4, 4
+STEPS = np.array([0, 0, 0, 1, -1])
+
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
     """Read the fields that `choose` picks."""
     try:
+        _check_depth(path)
         table = _read(path, None)
         # Arrow takes text like 2024-05-31 for a time, but a name must stay what it is.
         if any(_has_time(field.type) for field in table.schema):
@@ -28,13 +39,44 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Tab
         return table.select(list(choose(check_unique(table.column_names))))
     except AmccError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         raise FileFormatError(_explained(path, error)) from None
 
 
 def read_batches(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[pa.RecordBatch]:
     """The same rows in batches; all of them are read at once, for what a field is shows at the end only."""
     yield from read(path, choose).to_batches(BATCH_ROWS)
+
+
+def _check_depth(path: Path) -> None:
+    """Refuse values that are nested too deeply: Arrow goes down by recursion, and would take the process with it."""
+    depth, in_text, row = 0, 0, 1
+    with open_text(path) as stream:
+        while block := stream.read(BLOCK_BYTES):
+            while block.endswith(b"\\") and (more := stream.read(1)):
+                block += more
+            marks = MARKS[np.frombuffer(block.replace(rb"\\", b"").replace(rb"\"", b""), np.uint8)]
+            marks = marks[marks > 0]
+            if not len(marks):
+                continue
+            depths, in_text = _depths(marks, depth, in_text)
+            too_deep = depths > MAX_DEPTH
+            if too_deep.any():
+                row += int(np.count_nonzero(marks[: too_deep.argmax()] == END))
+                raise FileFormatError(
+                    f"a field must hold text, a number or a list of labels; row {row} holds something nested more than "
+                    f"{MAX_DEPTH} levels deep. Leave it out."
+                )
+            depth, row = int(depths[-1]), row + int(np.count_nonzero(marks == END))
+
+
+def _depths(marks: npt.NDArray[np.uint8], depth: int, in_text: int) -> tuple[npt.NDArray[np.int64], int]:
+    """How deep each mark stands, and whether (1) the last stands in text; the first are those before the marks."""
+    # No text goes over the end of a line, so quotes are counted from there; brackets in text do not count.
+    quotes = in_text + np.cumsum(marks == QUOTE)
+    since_line = quotes - np.maximum.accumulate(np.where(marks == END, quotes, 0))
+    depths = depth + np.cumsum(np.where(since_line % 2 == 0, STEPS[marks], 0))
+    return depths - np.minimum(np.minimum.accumulate(depths), 0), int(since_line[-1]) % 2
 
 
 def _read(path: Path, schema: pa.Schema | None) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -50,6 +50,7 @@ from amcc.consensus.signature import Signatures, signatures
 from amcc.engine.base import Block, Engine, InMemory, as_engine
 from amcc.errors import ParameterError
 from amcc.kernels import Belief, Floats, Ints, weight_per_code
+from amcc.memory import check_size
 from amcc.tables import Codes
 from amcc.votes import Coins, Votes
 
@@ -203,7 +204,7 @@ class AMCC(ConsensusModel):
         fit, sets = self._go_on_from(engine) if self._needs_no_fit(engine) else self._learn_anew_from(engine)
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
-        self.label_correlation_ = sets.correlation()
+        vars(self).pop("label_correlation_", None)  # that of an earlier fit
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
         self.coin_worker_, self.coin_label_ = engine.coins.worker, engine.coins.label
         return Learned(fit.presence.mean, partial(engine.total, judge_votes, fit.evidence, fit.prior))
@@ -300,6 +301,14 @@ class AMCC(ConsensusModel):
         self.individuality_ = (rates - self.commonality_[:, group, coins.label]).T
         self.worker_cost_ = worker_worth(engine, rates[0])
         self.newcomer_evidence_ = _newcomer_evidence(crowd)
+
+    @cached_property
+    def label_correlation_(self) -> Floats:
+        """(n_labels, n_labels) by the kinds of label sets; computed when it is first asked for."""
+        self._check_fitted(items=False)
+        n_labels = self.set_frequency_.shape[1]
+        check_size("label correlation", "Leave out what needs it, or drop rare labels.", n_labels, n_labels)
+        return LabelSets(self.set_share_, self.set_frequency_).correlation()
 
     # -- the paper's objective ---------------------------------------------------------------------------------------
 
