@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -264,9 +264,14 @@ def match_columns(
     return found
 
 
+@cache
+def _known_names(role: Role) -> list[str]:
+    return [_plain(alias) for alias in ALIASES[role]]
+
+
 def _column_like(role: Role, names: Sequence[str]) -> str | None:
     """The column that is called like the role; its own name beats the aliases, of which there may be one."""
-    known = [_plain(alias) for alias in ALIASES[role]]
+    known = _known_names(role)
     candidates = [name for name in names if _plain(name) in known]
     canonical = [name for name in candidates if _plain(name) == known[0]]
     chosen = canonical if len(canonical) == 1 else candidates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -108,11 +109,17 @@ def _format_and_options(path: Path, separator: str | None) -> tuple[Format, dict
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Say in errors about the data in which file they are."""
+    """Say in errors about the data in which file they are, also in those of Arrow about what nobody thought of."""
     try:
         yield
     except InputError as error:
         raise type(error)(f"{path}: {error}") from None
+    except pa.ArrowException as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FileFormatError(
+            f"{path}: the file must hold text, numbers and lists of them; it is damaged, or holds something else "
+            f"({reason}). Copy it again, or save it as CSV."
+        ) from None
 
 
 def spool(stream: IO[bytes], folder: Path) -> Path:
@@ -216,10 +223,11 @@ def read_ids(path: str | Path) -> list[Any]:
     check_readable(path)
     try:
         if path.suffix.lower() in (".txt", ".list", ""):
-            names: list[Any] = path.read_text(encoding="utf-8-sig").splitlines()
+            names: list[Any] = re.split(r"\r\n|\r|\n", path.read_text(encoding="utf-8-sig"))
         else:
             table = read_table(path, lambda columns: columns[:1])
-            names = [name for column in table.columns for name in column.to_pylist()]
+            with naming(path):
+                names = [name for column in table.columns for name in column.to_pylist()]
     except UnicodeDecodeError:
         raise FileFormatError(f"{path}: the file must be UTF-8 text. Save it as UTF-8.") from None
     return [name.strip() if isinstance(name, str) else name for name in names if str(name).strip() and name is not None]

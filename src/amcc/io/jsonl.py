@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +29,14 @@ MARKS = np.zeros(256, np.uint8)
 MARKS[list(b'"\n[{]}')] = QUOTE, END, 3, 3, 4, 4
 STEPS = np.array([0, 0, 0, 1, -1])
 
+ODD = re.compile(rb"(?:\A|\n)[ \t\r]*[^{ \t\r\n]|\}[ \t\r]*[^],} \t\r\n]")
+"""Where a line does not begin with an object, or something follows the object, unless it stands in text."""
+
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
     """Read the fields that `choose` picks."""
     try:
-        _check_depth(path)
+        _check_lines(path)
         table = _read(path, None)
         # Arrow takes text like 2024-05-31 for a time, but a name must stay what it is.
         if any(_has_time(field.type) for field in table.schema):
@@ -48,39 +54,74 @@ def read_batches(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -
     yield from read(path, choose).to_batches(BATCH_ROWS)
 
 
-def _check_depth(path: Path) -> None:
-    """Refuse values that are nested too deeply: Arrow goes down by recursion, and would take the process with it."""
-    depth, in_text, row = 0, 0, 1
-    with open_text(path) as stream:
-        while block := stream.read(BLOCK_BYTES):
-            while block.endswith(b"\\") and (more := stream.read(1)):
-                block += more
-            marks = MARKS[np.frombuffer(block.replace(rb"\\", b"").replace(rb"\"", b""), np.uint8)]
-            marks = marks[marks > 0]
-            if not len(marks):
-                continue
-            depths, in_text = _depths(marks, depth, in_text)
-            too_deep = depths > MAX_DEPTH
-            if too_deep.any():
-                row += int(np.count_nonzero(marks[: too_deep.argmax()] == END))
+def _check_lines(path: Path) -> None:
+    """Refuse what makes Arrow crash: anything but one object per line, and values that are nested very deeply."""
+    row = 1
+    with _open(path) as stream:
+        for lines in _whole_lines(stream):
+            depths, ends = _depths(lines)
+            if (depths > MAX_DEPTH).any():
+                row += int(np.count_nonzero(ends[: (depths > MAX_DEPTH).argmax()]))
                 raise FileFormatError(
                     f"a field must hold text, a number or a list of labels; row {row} holds something nested more than "
                     f"{MAX_DEPTH} levels deep. Leave it out."
                 )
-            depth, row = int(depths[-1]), row + int(np.count_nonzero(marks == END))
+            for odd in ODD.finditer(lines):
+                begin = lines.rfind(b"\n", 0, odd.end() - 1) + 1
+                line = lines[begin:].split(b"\n", 1)[0]
+                if not _is_object(line):
+                    raise FileFormatError(_no_object(row + lines.count(b"\n", 0, begin), line))
+            row += lines.count(b"\n")
 
 
-def _depths(marks: npt.NDArray[np.uint8], depth: int, in_text: int) -> tuple[npt.NDArray[np.int64], int]:
-    """How deep each mark stands, and whether (1) the last stands in text; the first are those before the marks."""
-    # No text goes over the end of a line, so quotes are counted from there; brackets in text do not count.
-    quotes = in_text + np.cumsum(marks == QUOTE)
-    since_line = quotes - np.maximum.accumulate(np.where(marks == END, quotes, 0))
-    depths = depth + np.cumsum(np.where(since_line % 2 == 0, STEPS[marks], 0))
-    return depths - np.minimum(np.minimum.accumulate(depths), 0), int(since_line[-1]) % 2
+def _whole_lines(stream: Any) -> Iterator[bytes]:
+    """What a stream holds, some lines at a time."""
+    rest = b""
+    while block := stream.read(BLOCK_BYTES):
+        lines, end, new = block.rpartition(b"\n")
+        if end:
+            yield rest + lines + end
+            rest = new
+        else:
+            rest += block
+    if rest:
+        yield rest
+
+
+def _depths(lines: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """For each quote, bracket and line end: how many brackets of its line are open there, and if it is a line end."""
+    marks = MARKS[np.frombuffer(lines.replace(rb"\\", b"").replace(rb"\"", b""), np.uint8)]
+    marks = marks[marks > 0]
+    ends = marks == END
+    quotes = np.cumsum(marks == QUOTE)
+    in_text = (quotes - np.maximum.accumulate(np.where(ends, quotes, 0))) % 2 == 1
+    depth = np.cumsum(np.where(in_text, 0, STEPS[marks]))
+    line = np.maximum.accumulate(np.where(ends, np.arange(1, len(ends) + 1), 0))
+    return depth - np.append(0, depth)[line], ends
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _no_object(row: int, line: bytes) -> str:
+    return f'every line must be a JSON object like {{"item": 1}}; row {row} is not, or it is cut off: {line[:60]!r}.'
+
+
+def _open(path: Path) -> Any:
+    """Stream of the lines, without the mark that some programs put at the beginning of a text."""
+    stream = open_text(path)
+    if stream.read(len(BOM_UTF8)) == BOM_UTF8:
+        return stream
+    stream.close()
+    return open_text(path)
 
 
 def _read(path: Path, schema: pa.Schema | None) -> pa.Table:
-    with open_text(path) as stream:
+    with _open(path) as stream:
         return arrow_json.read_json(
             stream,
             read_options=arrow_json.ReadOptions(block_size=BLOCK_BYTES),
@@ -102,7 +143,7 @@ def _explained(path: Path, error: Exception) -> str:
     """Read once more line by line, to say which line is wrong."""
     kinds: dict[str, tuple[type, int]] = {}
     try:
-        with open_text(path) as stream:
+        with _open(path) as stream:
             lines = stream.read().split(b"\n")
     except OSError as damage:
         return f"the compressed file is damaged or cut off ({damage}). Copy or download it again."
@@ -114,9 +155,9 @@ def _explained(path: Path, error: Exception) -> str:
         except UnicodeDecodeError:
             return f"the file must be UTF-8 text; row {row} is not. Save it as UTF-8."
         except (ValueError, RecursionError):
-            return f"every line must be a JSON object; row {row} is not, or it is cut off: {line[:60]!r}."
+            return _no_object(row, line)
         if not isinstance(record, dict):
-            return f'every line must be a JSON object like {{"item": 1}}; row {row} is {line[:60]!r}.'
+            return _no_object(row, line)
         for name, cell in record.items():
             kind = float if isinstance(cell, int) and not isinstance(cell, bool) else type(cell)
             first, first_row = kinds.setdefault(name, (kind, row))
