@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from amcc import Votes, write_votes
+from amcc import Votes, read_votes, write_votes
 from amcc.cli import EXAMPLES
 
 VOTES = """worker,item,label,value
@@ -177,6 +177,41 @@ def test_worked_example_of_the_readme_prints_what_the_readme_says(tmp_path):
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     printed = [line.rstrip() for line in run.stdout.splitlines()]
     assert printed[-len(shown.splitlines()) :] == shown.splitlines()
+
+
+def piped(content: bytes, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[bytes]:
+    run = subprocess.run([sys.executable, "-m", "amcc", *map(str, arguments)], input=content, capture_output=True)
+    assert run.returncode == code, run.stderr
+    return run
+
+
+def test_standard_input(votes_file, truth_file, tmp_path):
+    """A dash stands for it in any one argument, whatever the format."""
+    expected = amcc("consensus", votes_file, "-m", "majority").stdout.encode()
+    parquet = tmp_path / "v.parquet"
+    amcc("pack", votes_file, "-o", tmp_path / "packed")
+    write_votes(read_votes(votes_file), parquet)
+    for content in (VOTES.encode(), gzip.compress(VOTES.encode()), parquet.read_bytes()):
+        assert piped(content, "consensus", "-", "-m", "majority").stdout == expected
+    scored = tmp_path / "c.csv"
+    scored.write_bytes(expected)
+    assert b"jaccard" in piped(truth_file.read_bytes(), "evaluate", scored, "-").stdout
+    twice = piped(expected, "evaluate", "-", "-", code=2).stderr
+    assert b"standard input (-) can be read once; it stands for consensus and truth" in twice
+    assert b"standard-input.csv is empty" in piped(b"", "check", "-", code=2).stderr
+
+
+def test_very_many_labels_are_checked_and_refused_in_time(tmp_path):
+    """What a terminal can show is shown; what would not fit in memory is refused before the fit."""
+    n_labels = 20_000
+    path = tmp_path / "v.csv"
+    rows = "".join(f"{worker},{label // 10},l{label},1\n" for label in range(n_labels) for worker in "ab")
+    path.write_text(f"worker,item,label,value\n{rows}a,0,l7777,0\nb,0,l7777,0\n")
+    said = amcc("check", path)
+    assert "the 1,000 labels with the most votes of 20,000; --json lists all" in said.stderr
+    assert "l7777 " in said.stdout
+    assert said.stdout.count("\n") < 1100
+    assert len(json.loads(amcc("check", path, "--json").stdout)["by_label"]) == n_labels
 
 
 def test_check(votes_file):

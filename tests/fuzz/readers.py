@@ -45,7 +45,7 @@ SEEDS: dict[str, Sequence[bytes]] = {
     ),
     "jsonl": (
         b'{"worker":"ann","item":1,"label":"cat","value":true}\n{"worker":"bob","item":2,"label":"dog","value":false}\n',
-        b'{"worker": "ann", "item": "x", "label": "cat", "value": 1}\n{"item":"y","worker":"b","label":"d","value":0}\n',
+        b'{"worker": "ann", "item": "x", "label": "c", "value": 1}\n{"item":"y","worker":"b","label":"d","value":0}\n',
         b'{"worker":9007199254740993,"item":3,"label":"2024-05-31","value":"yes"}\n',
     ),
     "jsonl sets": (

@@ -70,7 +70,8 @@ def format_of(path: Path) -> Format:
             return kind
     if path.suffix.lower() in SPREADSHEETS:
         raise InputError(
-            f"{path} is a spreadsheet, which is not read; save it as CSV (in most programs: File, Save as, CSV UTF-8)."
+            f"{path} is a spreadsheet, which is neither read nor written; save it as CSV (in most programs: File, "
+            "Save as, CSV UTF-8)."
         )
     known = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
     raise InputError(f"{path}: the suffix must say the format, one of {known}.")

@@ -22,7 +22,7 @@ BLOCK_BYTES = 8 << 20
 LIST_SEPARATOR = "|"
 
 HEADER_PIECE, HEADER_BYTES = 1 << 16, 1 << 24
-"""A header is read this much at a time, and up to this much: a hundred thousand columns with long names."""
+"""This much is read first, and up to this much in all: a hundred thousand columns with long names."""
 
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], separator: str | None = None) -> pa.Table:
@@ -88,7 +88,7 @@ def _first_line(stream: Any) -> bytes:
     """The first line with something in it, however long it is, within reason."""
     beginning = b""
     while len(beginning) < HEADER_BYTES:
-        more = stream.read(HEADER_PIECE)
+        more = stream.read(max(HEADER_PIECE, len(beginning)))  # twice as much each time
         beginning = (beginning + more).lstrip(b"\r\n")
         if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise FileFormatError("the file is UTF-16; save it as UTF-8.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,7 @@ def read_batches(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -
 def _check_lines(path: Path) -> None:
     """Refuse what makes Arrow crash: anything but one object per line, and values that are nested very deeply."""
     row = 1
-    with _open(path) as stream:
+    with open_text(path) as stream:
         for lines in _whole_lines(stream):
             depths, ends = _depths(lines)
             if (depths > MAX_DEPTH).any():
@@ -111,17 +110,8 @@ def _no_object(row: int, line: bytes) -> str:
     return f'every line must be a JSON object like {{"item": 1}}; row {row} is not, or it is cut off: {line[:60]!r}.'
 
 
-def _open(path: Path) -> Any:
-    """Stream of the lines, without the mark that some programs put at the beginning of a text."""
-    stream = open_text(path)
-    if stream.read(len(BOM_UTF8)) == BOM_UTF8:
-        return stream
-    stream.close()
-    return open_text(path)
-
-
 def _read(path: Path, schema: pa.Schema | None) -> pa.Table:
-    with _open(path) as stream:
+    with open_text(path) as stream:
         return arrow_json.read_json(
             stream,
             read_options=arrow_json.ReadOptions(block_size=BLOCK_BYTES),
@@ -143,7 +133,7 @@ def _explained(path: Path, error: Exception) -> str:
     """Read once more line by line, to say which line is wrong."""
     kinds: dict[str, tuple[type, int]] = {}
     try:
-        with _open(path) as stream:
+        with open_text(path) as stream:
             lines = stream.read().split(b"\n")
     except OSError as damage:
         return f"the compressed file is damaged or cut off ({damage}). Copy or download it again."
