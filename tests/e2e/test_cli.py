@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from amcc import Votes, read_votes, write_votes
+from amcc import Votes, write_votes
 from amcc.cli import EXAMPLES
 
 VOTES = """worker,item,label,value
@@ -186,23 +186,17 @@ def piped(content: bytes, *arguments: object, code: int = 0) -> subprocess.Compl
 
 
 def test_standard_input(votes_file, truth_file, tmp_path):
-    """A dash stands for it in any one argument, whatever the format."""
-    expected = amcc("consensus", votes_file, "-m", "majority").stdout.encode()
-    parquet = tmp_path / "v.parquet"
-    amcc("pack", votes_file, "-o", tmp_path / "packed")
-    write_votes(read_votes(votes_file), parquet)
-    for content in (VOTES.encode(), gzip.compress(VOTES.encode()), parquet.read_bytes()):
-        assert piped(content, "consensus", "-", "-m", "majority").stdout == expected
+    """A dash stands for it in any one argument, whatever the format (which ones: see test_io)."""
+    found = piped(gzip.compress(VOTES.encode()), "consensus", "-", "-m", "majority").stdout
+    assert found == amcc("consensus", votes_file, "-m", "majority").stdout.encode()
     scored = tmp_path / "c.csv"
-    scored.write_bytes(expected)
+    scored.write_bytes(found)
     assert b"jaccard" in piped(truth_file.read_bytes(), "evaluate", scored, "-").stdout
-    twice = piped(expected, "evaluate", "-", "-", code=2).stderr
+    twice = piped(b"", "evaluate", "-", "-", code=2).stderr
     assert b"standard input (-) can be read once; it stands for consensus and truth" in twice
-    assert b"standard-input.csv is empty" in piped(b"", "check", "-", code=2).stderr
 
 
-def test_very_many_labels_are_checked_and_refused_in_time(tmp_path):
-    """What a terminal can show is shown; what would not fit in memory is refused before the fit."""
+def test_of_very_many_labels_a_terminal_shows_the_most_asked(tmp_path):
     n_labels = 20_000
     path = tmp_path / "v.csv"
     rows = "".join(f"{worker},{label // 10},l{label},1\n" for label in range(n_labels) for worker in "ab")
@@ -211,7 +205,6 @@ def test_very_many_labels_are_checked_and_refused_in_time(tmp_path):
     assert "the 1,000 labels with the most votes of 20,000; --json lists all" in said.stderr
     assert "l7777 " in said.stdout
     assert said.stdout.count("\n") < 1100
-    assert len(json.loads(amcc("check", path, "--json").stdout)["by_label"]) == n_labels
 
 
 def test_check(votes_file):

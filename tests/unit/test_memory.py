@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
-from amcc import memory
+from amcc import memory, write_votes
 from amcc.active.base import Learner
+from amcc.cli import app
 from amcc.consensus import AMCC, MajorityVote
 from amcc.consensus.amcc.correlation import LabelSets
 from amcc.errors import AmccError, TooLargeError
@@ -96,6 +99,21 @@ def test_denied_labels_are_refused_where_they_are_too_many() -> None:
     with pytest.raises(TooLargeError, match="--unmentioned unknown"):
         Votes.from_frame(ticks, unmentioned="absent")
     assert len(Votes.from_frame(ticks, unmentioned="unknown")) == N_LABELS
+
+
+@pytest.mark.usefixtures("small_machine")
+@pytest.mark.parametrize("option", ["--sets", "--all-labels", "--decode=expected_f1"])
+def test_the_command_line_refuses_before_the_fit(
+    votes: Votes, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_reached(*_: object) -> None:
+        raise AssertionError("a model was fitted before the size was looked at")
+
+    write_votes(votes, tmp_path / "votes.parquet")
+    monkeypatch.setattr(AMCC, "fit", not_reached)
+    result = CliRunner().invoke(app, ["consensus", str(tmp_path / "votes.parquet"), option])
+    assert isinstance(result.exception, TooLargeError)
+    assert "without --sets, --all-labels and --decode" in str(result.exception)
 
 
 def test_sizes_in_words() -> None:
