@@ -871,6 +871,8 @@ def _are_cosines(model: ConsensusModel) -> bool:
 def _correlation_panel(findings: Findings) -> Panel | None:
     import altair as alt
 
+    if isinstance(findings.model, AMCC) and findings.votes.n_labels > MOST_CORRELATED:
+        return Panel("Label correlation", f"Not looked at where there are more than {MOST_CORRELATED:,} labels.")
     correlation = _correlation(findings)
     if correlation is None:
         return None

@@ -85,6 +85,12 @@ def _votes(path: Path, **options: Any) -> dict[str, Any]:
     return as_plain(read_votes(path, **options))
 
 
+def _repacked(path: Path) -> dict[str, Any]:
+    """Votes by way of a packed folder, which reads files batch by batch."""
+    with TemporaryDirectory(dir=path.parent) as folder:
+        return as_plain(pack_votes(path, Path(folder) / "packed").votes())
+
+
 def _truth(path: Path) -> frozenset[tuple[str, str]]:
     positives = read_truth(path).positives
     return frozenset(zip(positives.item.to_pylist(), positives.label.to_pylist(), strict=True))
@@ -232,6 +238,9 @@ READERS: dict[str, Reader] = {
     "ids": Reader(".txt", _text("ids"), read_ids, plain.ids),
     "parquet": Reader(".parquet", _parquets, partial(_votes, unmentioned="absent"), share=4),
     "model": Reader(".npz", _files("model.npz"), _model, share=2),
+    "pack": Reader(".csv", _text("long"), _repacked, _csv),
+    "pack jsonl": Reader(".jsonl", _text("jsonl"), _repacked, lambda data: plain.votes(plain.json_rows(data))),
+    "pack parquet": Reader(".parquet", _parquets, _repacked),
     "ledger": Reader(".jsonl", _files("ledger.jsonl"), _ledger),
     "packed header": Reader(".json", _files("meta.json", folder="packed"), partial(_packed, file="meta.json"), share=2),
     "packed block": Reader(

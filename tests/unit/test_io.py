@@ -24,6 +24,7 @@ from amcc.errors import (
 )
 from amcc.files import whole_file
 from amcc.io import read_ids, read_table, read_truth, read_votes, spool, write_table, write_votes
+from amcc.io.pack import pack_votes
 from amcc.votes import Votes
 
 CSV = "worker,item,label,value\nw1,007,a,1\nw2,7,b,0\n"
@@ -237,6 +238,24 @@ def test_no_wrong_byte_in_a_parquet_file_gets_past_us(tmp_path):
         except AmccError:
             refused += 1
     assert refused > 20
+
+
+@pytest.mark.parametrize("read", [read_votes, pack_votes])
+def test_columns_of_any_type_are_read_or_refused(read, tmp_path):
+    """In memory and packed."""
+    path, folder = tmp_path / "v.parquet", [tmp_path / "packed"] if read is pack_votes else []
+    table = pa.table({"worker": ["w", "v"], "item": ["i", "i"], "label": ["a", "b"]})
+    pq.write_table(table.append_column("value", pa.array([{"x": 1}, {"x": 0}])), path)
+    with pytest.raises(InputError, match=r"v\.parquet: "):
+        read(path, *folder)
+    lists = {"labels": pa.array([[1], []], pa.list_(pa.int64())), "asked": pa.array(["1|2", "1"])}
+    pq.write_table(
+        table.drop("label").append_column("labels", lists["labels"]).append_column("asked", lists["asked"]), path
+    )
+    votes = read(path, *folder)
+    votes = votes if read is read_votes else votes.votes()
+    assert votes.label_names.to_pylist() == ["1", "2"]
+    assert len(votes) == 3
 
 
 def test_parquet_with_one_name_twice(tmp_path):
