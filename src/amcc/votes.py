@@ -704,7 +704,7 @@ def _votes_from_ticks(
             raise EmptyInputError(
                 "there must be at least one label; no row names any. Give the label list: labels=[…] (--labels FILE)."
             )
-        answered = answer_row[~blank[answer_row]][: None if unmentioned == "absent" else 0]
+        answered = answer_row[~blank[answer_row] & (unmentioned == "absent")]
         check_size(
             "a vote for every label of every answer",
             "Say in a column 'asked' which labels were asked about, or use unmentioned='unknown' (command line: "

@@ -298,7 +298,8 @@ class ConsensusModel(ABC):
         """
         self._check_fitted(items=votes is None)
         votes = None if votes is None else as_votes(votes)
-        check_all_pairs(len(self.item_names_) if votes is None else votes.n_items, len(self.label_names_))
+        named = (self.item_names_, self.label_names_) if votes is None else (votes.item_names, votes.label_names)
+        check_all_pairs(*map(len, named))
         if votes is None:
             item, label = self.pair_item_, self.pair_label_
             pair, prior, n_items = self.pair_proba_, self.label_prior_, len(self.item_names_)

@@ -66,8 +66,8 @@ def _check_lines(path: Path) -> None:
                     f"{MAX_DEPTH} levels deep. Leave it out."
                 )
             for odd in ODD.finditer(lines):
-                begin = lines.rfind(b"\n", 0, odd.end() - 1) + 1
-                line = lines[begin:].split(b"\n", 1)[0]
+                begin, end = lines.rfind(b"\n", 0, odd.end() - 1) + 1, lines.find(b"\n", odd.end() - 1)
+                line = lines[begin : end if end >= 0 else None]
                 if not _is_object(line):
                     raise FileFormatError(_no_object(row + lines.count(b"\n", 0, begin), line))
             row += lines.count(b"\n")

@@ -14,7 +14,7 @@ from amcc.tables import check_unique, is_text
 
 BATCH_ROWS = 1 << 19
 
-UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
+UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 """What Arrow raises for files whose parts do not go together: a footer may name any type, size and place."""
 
 
