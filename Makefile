@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test check bench board reproduce docs clean
+FUZZ_N ?= 1e6
+FUZZ_SECONDS ?= 600
+
+.PHONY: demo test check fuzz bench board reproduce docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.user  ## simulate a crowd, find the consensus, write a report
@@ -17,6 +20,9 @@ check: $(VENV)/.dev  ## lint and types only
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
+
+fuzz: $(VENV)/.dev  ## damaged files through every reader; FUZZ_N=1e6 FUZZ_SECONDS=600 whichever comes first, FUZZ_SEED repeats
+	@$(BIN)/python tests/fuzz/fuzzing.py --n $(FUZZ_N) --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 bench: $(VENV)/.bench  ## speed, memory and quality against others, packed votes, simulated clusters; QUICK=1 small, writes nothing
 	@$(BIN)/python benchmarks/consensus.py $(if $(QUICK),--sizes 1e4 1e5,--write)

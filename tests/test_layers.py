@@ -17,6 +17,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "files",
         "fields",
+        "memory",
         "linalg",
         "vote_loops",
         "kernels",

@@ -26,6 +26,8 @@ Value = TypeVar("Value", float, FloatArray)
 
 INTERVAL = (0.025, 0.975)
 ROWS_PER_BLOCK = 64
+LABELS_PER_BLOCK = 64
+"""Labels whose replicates are drawn at once: a few MB."""
 
 
 @dataclass(frozen=True)
@@ -69,32 +71,49 @@ def nominal_alpha_per_label(
     equal gets 1.
     """
     pairable = np.flatnonzero(n_asked >= 2)
-    by_label = pairable[np.argsort(pair_label[pairable], kind="stable")]
-    label_end = np.searchsorted(pair_label[by_label], np.arange(n_labels), side="right")
-    per_label = [
-        _nominal_alpha(n_yes[pairs], n_asked[pairs], rng, n_boot) for pairs in np.split(by_label, label_end)[:n_labels]
-    ]
-    alpha, low, high = np.array(per_label, dtype=np.float64).reshape(n_labels, 3).T
+    # Items with the same votes are interchangeable, so a replicate only needs how many of each kind it holds.
+    base = int(n_asked.max(initial=0)) + 1
+    key = (pair_label[pairable].astype(np.int64) * base + n_asked[pairable]) * base + n_yes[pairable]
+    kind, n_items = np.unique(key, return_counts=True)
+    label, kind_asked, kind_yes = kind // base**2, kind // base % base, kind % base
+    alpha, low, high = np.full((3, n_labels), np.nan)
+    described = np.unique(label)
+    for start in range(0, len(described), LABELS_PER_BLOCK):
+        block = described[start : start + LABELS_PER_BLOCK]
+        cells = slice(*np.searchsorted(label, [block[0], block[-1] + 1]))
+        of_block = _nominal_alphas(label[cells], n_items[cells], kind_asked[cells], kind_yes[cells], rng, n_boot)
+        alpha[block] = of_block[:, 0]
+        if n_boot:
+            low[block], high[block] = np.quantile(of_block[:, 1:], INTERVAL, axis=1)
     return Agreement(alpha, low, high, n_items_used=len(np.unique(pair_item[pairable])))
 
 
-def _nominal_alpha(
-    n_yes: IntArray, n_asked: IntArray, rng: np.random.Generator, n_boot: int
-) -> tuple[float, float, float]:
-    """Alpha, low and high of one label from the votes on its pairable items; both arrays are (n_items,)."""
-    n_items = len(n_asked)
-    if n_items == 0:
-        return np.nan, np.nan, np.nan
-    # Items with the same votes are interchangeable, so a replicate only needs how many of each kind it holds.
-    base = int(n_asked.max()) + 1
-    kind, n_of_kind = np.unique(n_asked.astype(np.int64) * base + n_yes, return_counts=True)
-    n_asked, n_yes = np.divmod(kind, base)
-    n_no = n_asked - n_yes
-    weights = np.vstack([n_of_kind, rng.multinomial(n_items, n_of_kind / n_items, size=n_boot)])
-    n_votes = weights @ n_asked
-    observed = weights @ (2 * n_yes * n_no / (n_asked - 1)) / n_votes
-    expected = 2 * (weights @ n_yes) * (weights @ n_no) / (n_votes * (n_votes - 1))
-    return _estimate_and_interval(_alpha(observed, expected))
+def _nominal_alphas(
+    label: IntArray, n_items: IntArray, n_asked: IntArray, n_yes: IntArray, rng: np.random.Generator, n_boot: int
+) -> FloatArray:
+    """(n_labels, 1 + n_boot) alpha of the data and of each replicate, from the kinds of votes on items, by label."""
+    row = np.cumsum(np.diff(label, prepend=label[0]) != 0)
+    n_kinds = np.bincount(row)
+    # Kinds stand at the end of their row: a row with kinds that never occur before them draws the same numbers.
+    column = np.arange(len(row)) - np.cumsum(n_kinds)[row] + n_kinds.max()
+
+    def by_row(values: IntArray | FloatArray) -> FloatArray:
+        table = np.zeros((len(n_kinds), n_kinds.max()))
+        table[row, column] = values
+        return table
+
+    weight = by_row(n_items)
+    total = weight.sum(axis=1, keepdims=True)
+    drawn = rng.multinomial(total.astype(np.int64), (weight / total)[:, None], size=(len(total), n_boot))
+    weights = np.concatenate([weight[:, None], drawn], axis=1)
+
+    def summed(values: IntArray | FloatArray) -> FloatArray:
+        return np.asarray((weights @ by_row(values)[:, :, None])[:, :, 0])
+
+    n_votes = summed(n_asked)
+    observed = summed(2 * n_yes * (n_asked - n_yes) / (n_asked - 1)) / n_votes
+    expected = 2 * summed(n_yes) * summed(n_asked - n_yes) / (n_votes * (n_votes - 1))
+    return _alpha(observed, expected)
 
 
 # --- whole label sets ---------------------------------------------------------------------------------------

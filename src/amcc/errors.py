@@ -10,7 +10,8 @@ AmccError
 │   └── EmptyInputError   nothing is left to work with
 ├── ParameterError        an argument is outside its range (also a ValueError)
 ├── NotFittedError        a result was asked for before `fit` (also an AttributeError)
-└── MissingExtraError     an optional package is not installed (also an ImportError)
+├── MissingExtraError     an optional package is not installed (also an ImportError)
+└── TooLargeError         a table would not fit in memory (also a MemoryError)
 
 Each message says what must hold, what came, where, and the way out. `ConvergenceWarning` is a warning.
 """
@@ -60,6 +61,10 @@ class NotFittedError(AmccError, AttributeError):
 
 class MissingExtraError(AmccError, ImportError):
     """An optional package is not installed."""
+
+
+class TooLargeError(AmccError, MemoryError):
+    """A table would not fit in memory."""
 
 
 class ConvergenceWarning(UserWarning):

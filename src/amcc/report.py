@@ -901,9 +901,13 @@ def worker_individuality(model: AMCC, votes: Votes) -> Floats:
     return np.sqrt(square / np.maximum(total, 1))
 
 
+MOST_CORRELATED = 5_000
+"""Labels up to which all their correlations are looked at: 200 MB."""
+
+
 def _correlation(findings: Findings) -> Floats | None:
     """[label, label] correlation with an empty diagonal, if the model has learned it and there is anything to see."""
-    if not isinstance(findings.model, AMCC) or findings.votes.n_labels < 2:
+    if not (isinstance(findings.model, AMCC) and 2 <= findings.votes.n_labels <= MOST_CORRELATED):
         return None
     correlation = np.nan_to_num(findings.model.label_correlation_)
     np.fill_diagonal(correlation, 0.0)
@@ -939,6 +943,8 @@ def _are_cosines(model: ConsensusModel) -> bool:
 def _correlation_panel(findings: Findings) -> Panel | None:
     import altair as alt
 
+    if isinstance(findings.model, AMCC) and findings.votes.n_labels > MOST_CORRELATED:
+        return Panel("Label correlation", f"Not looked at where there are more than {MOST_CORRELATED:,} labels.")
     correlation = _correlation(findings)
     if correlation is None:
         return None

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -283,10 +283,14 @@ def match_columns(
     return found
 
 
-def columns_named(aliases: Iterable[str], names: Iterable[str]) -> list[str]:
+@cache
+def _plain_names(aliases: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(_plain, aliases))
+
+
+def columns_named(aliases: tuple[str, ...], names: Iterable[str]) -> list[str]:
     """Those of the names that are one of the aliases, whatever their case, spaces, dashes and underscores."""
-    known = {_plain(alias) for alias in aliases}
-    return [name for name in names if _plain(name) in known]
+    return [name for name in names if _plain(name) in _plain_names(aliases)]
 
 
 def _column_like(role: Role, names: Sequence[str]) -> str | None:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from amcc import tables
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError, ParameterError, VoteValueError
+from amcc.memory import check_size
 from amcc.tables import Codes, Signs
 from amcc.votes import Unmentioned, Votes
 
@@ -21,6 +22,9 @@ Rows = npt.NDArray[np.int64]
 
 VERDICTS = ("truth", "is_true", "true", "gold", "ground_truth")
 """Names of a column that says yes and no, in tables of truth only: tables of votes use those of `tables.ALIASES`."""
+
+SCORE_BYTES = 64
+"""What a pair takes while it is compared: its key, what is true, known and predicted, its score, and their ranks."""
 
 
 @dataclass(frozen=True)
@@ -213,9 +217,15 @@ class Truth:
 
     def matrices(self, item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
         """(n_items, n_labels) what is true, and where that is known."""
+        shape = len(item_names), len(label_names)
+        check_size(
+            "what is true of all items and labels",
+            "Leave out labels or items that do not matter.",
+            *shape,
+            cell_bytes=SCORE_BYTES,
+        )
         keys = np.arange(len(item_names) * len(label_names))
         true, known = self._lookup(keys, item_names, label_names)
-        shape = len(item_names), len(label_names)
         return true.reshape(shape), known.reshape(shape)
 
     def on_pairs(self, votes: Votes) -> tuple[Mask, Mask]:

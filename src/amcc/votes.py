@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from amcc import agreement, kernels, tables
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, IdError, ParameterError, VoteValueError
+from amcc.memory import check_size
 from amcc.tables import Coded, Codes, Ids, Signs, Zero
 
 if TYPE_CHECKING:
@@ -462,6 +463,7 @@ class Votes:
 
     def to_dense(self) -> Signs:
         """(n_workers, n_items, n_labels) int8 with 0 = not asked; for small data only."""
+        check_size("a dense array", "Use to_arrow().", self.n_workers, self.n_items, self.n_labels, cell_bytes=1)
         dense = np.zeros((self.n_workers, self.n_items, self.n_labels), dtype=np.int8)
         dense[self.worker, self.item, self.label] = self.value
         return dense
@@ -661,6 +663,10 @@ def _conflict(
     )
 
 
+VOTE_BYTES = 40
+"""What a vote that was not written down takes while it is made: its row, its label, and both sorted."""
+
+
 def _votes_from_ticks(
     table: pa.Table,
     roles: Mapping[tables.Role, str],
@@ -707,7 +713,15 @@ def _votes_from_ticks(
             raise EmptyInputError(
                 "there must be at least one label; no row names any. Give the label list: labels=[…] (--labels FILE)."
             )
-        answered = answer_row[~blank[answer_row]]
+        answered = answer_row[~blank[answer_row] & (unmentioned == "absent")]
+        check_size(
+            "a vote for every label of every answer",
+            "Say in a column 'asked' which labels were asked about, or use unmentioned='unknown' (command line: "
+            "--unmentioned unknown).",
+            len(answered),
+            len(vocabulary),
+            cell_bytes=VOTE_BYTES,
+        )
         asked_row = np.repeat(answered, len(vocabulary))
         asked_label = np.tile(np.arange(len(vocabulary), dtype=np.int32), len(answered))
     label = tables.recode(label, vocabulary, "label", roles.get("labels") or roles["label"])
@@ -770,19 +784,31 @@ MAX_AGREEMENT_ANSWERS = 50_000
 def _answer_matrices(
     votes: Votes, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Item, ticked labels and asked labels of each answer, (n_answers,) and twice (n_answers, n_labels).
+    """Item, ticked labels and asked labels of each answer, (n_answers,) and twice (n_answers, labels that occur).
 
     Where that would be very many, a random sample of whole items: agreement on 50 000 answers is known well enough.
     """
-    most = min(MAX_AGREEMENT_ANSWERS, MAX_AGREEMENT_CELLS // max(votes.n_labels, 1))
-    if votes.answers_per_item.sum() > most:
+    n_answers = votes.answers_per_item
+    if n_answers.sum() > min(MAX_AGREEMENT_ANSWERS, MAX_AGREEMENT_CELLS // max(votes.n_labels, 1)):
         order = rng.permutation(votes.n_items)
+        n_rows = np.cumsum(n_answers[order])
+        n_cells = n_rows * _labels_so_far(votes, order)
         chosen = np.zeros(votes.n_items, dtype=bool)
-        chosen[order[np.cumsum(votes.answers_per_item[order]) <= most]] = True
+        chosen[order[(n_rows <= MAX_AGREEMENT_ANSWERS) & (n_cells <= MAX_AGREEMENT_CELLS)]] = True
         votes = votes.select(chosen[votes.item])
     answer = votes.item.astype(np.int64) * max(votes.n_workers, 1) + votes.worker
     distinct, row = np.unique(answer, return_inverse=True)
-    yes, asked = np.zeros((2, len(distinct), votes.n_labels), dtype=bool)
-    yes[row, votes.label] = votes.value > 0
-    asked[row, votes.label] = True
+    labels, column = np.unique(votes.label, return_inverse=True)
+    yes, asked = np.zeros((2, len(distinct), len(labels)), dtype=bool)
+    yes[row, column] = votes.value > 0
+    asked[row, column] = True
     return distinct // max(votes.n_workers, 1), yes, asked
+
+
+def _labels_so_far(votes: Votes, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """(n_items,) how many labels the first 1, 2, … items in this order were asked about."""
+    place = np.empty(votes.n_items, dtype=np.int64)
+    place[order] = np.arange(votes.n_items)
+    first = np.full(votes.n_labels, votes.n_items)
+    np.minimum.at(first, votes.pairs.label, place[votes.pairs.item])
+    return np.cumsum(np.bincount(first, minlength=votes.n_items + 1)[: votes.n_items])

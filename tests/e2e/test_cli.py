@@ -183,6 +183,34 @@ def test_worked_example_of_the_readme_prints_what_the_readme_says(tmp_path):
     assert printed[-len(shown.splitlines()) :] == shown.splitlines()
 
 
+def piped(content: bytes, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[bytes]:
+    run = subprocess.run([sys.executable, "-m", "amcc", *map(str, arguments)], input=content, capture_output=True)
+    assert run.returncode == code, run.stderr
+    return run
+
+
+def test_standard_input(votes_file, truth_file, tmp_path):
+    """A dash stands for it in any one argument, whatever the format (which ones: see test_io)."""
+    found = piped(gzip.compress(VOTES.encode()), "consensus", "-", "-m", "majority").stdout
+    assert found == amcc("consensus", votes_file, "-m", "majority").stdout.encode()
+    scored = tmp_path / "c.csv"
+    scored.write_bytes(found)
+    assert b"jaccard" in piped(truth_file.read_bytes(), "evaluate", scored, "-").stdout
+    twice = piped(b"", "evaluate", "-", "-", code=2).stderr
+    assert b"standard input (-) can be read once; it stands for consensus and truth" in twice
+
+
+def test_of_very_many_labels_a_terminal_shows_the_most_asked(tmp_path):
+    n_labels = 20_000
+    path = tmp_path / "v.csv"
+    rows = "".join(f"{worker},{label // 10},l{label},1\n" for label in range(n_labels) for worker in "ab")
+    path.write_text(f"worker,item,label,value\n{rows}a,0,l7777,0\nb,0,l7777,0\n")
+    said = amcc("check", path)
+    assert "the 1,000 labels with the most votes of 20,000; --json lists all" in said.stderr
+    assert "l7777 " in said.stdout
+    assert said.stdout.count("\n") < 1100
+
+
 def test_check(votes_file):
     run = amcc("check", votes_file)
     assert "11 in 6 answers" in run.stdout

@@ -185,6 +185,22 @@ class TestNominalAlpha:
         assert_allclose(result.alpha, [8 / 15, -1 / 2], **EXACT)
         assert_array_equal([result.low, result.high], np.full((2, 2), np.nan))
 
+    def test_many_labels_at_once_draw_what_each_alone_would(self):
+        """Labels with many and with few kinds of items share a block, and none disturbs the draws of the others."""
+        generator = rng(7)
+        label = np.sort(generator.integers(150, size=600))
+        n_asked = generator.integers(1, 2 + label % 7)
+        pairs = np.arange(600), label, generator.integers(0, n_asked + 1), n_asked
+        together = nominal_alpha_per_label(*pairs, 152, rng=rng(1), n_boot=20)
+        shared = rng(1)
+        alone = [
+            nominal_alpha_per_label(*(column[label == one] for column in pairs), 152, rng=shared, n_boot=20)
+            for one in range(152)
+        ]
+        for name in ("alpha", "low", "high"):
+            one_by_one = [getattr(each, name)[one] for one, each in enumerate(alone)]
+            assert_allclose(getattr(together, name), one_by_one, **EXACT)
+
 
 class TestMasiDistances:
     @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_blocks_do_not_matter(planted, small, monkeypatch):
 def test_blocks_do_not_cut_items(monkeypatch):
     monkeypatch.setattr(correlation, "BLOCK", 4)
     item = np.repeat([0, 2, 3, 7], [3, 6, 1, 2]).astype(np.int32)
-    assert correlation._bounds(item) == [(0, 9), (9, 12)]
+    assert correlation._bounds(item, correlation.BLOCK) == [(0, 9), (9, 12)]
 
 
 def test_a_sample_of_the_items_suffices(planted, monkeypatch):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
+import json
 import os
 
 import numpy as np
@@ -10,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from amcc.errors import (
+    AmccError,
     ColumnError,
     ConflictError,
     EmptyInputError,
@@ -20,7 +23,8 @@ from amcc.errors import (
     VoteValueError,
 )
 from amcc.files import whole_file
-from amcc.io import read_ids, read_table, read_truth, read_votes, write_table, write_votes
+from amcc.io import read_ids, read_table, read_truth, read_votes, spool, write_table, write_votes
+from amcc.io.pack import pack_votes
 from amcc.votes import Votes
 
 CSV = "worker,item,label,value\nw1,007,a,1\nw2,7,b,0\n"
@@ -140,7 +144,25 @@ BAD = {
         "'label' is empty in row 2",
     ),
     "no Parquet": ("v.parquet", CSV, FileFormatError, "not a readable Parquet file"),
-    "other suffix": ("v.xlsx", CSV, InputError, "one of .csv"),
+    "other suffix": ("v.doc", CSV, InputError, "one of .csv"),
+    "spreadsheet": ("v.xlsx", CSV, InputError, "save it as CSV"),
+    "endless header": ("v.csv", "worker," * (3 << 20), FileFormatError, "must end within 16 MB"),
+    "JSON lists 5,000 deep": (
+        "v.jsonl",
+        '{"worker": "w"}\n{"x": ' + "[" * 5000 + "]" * 5000 + "}\n",
+        FileFormatError,
+        "row 2 holds something nested more than 64 levels deep",
+    ),
+    # Arrow crashes the process on each of these.
+    "JSON objects 100,000 deep": ("v.jsonl", '{"x":' * 10**5 + "1" + "}" * 10**5, FileFormatError, "row 1 holds"),
+    "JSON lists 100,000 deep, also closed": (
+        "v.jsonl",
+        '{"x": ' + "[[]," * 10**5 + "1" + "]" * 10**5 + "}",
+        FileFormatError,
+        "row 1 holds",
+    ),
+    "JSON null before an object": ("v.jsonl", 'null{"worker": "w"}\n', FileFormatError, "row 1 is not"),
+    "JSON null after an object": ("v.jsonl", '{"worker": "}"}\n{"worker": "w"}null\n', FileFormatError, "row 2 is not"),
 }
 
 
@@ -169,6 +191,71 @@ def test_paths_that_are_no_files(tmp_path):
         read_votes(tmp_path / "nothing.csv")
     with pytest.raises(FileFormatError, match="is not a folder of packed votes"):
         read_votes(tmp_path)
+
+
+def test_headers_may_be_long(put):
+    """Also where the columns that matter stand behind the first 64 KB."""
+    others = [f"a column with number {number}" for number in range(4000)]
+    rows = [[*others, "worker", "item", "label", "value"], [""] * 4000 + ["w", "i", "a", "1"]]
+    votes = read_votes(put("v.csv", "\n".join(",".join(row) for row in rows)))
+    assert votes.worker_names.to_pylist() == ["w"]
+
+
+def test_brackets_in_json_text_are_text(put):
+    deep = "[{" * 100
+    rows = [
+        {"worker": 'a "[', "item": deep, "label": "\\", "value": 1},
+        {"worker": "} x", "item": deep, "label": '\\"['},
+    ]
+    votes = read_votes(put("v.jsonl", "\n".join(json.dumps({"value": 0, **row}) for row in rows)))
+    assert votes.worker_names.to_pylist() == ['a "[', "} x"]
+    assert votes.item_names.to_pylist() == [deep]
+
+
+def test_json_lines_are_checked_in_blocks(put, monkeypatch):
+    monkeypatch.setattr("amcc.io.jsonl.BLOCK_BYTES", 7)
+    row = '{"worker": "w", "item": %d, "label": "a\\\\", "value": 1}\n'
+    path = put("v.jsonl", "".join(row % number for number in range(9)) + "[]")
+    with pytest.raises(FileFormatError, match=r"row 10 is not, or it is cut off: b'\[\]'"):
+        read_votes(path)
+
+
+def test_json_lines_with_a_mark_at_the_beginning(put):
+    votes = read_votes(put("v.jsonl", b'\xef\xbb\xbf{"worker": "w", "item": 1, "label": "a", "value": 1}\r\n'))
+    assert votes.worker_names.to_pylist() == ["w"]
+
+
+def test_no_wrong_byte_in_a_parquet_file_gets_past_us(tmp_path):
+    """Codes of words that are not in the dictionary, for example, which Arrow reads without a word."""
+    path = tmp_path / "v.parquet"
+    column = pa.array(["a", "b", "a"])
+    pq.write_table(pa.table({"worker": column, "item": column, "label": column, "value": [1, 1, 1]}), path)
+    data, refused = path.read_bytes(), 0
+    for place in range(4, 200):
+        path.write_bytes(data[:place] + b"\x7f" + data[place + 1 :])
+        try:
+            read_votes(path)
+        except AmccError:
+            refused += 1
+    assert refused > 20
+
+
+@pytest.mark.parametrize("read", [read_votes, pack_votes])
+def test_columns_of_any_type_are_read_or_refused(read, tmp_path):
+    """In memory and packed."""
+    path, folder = tmp_path / "v.parquet", [tmp_path / "packed"] if read is pack_votes else []
+    table = pa.table({"worker": ["w", "v"], "item": ["i", "i"], "label": ["a", "b"]})
+    pq.write_table(table.append_column("value", pa.array([{"x": 1}, {"x": 0}])), path)
+    with pytest.raises(InputError, match=r"v\.parquet: "):
+        read(path, *folder)
+    lists = {"labels": pa.array([[1], []], pa.list_(pa.int64())), "asked": pa.array(["1|2", "1"])}
+    pq.write_table(
+        table.drop("label").append_column("labels", lists["labels"]).append_column("asked", lists["asked"]), path
+    )
+    votes = read(path, *folder)
+    votes = votes if read is read_votes else votes.votes()
+    assert votes.label_names.to_pylist() == ["1", "2"]
+    assert len(votes) == 3
 
 
 def test_parquet_with_one_name_twice(tmp_path):
@@ -223,6 +310,28 @@ def test_lists_of_names(put, name, content):
 def test_lists_of_numbers(tmp_path):
     pq.write_table(pa.table({"item": [0, 7, None]}), tmp_path / "items.parquet")
     assert read_ids(tmp_path / "items.parquet") == [0, 7]
+
+
+def test_only_line_ends_end_a_name_in_a_list(put):
+    assert read_ids(put("l.txt", "a\u2028b\nc\x0bd\r\ne\x85f\rg\n")) == ["a\u2028b", "c\x0bd", "e\x85f", "g"]
+
+
+@pytest.mark.parametrize(
+    "content, suffix",
+    [
+        (CSV.encode(), ".csv"),
+        (gzip.compress(CSV.encode()), ".csv.gz"),
+        (b'\n {"worker": 1}\n', ".jsonl"),
+        (gzip.compress(b'{"worker": 1}\n'), ".jsonl.gz"),
+        (b"PAR1....", ".parquet"),
+        (b"", ".csv"),
+        (b"\x1f\x8bnot really", ".csv.gz"),
+    ],
+)
+def test_what_a_stream_holds_is_known_by_its_beginning(content, suffix, tmp_path):
+    path = spool(io.BytesIO(content), tmp_path)
+    assert path.name == f"standard-input{suffix}"
+    assert path.read_bytes() == content
 
 
 def test_a_list_of_names_that_is_not_utf8(put):
@@ -296,7 +405,7 @@ def test_who_reads_the_old_file_is_not_disturbed(tmp_path):
 
 
 def test_unknown_suffixes_are_refused_before_writing(tmp_path):
-    with pytest.raises(InputError, match=r"one of \.csv"):
+    with pytest.raises(InputError, match="neither read nor written; save it as CSV"):
         write_votes(EXPECTED, tmp_path / "votes.xlsx")
     assert files_in(tmp_path) == []
 

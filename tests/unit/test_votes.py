@@ -18,7 +18,7 @@ from amcc.errors import (
     ParameterError,
     VoteValueError,
 )
-from amcc.votes import Reading, Votes
+from amcc.votes import MAX_AGREEMENT_CELLS, Reading, Votes, _answer_matrices
 
 EXACT = {"rtol": 0, "atol": 1e-12}
 
@@ -549,6 +549,21 @@ def test_describe_no_votes_at_all(toy_votes):
 def test_two_empty_sets_agree():
     votes = Votes.from_dense([[[-1, -1], [1, 1]], [[-1, -1], [1, 1]]])
     assert votes.describe(n_boot=5).agreement.estimate == 1
+
+
+def test_agreement_looks_at_as_many_answers_as_have_room_with_their_own_labels():
+    """40,000 labels, of which each item has ten of its own: a table of all would have room for 500 answers."""
+    item = np.repeat(np.arange(4000), 20)
+    label = (item.reshape(-1, 2, 10) * 10 + np.arange(10)).ravel()
+    worker = np.tile(np.repeat([0, 1], 10), 4000)
+    votes = Votes.from_codes(
+        item, worker, label, np.ones(len(item), int), item_names=range(4000), worker_names=[0, 1],
+        label_names=range(40_000),
+    )  # fmt: skip
+    answer_item, yes, asked = _answer_matrices(votes, np.random.default_rng(0))
+    assert len(answer_item) > 1900
+    assert yes.size <= MAX_AGREEMENT_CELLS
+    assert (asked.sum(axis=1) == 10).all()
 
 
 def test_agreement_of_very_many_answers_looks_at_a_sample_of_items(crowd, monkeypatch):

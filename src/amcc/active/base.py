@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from amcc.consensus.base import ConsensusModel, as_votes
 from amcc.kernels import Floats
+from amcc.memory import check_size
 from amcc.votes import Votes
 
 Codes = npt.NDArray[np.int64]
@@ -221,6 +222,7 @@ class Learner:
     def learn(self, votes: Votes, *, fresh: bool = False) -> Beliefs:
         """Beliefs after all of `votes`; `fresh` if nothing learned before may have a say."""
         votes = as_votes(votes)
+        _check_sizes(votes)
         if not len(votes):
             return cold_beliefs(votes, self._features)
         if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):
@@ -252,6 +254,23 @@ class Learner:
                 needed["latest"] = votes
         for votes in needed.values():
             self.learn(votes)
+
+
+BELIEF_BYTES = 32
+"""What an item and a label, or a worker and a label, take while questions are scored: beliefs, parts of the utility."""
+
+
+def _check_sizes(votes: Votes) -> None:
+    """Raise TooLargeError, before a model is fitted, where beliefs would not fit in memory."""
+    sides = {"items": votes.n_items, "workers": votes.n_workers, "labels": votes.n_labels}
+    for name, n in sides.items():
+        check_size(
+            f"what is believed of {name} and labels",
+            "Choose questions about a part of the labels, or of the items, at a time.",
+            n,
+            votes.n_labels,
+            cell_bytes=BELIEF_BYTES,
+        )
 
 
 def _has_grown(n_votes: int, before: int, share: float) -> bool:

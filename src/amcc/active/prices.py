@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from amcc import tables
 from amcc.errors import ColumnError, InputError, ParameterError
-from amcc.io import read_table
+from amcc.io import naming, read_table
 from amcc.truth import positions
 from amcc.votes import Votes
 
@@ -206,10 +206,8 @@ def price_list(frame: Any, *, decimals: int = 0) -> dict[str, Any]:
 def read_price_list(path: str | Path, *, decimals: int = 0) -> dict[str, Any]:
     """`price_list` of a CSV, TSV, Parquet or JSON-lines file."""
     table = read_table(path)
-    try:
+    with naming(path):
         return price_list(table, decimals=decimals)
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from None
 
 
 def _priced(columns: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from amcc import __version__
 from amcc.cli import data
 from amcc.cli.board import board
 from amcc.cli.check import check
-from amcc.cli.common import notes
+from amcc.cli.common import notes, reads_standard_input
 from amcc.cli.consensus import consensus
 from amcc.cli.demo import demo
 from amcc.cli.evaluate import evaluate
@@ -49,7 +49,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
 }
 for command, example in EXAMPLES.items():
-    app.command(epilog=f"Example: {example}")(command)
+    app.command(epilog=f"Example: {example}")(reads_standard_input(command))
 app.add_typer(data.app, name="data")
 
 

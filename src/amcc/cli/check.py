@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from amcc.cli.common import Json, print_json, reads_votes, screen
-from amcc.votes import Description, Interval, Votes
+from amcc.cli.common import Json, notes, print_json, reads_votes, screen
+from amcc.votes import Description, Interval, LabelDescription, Votes
+
+LABELS_SHOWN = 1_000
+"""More rows than anybody reads; the terminal's table takes about a millisecond for each."""
 
 
 @reads_votes
@@ -17,6 +20,8 @@ def check(votes: Votes, as_json: Json = False) -> None:
         return
     screen.print(_summary(description))
     screen.print(_labels(description))
+    if description.labels > LABELS_SHOWN:
+        notes.print(f"the {LABELS_SHOWN:,} labels with the most votes of {description.labels:,}; --json lists all")
 
 
 def _summary(description: Description) -> Table:
@@ -41,10 +46,16 @@ def _summary(description: Description) -> Table:
 
 def _labels(description: Description) -> Table:
     table = Table("label", "votes", "yes", "agreement (α)", box=None)
-    for label in description.by_label:
+    for label in _most_asked(description):
         share = "–" if label.yes_share is None else f"{label.yes_share:.1%}"
         table.add_row(label.label, f"{label.asked:,}", share, _interval(label.agreement))
     return table
+
+
+def _most_asked(description: Description) -> list[LabelDescription]:
+    """The labels with the most votes, in their order; all of them unless there are very many."""
+    ranked = sorted(range(description.labels), key=lambda code: -description.by_label[code].asked)
+    return [description.by_label[code] for code in sorted(ranked[:LABELS_SHOWN])]
 
 
 def _interval(interval: Interval) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
-from amcc.io import csv, open_packed, read_ids, read_votes, write_tables
+from amcc.io import csv, open_packed, read_ids, read_votes, spool, write_tables
 from amcc.tables import ROLES, number_in
 from amcc.votes import Unmentioned, Votes
 
@@ -53,7 +55,8 @@ DEFAULT_METHOD = "amcc"
 VotesPath = Annotated[
     Path,
     typer.Argument(
-        metavar="VOTES", help="Table of votes: .csv, .tsv, .parquet or .jsonl, or a folder that amcc pack made."
+        metavar="VOTES",
+        help="Table of votes: .csv, .tsv, .parquet or .jsonl, a folder that amcc pack made, or - for standard input.",
     ),
 ]
 
@@ -141,6 +144,29 @@ def _listed(names: Path | Sequence[Any] | None) -> Sequence[Any] | None:
 
 Command = Callable[..., None]
 Options = Mapping[str, tuple[Any, Any]]
+
+
+READ_ARGUMENTS = ("path", "consensus", "truth", "known_items", "known_pairs", "labels", "items", "prices", "features")
+"""Arguments and options that name a file to read."""
+
+
+def reads_standard_input(command: Command) -> Command:
+    """Let `-` stand for standard input in one argument of a command; its text is kept in a file for that long."""
+
+    @functools.wraps(command)
+    def run(**arguments: Any) -> None:
+        given = [name for name in READ_ARGUMENTS if arguments.get(name) == Path("-")]
+        if len(given) > 1:
+            raise ParameterError(
+                f"standard input (-) can be read once; it stands for {' and '.join(given)}. Name a file for the others."
+            )
+        with ExitStack() as kept:
+            for name in given:
+                folder = kept.enter_context(TemporaryDirectory(prefix="amcc-"))
+                arguments[name] = spool(sys.stdin.buffer, Path(folder))
+            command(**arguments)
+
+    return run
 
 
 def takes_reading(command: Command) -> Command:

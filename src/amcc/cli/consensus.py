@@ -24,6 +24,7 @@ from amcc.cli.common import (
 )
 from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.consensus import ConsensusModel
+from amcc.consensus.base import check_all_pairs
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, InMemory
 from amcc.engine.packed import PackedVotes
@@ -75,6 +76,8 @@ def consensus(
             return
         votes = votes.votes()
     engine.refuse_for_files()
+    if sets or all_labels or decode != "threshold":
+        check_all_pairs(votes.n_items, votes.n_labels)
     model = fit(votes, method, start)
     if not as_json or output is not None:
         write_rows(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.packed import PackedVotes
 from amcc.errors import ParameterError
+from amcc.memory import free_memory
 
 BY_BLOCKS = ("amcc", "dawid-skene", "majority")
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -66,7 +66,7 @@ class EngineChoice:
 
     def over(self, packed: PackedVotes) -> Engine:
         """The engine over packed votes."""
-        memory = _free_memory() // 2 if self.memory is None else parsed_bytes(self.memory)
+        memory = free_memory() // 2 if self.memory is None else parsed_bytes(self.memory)
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
         if self.engine == "dask":
             from amcc.engine.dask import DaskEngine
@@ -98,7 +98,3 @@ def parsed_bytes(text: str) -> int:
         return int(float(match.group(1)) * UNITS[match.group(2)])  # type: ignore[union-attr]
     except (AttributeError, ValueError):
         raise ParameterError(f"--memory must be a size like 4GB or 800MB; got {text!r}.") from None
-
-
-def _free_memory() -> int:
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

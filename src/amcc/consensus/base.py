@@ -24,6 +24,7 @@ from amcc.engine.base import NOTHING_KNOWN, Block, Engine, as_engine
 from amcc.errors import AmccError, ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.fields import Arrays, Each, Stored, fits, hints_of, read_fields, take_apart, write_fields
 from amcc.kernels import CERTAIN, Floats, Judgement
+from amcc.memory import check_size
 from amcc.tables import Codes
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -35,6 +36,9 @@ FORMAT_VERSION = 2
 """Of saved models. Before 2, names with zeros at the end came back without them."""
 RATES = "worker_rates"
 Frame = Literal["pandas", "polars", "arrow"]
+
+PREDICTION_BYTES = 32
+"""What a pair of an item and a label takes while it is predicted: its probability, what that was made of, its rank."""
 
 SETTLED_ERROR = 0.05
 """A pair is settled when the more likely of present and absent is wrong with at most this probability."""
@@ -303,11 +307,13 @@ class ConsensusModel(ABC):
         worker who was not there counts as an average one.
         """
         self._check_fitted(items=votes is None)
+        votes = None if votes is None else as_votes(votes)
+        named = (self.item_names_, self.label_names_) if votes is None else (votes.item_names, votes.label_names)
+        check_all_pairs(*map(len, named))
         if votes is None:
             item, label = self.pair_item_, self.pair_label_
             pair, prior, n_items = self.pair_proba_, self.label_prior_, len(self.item_names_)
         else:
-            votes = as_votes(votes)
             item, label, n_items = votes.pairs.item, votes.pairs.label, votes.n_items
             prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
             pair = self._infer(votes, prior)
@@ -582,6 +588,17 @@ def table_of(
     """The model's table of this kind for the items of the block."""
     table: pa.Table = getattr(model.applied_to(block.votes(names=True)), kind)(**options)
     return table
+
+
+def check_all_pairs(n_items: int, n_labels: int) -> None:
+    """Raise TooLargeError where the probabilities of all items and labels would not fit in memory."""
+    check_size(
+        "a table of all items and labels",
+        "Only the asked pairs are possible: pairs() (command line: without --sets, --all-labels and --decode).",
+        n_items,
+        n_labels,
+        cell_bytes=PREDICTION_BYTES,
+    )
 
 
 def check_rounds(max_iter: int, tol: float) -> None:

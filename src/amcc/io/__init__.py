@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +30,7 @@ __all__ = [
     "read_table",
     "read_truth",
     "read_votes",
+    "spool",
     "whole_file",
     "write_table",
     "write_tables",
@@ -51,11 +55,23 @@ FORMATS = (
 )
 
 
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+
+
+GZIP, SNIFFED = b"\x1f\x8b", 1 << 16
+"""How a compressed file begins, and how much of a stream is looked at."""
+
+
 def format_of(path: Path) -> Format:
     """The format that a path's suffix stands for."""
     for kind in FORMATS:
         if path.name.lower().endswith(kind.suffixes):
             return kind
+    if path.suffix.lower() in SPREADSHEETS:
+        raise InputError(
+            f"{path} is a spreadsheet, which is neither read nor written; save it as CSV (in most programs: File, "
+            "Save as, CSV UTF-8)."
+        )
     known = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
     raise InputError(f"{path}: the suffix must say the format, one of {known}.")
 
@@ -93,11 +109,31 @@ def _format_and_options(path: Path, separator: str | None) -> tuple[Format, dict
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Say in errors about the data in which file they are."""
+    """Say in errors about the data in which file they are, also in those of Arrow about what nobody thought of."""
     try:
         yield
     except InputError as error:
         raise type(error)(f"{path}: {error}") from None
+    except pa.ArrowException as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FileFormatError(
+            f"{path}: the file must hold text, numbers and lists of them; it is damaged, or holds something else "
+            f"({reason}). Copy it again, or save it as CSV."
+        ) from None
+
+
+def spool(stream: IO[bytes], folder: Path) -> Path:
+    """Put what a stream holds into a file whose suffix says its format: Parquet, JSON lines or delimited text."""
+    start = stream.read(SNIFFED)
+    text, packed = start, start.startswith(GZIP)
+    with suppress(zlib.error):  # whoever reads the file will say that it is damaged
+        text = zlib.decompressobj(wbits=31).decompress(start, SNIFFED) if packed else start
+    suffix = ".parquet" if text.startswith(b"PAR1") else ".jsonl" if text.lstrip().startswith(b"{") else ".csv"
+    path = folder / f"standard-input{suffix}{'.gz' * packed}"
+    with path.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(stream, file)
+    return path
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
@@ -195,10 +231,11 @@ def read_ids(path: str | Path) -> list[Any]:
     check_readable(path)
     try:
         if path.suffix.lower() in (".txt", ".list", ""):
-            names: list[Any] = path.read_text(encoding="utf-8-sig").split("\n")  # line ends are \n by now
+            names: list[Any] = re.split(r"\r\n|\r|\n", path.read_text(encoding="utf-8-sig"))
         else:
             table = read_table(path, lambda columns: columns[:1])
-            names = [name for column in table.columns for name in column.to_pylist()]
+            with naming(path):
+                names = [name for column in table.columns for name in column.to_pylist()]
     except UnicodeDecodeError:
         raise FileFormatError(f"{path}: the file must be UTF-8 text. Save it as UTF-8.") from None
     return [name for name in names if name is not None and str(name).strip()]

@@ -21,6 +21,9 @@ TEXT = pa.dictionary(pa.int32(), pa.string())  # encoded while parsing: no text 
 BLOCK_BYTES = 8 << 20
 LIST_SEPARATOR = "|"
 
+HEADER_PIECE, HEADER_BYTES = 1 << 16, 1 << 24
+"""This much is read first, and up to this much in all: a hundred thousand columns with long names."""
+
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]], separator: str | None = None) -> pa.Table:
     """Read the columns that `choose` picks from the header."""
@@ -72,16 +75,29 @@ def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n'):
         raise ParameterError(f"separator must be one ASCII character such as ',' or a tab; got {separator!r}.")
     with open_text(path) as stream:
-        beginning = stream.read(1 << 16)
-    if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FileFormatError("the file is UTF-16; save it as UTF-8.")
-    line = next((line for line in beginning.splitlines() if line.strip()), b"").decode("utf-8-sig")
+        line = _first_line(stream).decode("utf-8-sig")
     if not line:
         raise FileFormatError("the file has no header line.")
     if separator is None:
         separator = "\t" if _is_tsv(path) else max(",;\t", key=line.count)
     names = next(csv.reader(io.StringIO(line), delimiter=separator))
     return tables.check_unique(names), separator
+
+
+def _first_line(stream: Any) -> bytes:
+    """The first line with something in it, however long it is, within reason."""
+    beginning = b""
+    while len(beginning) < HEADER_BYTES:
+        more = stream.read(max(HEADER_PIECE, len(beginning)))  # twice as much each time
+        beginning = (beginning + more).lstrip(b"\r\n")
+        if beginning.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise FileFormatError("the file is UTF-16; save it as UTF-8.")
+        lines = beginning.splitlines()
+        if len(lines) > 1 or not more:
+            return next((line for line in lines if line.strip()), b"")
+    raise FileFormatError(
+        f"the header line must end within {HEADER_BYTES >> 20} MB; it does not. Is this a table with one row per line?"
+    )
 
 
 def _explained(path: Path, problem: str) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
@@ -16,10 +20,22 @@ from amcc.tables import check_unique
 BLOCK_BYTES = 8 << 20
 BATCH_ROWS = 1 << 19
 
+MAX_DEPTH = 64
+"""Levels of brackets; an object with a list of labels has two."""
+
+QUOTE, END = 1, 2
+MARKS = np.zeros(256, np.uint8)
+MARKS[list(b'"\n[{]}')] = QUOTE, END, 3, 3, 4, 4
+STEPS = np.array([0, 0, 0, 1, -1])
+
+ODD = re.compile(rb"(?:\A|\n)[ \t\r]*[^{ \t\r\n]|\}[ \t\r]*[^],} \t\r\n]")
+"""Where a line does not begin with an object, or something follows the object, unless it stands in text."""
+
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
     """Read the fields that `choose` picks."""
     try:
+        _check_lines(path)
         table = _read(path, None)
         # Arrow takes text like 2024-05-31 for a time, but a name must stay what it is.
         if any(_has_time(field.type) for field in table.schema):
@@ -28,13 +44,70 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Tab
         return table.select(list(choose(check_unique(table.column_names))))
     except AmccError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         raise FileFormatError(_explained(path, error)) from None
 
 
 def read_batches(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[pa.RecordBatch]:
     """The same rows in batches; all of them are read at once, for what a field is shows at the end only."""
     yield from read(path, choose).to_batches(BATCH_ROWS)
+
+
+def _check_lines(path: Path) -> None:
+    """Refuse what makes Arrow crash: anything but one object per line, and values that are nested very deeply."""
+    row = 1
+    with open_text(path) as stream:
+        for lines in _whole_lines(stream):
+            depths, ends = _depths(lines)
+            if (depths > MAX_DEPTH).any():
+                row += int(np.count_nonzero(ends[: (depths > MAX_DEPTH).argmax()]))
+                raise FileFormatError(
+                    f"a field must hold text, a number or a list of labels; row {row} holds something nested more than "
+                    f"{MAX_DEPTH} levels deep. Leave it out."
+                )
+            for odd in ODD.finditer(lines):
+                begin, end = lines.rfind(b"\n", 0, odd.end() - 1) + 1, lines.find(b"\n", odd.end() - 1)
+                line = lines[begin : end if end >= 0 else None]
+                if not _is_object(line):
+                    raise FileFormatError(_no_object(row + lines.count(b"\n", 0, begin), line))
+            row += lines.count(b"\n")
+
+
+def _whole_lines(stream: Any) -> Iterator[bytes]:
+    """What a stream holds, some lines at a time."""
+    rest = b""
+    while block := stream.read(BLOCK_BYTES):
+        lines, end, new = block.rpartition(b"\n")
+        if end:
+            yield rest + lines + end
+            rest = new
+        else:
+            rest += block
+    if rest:
+        yield rest
+
+
+def _depths(lines: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """For each quote, bracket and line end: how many brackets of its line are open there, and if it is a line end."""
+    marks = MARKS[np.frombuffer(lines.replace(rb"\\", b"").replace(rb"\"", b""), np.uint8)]
+    marks = marks[marks > 0]
+    ends = marks == END
+    quotes = np.cumsum(marks == QUOTE)
+    in_text = (quotes - np.maximum.accumulate(np.where(ends, quotes, 0))) % 2 == 1
+    depth = np.cumsum(np.where(in_text, 0, STEPS[marks]))
+    line = np.maximum.accumulate(np.where(ends, np.arange(1, len(ends) + 1), 0))
+    return depth - np.append(0, depth)[line], ends
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _no_object(row: int, line: bytes) -> str:
+    return f'every line must be a JSON object like {{"item": 1}}; row {row} is not, or it is cut off: {line[:60]!r}.'
 
 
 def _read(path: Path, schema: pa.Schema | None) -> pa.Table:
@@ -72,9 +145,9 @@ def _explained(path: Path, error: Exception) -> str:
         except UnicodeDecodeError:
             return f"the file must be UTF-8 text; row {row} is not. Save it as UTF-8."
         except (ValueError, RecursionError):
-            return f"every line must be a JSON object; row {row} is not, or it is cut off: {line[:60]!r}."
+            return _no_object(row, line)
         if not isinstance(record, dict):
-            return f'every line must be a JSON object like {{"item": 1}}; row {row} is {line[:60]!r}.'
+            return _no_object(row, line)
         for name, cell in record.items():
             kind = float if isinstance(cell, int) and not isinstance(cell, bool) else type(cell)
             first, first_row = kinds.setdefault(name, (kind, row))

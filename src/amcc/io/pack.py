@@ -178,6 +178,8 @@ class _Survey:
 
     def _add(self, what: str, names: pa.Array) -> None:
         known = self.distinct[what]
+        if known and known[0].type != names.type:  # labels given as numbers, and asked as text
+            names, known[:] = names.cast(pa.string()), [each.cast(pa.string()) for each in known]
         known.append(names)
         if len(known) > 20:  # keep it small
             self.distinct[what] = [pc.unique(pa.concat_arrays(known))]
@@ -204,7 +206,8 @@ def _survey(source: Source, block_votes: int, report: Progress) -> tuple[Plan, i
     """Look at all rows once; also how many there are."""
     survey = _Survey(source)
     for table in source.batches():
-        survey.look_at(table)
+        with naming(source.path):
+            survey.look_at(table)
         report("looking at rows", survey.rows, 0)
     if survey.rows == 0:
         raise EmptyInputError(f"{source.path}: there must be at least one vote; the table has columns but no rows.")

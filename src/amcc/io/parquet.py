@@ -14,6 +14,9 @@ from amcc.tables import check_unique, is_text
 
 BATCH_ROWS = 1 << 19
 
+UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
+"""What Arrow raises for files whose parts do not go together: a footer may name any type, size and place."""
+
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
     """Read the columns that `choose` picks; text stays dictionary-encoded as it is stored."""
@@ -22,10 +25,12 @@ def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Tab
             schema = file.schema_arrow
         wanted = list(choose(check_unique(schema.names)))
         text = [name for name in wanted if is_text(schema.field(name).type)]
-        return pq.read_table(path, columns=wanted, read_dictionary=text, partitioning=None)
+        table = pq.read_table(path, columns=wanted, read_dictionary=text, partitioning=None)
+        table.validate(full=True)  # Arrow reads codes of words that are not in the dictionary without a word
+        return table
     except AmccError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise FileFormatError(_explained(error)) from None
 
 
@@ -37,10 +42,12 @@ def read_batches(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -
         wanted = list(choose(check_unique(schema.names)))
         text = [name for name in wanted if is_text(schema.field(name).type)]
         with pq.ParquetFile(path, read_dictionary=text) as file:
-            yield from file.iter_batches(BATCH_ROWS, columns=wanted)
+            for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
+                batch.validate(full=True)
+                yield batch
     except AmccError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise FileFormatError(_explained(error)) from None
 
 

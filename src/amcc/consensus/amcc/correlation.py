@@ -75,7 +75,12 @@ class SetStep:
 def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
     """Expectation: kinds of items and presence of labels, given what the votes say about each pair."""
     step = _step_numpy if len(pairs) <= FEW else _step_compiled
-    parts = _blocks(pairs.item, lambda block: step(pairs.item[block], pairs.label[block], log_odds[block], sets))
+    # A step makes tables of all labels; with a pair for each label, they take no more than the pairs.
+    parts = _blocks(
+        pairs.item,
+        lambda block: step(pairs.item[block], pairs.label[block], log_odds[block], sets),
+        max(BLOCK, sets.frequency.shape[1]),
+    )
     nothing = SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0)
     steps = [nothing, *parts]
     return SetStep(
@@ -198,16 +203,16 @@ def _by_label(label: Codes, weight: Floats, n_labels: int) -> Floats:
     return np.stack([weight_per_code(label, column, n_labels) for column in weight.T])
 
 
-def _blocks(item: Codes, task: Callable[[slice], Result]) -> list[Result]:
+def _blocks(item: Codes, task: Callable[[slice], Result], size: int = BLOCK) -> list[Result]:
     """The task's results for all blocks in order."""
-    bounds = _bounds(item)
+    bounds = _bounds(item, size)
     return in_threads(lambda number: task(slice(*bounds[number])), len(bounds))
 
 
-def _bounds(item: Codes) -> list[tuple[int, int]]:
+def _bounds(item: Codes, size: int) -> list[tuple[int, int]]:
     """First and last pair of blocks that do not cut an item."""
     bounds: list[tuple[int, int]] = []
     while (first := bounds[-1][1] if bounds else 0) < len(item):
-        end = min(first + BLOCK, len(item))
+        end = min(first + size, len(item))
         bounds.append((first, int(np.searchsorted(item, item[end - 1], side="right"))))
     return bounds

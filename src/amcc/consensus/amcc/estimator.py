@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
@@ -54,6 +54,7 @@ from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, as_engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.kernels import Belief, Floats, Ints, weight_per_code
+from amcc.memory import check_size
 from amcc.tables import Codes
 from amcc.votes import Coins, Votes
 
@@ -237,7 +238,7 @@ class AMCC(ConsensusModel):
         fit, sets = self._go_on_from(engine) if self._needs_no_fit(engine) else self._learn_anew_from(engine)
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
-        self.label_correlation_ = sets.correlation()
+        vars(self).pop("label_correlation_", None)  # that of an earlier fit
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
         self.coin_worker_, self.coin_label_ = engine.coins.worker, engine.coins.label
         self.fitted_to_ = self._fitted_to(engine)
@@ -361,6 +362,14 @@ class AMCC(ConsensusModel):
         self.individuality_ = (rates - self.commonality_[:, group, coins.label]).T
         self.worker_cost_ = worker_worth(engine, rates[0])
         self.newcomer_evidence_ = _newcomer_evidence(crowd)
+
+    @cached_property
+    def label_correlation_(self) -> Floats:
+        """(n_labels, n_labels) by the kinds of label sets; computed when it is first asked for."""
+        self._check_fitted(items=False)
+        n_labels = self.set_frequency_.shape[1]
+        check_size("label correlation", "Leave out what needs it, or drop rare labels.", n_labels, n_labels)
+        return LabelSets(self.set_share_, self.set_frequency_).correlation()
 
     # -- the paper's objective ---------------------------------------------------------------------------------------
 

@@ -1,0 +1,45 @@
+"""How much memory there is, and a refusal before the work starts where a table would not fit."""
+
+from __future__ import annotations
+
+import os
+from math import prod
+
+from amcc.errors import TooLargeError
+
+MOST = 0.5
+"""Share of the machine's memory that one table may take: the rest is for votes, results and other programs."""
+
+UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
+
+
+def free_memory() -> int:
+    """Bytes that are free now."""
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def all_memory() -> int:
+    """Bytes that the machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def check_size(what: str, way_out: str, *sides: int, cell_bytes: int = 8) -> None:
+    """Raise TooLargeError, before anything is allocated, where a table with these sides would not fit in memory."""
+    needed, there = prod(sides) * cell_bytes, all_memory()
+    if needed > MOST * there:
+        raise TooLargeError(
+            f"{what} must fit in {MOST:.0%} of the memory ({in_words(there)}); {' x '.join(f'{n:,}' for n in sides)} "
+            f"cells would take {in_words(needed)}. {way_out}"
+        )
+
+
+def in_words(n_bytes: float) -> str:
+    """A size as people write it.
+
+    >>> in_words(320e9), in_words(1500), in_words(12)
+    ('320 GB', '1.5 KB', '12 bytes')
+    """
+    power = 0
+    while n_bytes >= 1000 and power < len(UNITS) - 1:
+        n_bytes, power = n_bytes / 1000, power + 1
+    return f"{n_bytes:.3g} {UNITS[power]}"
