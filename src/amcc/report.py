@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc.consensus import AMCC
-from amcc.consensus.base import SETTLED_ERROR, ConsensusModel
+from amcc.consensus.base import ConsensusModel
 from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.errors import MissingExtraError, ParameterError
 from amcc.files import whole_file
@@ -144,7 +144,7 @@ class Findings:
     @property
     def n_settled(self) -> int:
         """Asked pairs that hardly need more answers, as in the column settled of the consensus."""
-        return int((self.doubt <= SETTLED_ERROR).sum())
+        return int(self.model.pair_settled_.sum())
 
     @property
     def n_undecided(self) -> int:

@@ -20,12 +20,22 @@ from amcc import metrics
 from amcc.active.prices import Prices, read_price_list
 from amcc.active.replay import GOALS, Curve, Recording, Start, first_votes, mean_curve
 from amcc.active.replay import replay as replayed
-from amcc.active.strategies import STRATEGIES
-from amcc.cli.common import DEFAULT_METHOD, Json, busy, notes, print_json, reads_votes, screen
+from amcc.active.strategies import STRATEGIES, check_features_used
+from amcc.cli.common import (
+    DEFAULT_METHOD,
+    Features,
+    FeaturesItems,
+    Json,
+    busy,
+    described_items,
+    notes,
+    print_json,
+    reads_votes,
+    screen,
+)
 from amcc.cli.next_questions import (
     DEFAULT_STRATEGY,
     Decimals,
-    Features,
     Price,
     PriceList,
     check_batch,
@@ -34,7 +44,6 @@ from amcc.cli.next_questions import (
     checked_budget,
     make_strategy,
     price_of_others,
-    read_features,
 )
 from amcc.consensus import make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, MissingExtraError, ParameterError
@@ -74,6 +83,7 @@ def replay(
         int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")
     ] = None,
     features: Features = None,
+    features_items: FeaturesItems = None,
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard.")
@@ -86,6 +96,9 @@ def replay(
     Quality is the mean Jaccard index of the consensus; that of all votes counts as reached from 0.005 below it.
     """
     names = strategy_names(strategy)
+    if features is not None:
+        for chooser in map(make_strategy, names):
+            check_features_used(chooser, make_model(chooser.model))
     if seeds < 1:
         raise ParameterError(f"seeds must be at least 1; got {seeds}.")
     check_batch(batch)
@@ -94,7 +107,7 @@ def replay(
     check_outputs(output, plot)
     recording = recorded(votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs))
     vote_price = prices_of_recorded(votes, prices, price, decimals)
-    described = None if features is None else read_features(features, votes)
+    described = described_items(votes, features, features_items)
     check_start(votes, vote_price, first, money, seeds)
     with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
         quality = quality_of_all(recording)

@@ -101,6 +101,8 @@ class NAM(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
+    uses_features = True
+
     def __init__(
         self,
         *,
