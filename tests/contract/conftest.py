@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from amcc import Truth, Votes
+from amcc import MajorityVote, Truth, Votes
+from amcc.active.base import Beliefs, Learner
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
 
 
@@ -60,3 +61,15 @@ def collusion() -> tuple[Votes, np.ndarray, Truth]:
     pairs = pa.table({"item": votes.item_names.take(item), "label": votes.label_names.take(label)})
     known = pa.table({"item": votes.item_names.slice(0, 40)})
     return votes, truth, Truth.from_frames(pairs, known_items=known)
+
+
+@pytest.fixture(scope="session")
+def asked_already(crowd) -> np.ndarray:
+    """(n_votes,) which votes of the crowd a strategy starts with."""
+    return np.random.default_rng(5).random(len(crowd.votes)) < 0.4
+
+
+@pytest.fixture(scope="session")
+def beliefs(crowd, asked_already) -> Beliefs:
+    """What is believed after them."""
+    return Learner(MajorityVote).learn(crowd.votes.select(asked_already))

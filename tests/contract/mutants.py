@@ -1,15 +1,21 @@
-"""Small wrong models and strategies: the contract must catch each of them, or it promises more than it checks."""
+"""Small wrong models, strategies and engines: the contract must catch each, or it promises more than it checks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from amcc import NAM, DawidSkene, MajorityVote, Truth, Votes
+from amcc.active.base import Beliefs, Candidates, Questions, Triplets
+from amcc.active.strategies import Amcc, Uniform
+from amcc.active.voi import ValueOfInformation
 from amcc.consensus.base import SETTLED_ERROR, Gold, Posterior
+from amcc.engine.base import added
+from amcc.engine.local import LocalEngine
 from amcc.kernels import Floats
 
 # -- models ----------------------------------------------------------------------------------------------------------
@@ -182,3 +188,112 @@ class KnowsNothing(MajorityVote):
 
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
         return prior[votes.pairs.label]
+
+
+# -- strategies ------------------------------------------------------------------------------------------------------
+
+Generator = np.random.Generator
+
+
+@dataclass(frozen=True)
+class AsksTwice(Uniform):
+    """The same question twice in a batch."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        asked = super().select(beliefs, candidates, prices, batch, rng).asked
+        asked = asked.take(np.append(np.arange(len(asked) - 1), 0)[: len(asked)])
+        return Questions(asked, np.zeros(len(asked)))
+
+
+@dataclass(frozen=True)
+class AsksAnybodyAnything(Uniform):
+    """Also questions that were answered, of workers who are not there."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        shape = (*beliefs.proba.shape, len(prices))
+        asked = Triplets(*np.unravel_index(rng.permutation(np.prod(shape))[:batch], shape))
+        return Questions(asked, np.zeros(len(asked)))
+
+
+@dataclass(frozen=True)
+class IgnoresPrices(Amcc):
+    """As if everybody cost the same."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        return super().select(beliefs, candidates, np.ones_like(prices), batch, rng)
+
+
+@dataclass(frozen=True)
+class PrefersTheExpensive(Amcc):
+    """Takes what workers cost for what they are worth."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        return super().select(beliefs, candidates, 1 / prices, batch, rng)
+
+
+@dataclass(frozen=True)
+class DrawsByItself(Uniform):
+    """Draws from a generator of its own."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        return super().select(beliefs, candidates, prices, batch, np.random.default_rng())
+
+
+@dataclass(frozen=True)
+class ChangesBeliefs(Uniform):
+    """Writes into what others believe, too."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        chosen = super().select(beliefs, candidates, prices, batch, rng)
+        beliefs.proba[chosen.asked.item, chosen.asked.label] += 1e-9
+        return chosen
+
+
+@dataclass(frozen=True)
+class WorstFirst(Amcc):
+    """The best question comes last."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        chosen = super().select(beliefs, candidates, prices, batch, rng)
+        back = np.arange(len(chosen))[::-1]
+        parts = {name: part[back] for name, part in chosen.parts.items()}
+        return Questions(chosen.asked.take(back), chosen.utility[back], parts)
+
+
+@dataclass(frozen=True)
+class TakesFeaturesInVain(ValueOfInformation):
+    """Says that it uses features of items, and does not look at them."""
+
+    uses_features: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class HidesThatItUsesFeatures(Amcc):
+    """Looks at features of items, and says that it does not."""
+
+    uses_features: ClassVar[bool] = False
+
+
+# -- engines ---------------------------------------------------------------------------------------------------------
+
+
+class LosesABlock(LocalEngine):
+    """Does not wait for the last block."""
+
+    def total(self, function: Callable[..., Any], *shared: Any) -> Any:
+        return self.total_of(range(len(self.packed.entries) - 1), function, *shared)
+
+
+class CountsABlockTwice(LocalEngine):
+    """Adds the result of a task that was run again to that of its first run."""
+
+    def total(self, function: Callable[..., Any], *shared: Any) -> Any:
+        again = self.total_of(range(1), function, *shared)
+        return added([super().total(function, *shared), again])
+
+
+class GivesBlocksAsTheyCome(LocalEngine):
+    """Results in the order in which they are ready."""
+
+    def each(self, function: Callable[..., Any], *shared: Any) -> Iterator[Any]:
+        yield from reversed(list(super().each(function, *shared)))

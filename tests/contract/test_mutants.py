@@ -1,13 +1,18 @@
-"""The contract can fail: each wrong model is caught by the test that is there for it."""
+"""The contract can fail: each wrong model, strategy and engine is caught by the test that is there for it."""
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any
 
 import mutants
 import pytest
+import test_engines
 import test_models
+import test_strategies
+
+from amcc import DawidSkene, LocalEngine, pack_votes, write_votes
 
 Case = tuple[Any, str, dict[str, Any]]
 
@@ -42,23 +47,59 @@ MODELS: list[Case] = [
 ]
 
 
+STRATEGIES: list[Case] = [
+    (mutants.AsksTwice, "test_asks_only_what_is_a_candidate_and_nothing_twice", {}),
+    (mutants.AsksTwice, "test_live_crowd_is_not_asked_again", {}),
+    (mutants.AsksAnybodyAnything, "test_asks_only_what_is_a_candidate_and_nothing_twice", {}),
+    (mutants.AsksAnybodyAnything, "test_live_crowd_is_not_asked_again", {}),
+    (mutants.IgnoresPrices, "test_prices", {"cost_blind": False}),
+    (mutants.PrefersTheExpensive, "test_prices", {"cost_blind": False}),
+    (mutants.DrawsByItself, "test_a_seed_fixes_the_choice", {}),
+    (mutants.ChangesBeliefs, "test_beliefs_are_left_alone", {}),
+    (mutants.WorstFirst, "test_the_best_come_first_and_say_why", {}),
+    (mutants.TakesFeaturesInVain, "test_features_matter_to_who_says_so", {}),
+    (mutants.HidesThatItUsesFeatures, "test_features_matter_to_who_says_so", {}),
+]
+
+
+ENGINES = (mutants.LosesABlock, mutants.CountsABlockTwice, mutants.GivesBlocksAsTheyCome)
+
+
 def named(cases: list[Case]) -> list[Any]:
-    return [pytest.param(*case, id="-".join([case[0].__name__, case[1], *case[2].values()])) for case in cases]
+    return [
+        pytest.param(*case, id="-".join(map(str, (case[0].__name__, case[1], *case[2].values())))) for case in cases
+    ]
 
 
-def arguments_of(check: Any, request: pytest.FixtureRequest, **given: Any) -> dict[str, Any]:
-    """What a test asks for: what is given, and fixtures for the rest."""
-    wanted = inspect.signature(check).parameters
-    return {name: given[name] if name in given else request.getfixturevalue(name) for name in wanted}
+def run(test: Any, request: pytest.FixtureRequest, **given: Any) -> None:
+    """Call a test with what is given, and with fixtures for the rest."""
+    wanted = inspect.signature(test).parameters
+    test(**{name: given[name] if name in given else request.getfixturevalue(name) for name in wanted})
 
 
 @pytest.mark.parametrize(("mutant", "check", "options"), named(MODELS))
 def test_a_wrong_model_is_caught(mutant, check, options, request):
-    test = getattr(test_models, check)
     with pytest.raises(AssertionError):
-        test(**arguments_of(test, request, make=mutant, **options))
+        run(getattr(test_models, check), request, make=mutant, **options)
+
+
+@pytest.mark.parametrize(("mutant", "check", "options"), named(STRATEGIES))
+def test_a_wrong_strategy_is_caught(mutant, check, options, request, beliefs):
+    beliefs = copy.deepcopy(beliefs)  # others need them as they are
+    with pytest.raises(AssertionError):
+        run(getattr(test_strategies, check), request, make=mutant, beliefs=beliefs, **options)
+
+
+@pytest.mark.parametrize("mutant", ENGINES)
+def test_a_wrong_engine_is_caught(mutant, small, tmp_path):
+    write_votes(small.votes, tmp_path / "votes.parquet")
+    packed = pack_votes(tmp_path / "votes.parquet", tmp_path / "blocks", block_votes=100)
+    expected = {"dawid-skene": DawidSkene().fit(small.votes)}
+    test_engines.test_every_engine_gives_the_same("dawid-skene", LocalEngine(packed), expected)
+    with pytest.raises(AssertionError):
+        test_engines.test_every_engine_gives_the_same("dawid-skene", mutant(packed), expected)
 
 
 def test_no_mutant_is_left_out():
-    wrong = {name for name, value in vars(mutants).items() if getattr(value, "__module__", "") == mutants.__name__}
-    assert {case[0].__name__ for case in MODELS} == {name for name in wrong if isinstance(getattr(mutants, name), type)}
+    there = {kind for kind in vars(mutants).values() if isinstance(kind, type) and kind.__module__ == mutants.__name__}
+    assert {*(case[0] for case in MODELS + STRATEGIES), *ENGINES} == there
