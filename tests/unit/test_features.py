@@ -84,6 +84,28 @@ def test_files_that_are_not_numpys(votes, tmp_path, name, content):
         read_features(path, votes)
 
 
+@pytest.mark.parametrize("name", ["f.npy", "f.npz"])
+def test_damaged_files_raise_our_errors(votes, tmp_path, name):
+    path, items = tmp_path / name, None
+    if name == "f.npy":
+        items = tmp_path / "items.txt"
+        items.write_text("\n".join(ITEMS))
+        np.save(path, NUMBERS)
+    else:
+        np.savez_compressed(path, X=NUMBERS, items=np.array(ITEMS))
+    whole, rng, n_errors = path.read_bytes(), np.random.default_rng(0), 0
+    for _ in range(200):
+        damaged = bytearray(whole)
+        for place in rng.integers(len(damaged), size=3):
+            damaged[place] = rng.integers(256)
+        path.write_bytes(damaged)
+        try:
+            assert read_features(path, votes, items=items).shape[0] == 3
+        except AmccError:
+            n_errors += 1
+    assert n_errors > 50
+
+
 # -- use them or refuse them -----------------------------------------------------------------------------------------
 
 

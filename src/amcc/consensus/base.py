@@ -403,9 +403,8 @@ class ConsensusModel(ABC):
             item, label = np.divmod(np.arange(n_items * n_labels), n_labels)
             matrix = self.predict_proba()
             proba, present = matrix.ravel(), decode_sets(matrix, decode, k).ravel()
-            done = np.zeros(matrix.shape, dtype=bool)
-            done[self.pair_item_, self.pair_label_] = self.pair_settled_
-            done = done.ravel()
+            done = np.zeros(n_items * n_labels, dtype=bool)
+            done[self.pair_item_.astype(np.int64) * n_labels + self.pair_label_] = self.pair_settled_
         else:
             item, label, proba, done = self.pair_item_, self.pair_label_, self.pair_proba_, self.pair_settled_
             present = self.pair_present(decode=decode, k=k)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -64,7 +63,7 @@ def read_npz(path: Path) -> FeatureSet:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             features, labels, items, label_names = (held[name] for name in ("X", "Y", "items", "label_names"))
-    except (KeyError, ValueError, OSError, BadZipFile) as error:
+    except Exception as error:  # of zip, zlib, tokenize …: a damaged file fails in a dozen ways
         raise FileFormatError(
             f"{path} must be a numpy archive of X, Y, items and label_names without Python objects; {error}."
         ) from None
@@ -137,12 +136,12 @@ def _from_arrays(path: Path, items: str | Path | None) -> Described:
         with path.open("rb") as file:
             held = np.load(file, allow_pickle=False)
             alone = isinstance(held, np.ndarray)
-            numbers, names = (held, None) if alone else (held["X"], np.atleast_1d(held["items"]).tolist())
-    except (KeyError, ValueError, OSError, EOFError, BadZipFile) as error:
+            numbers, names = (held, []) if alone else (held["X"], np.atleast_1d(held["items"]).tolist())
+    except Exception as error:  # likewise
         raise FileFormatError(
             f"{path} must hold an array of numbers, in an archive X beside items, without Python objects; {error}."
         ) from None
-    if names is None and items is None:
+    if alone and items is None:
         raise ParameterError(
             f"{path} does not say whose its rows are. List the items in their order in a file (--features-items FILE, "
             "in Python items=FILE), or save both together: numpy.savez('features.npz', X=X, items=items)."
