@@ -45,7 +45,7 @@ Make = Callable[[], ConsensusModel]
 def excused(request, method):
     """What a method cannot do by its nature is expected to fail."""
     if reason := CANNOT.get((method, request.function.__name__)):
-        request.applymarker(pytest.mark.xfail(reason=reason, raises=AssertionError, strict=False))
+        request.applymarker(pytest.mark.xfail(reason=reason, raises=AssertionError, strict=True))
 
 
 @pytest.fixture
@@ -108,10 +108,8 @@ def test_half_of_the_labels_unasked_still_works(make, half_asked):
         [[[1, -1], [-1, -1], [1, 1]]],  # one worker
         [[[1, -1]], [[1, 1]], [[-1, -1]]],  # one item
         [[[1], [-1]], [[1], [-1]], [[-1], [-1]]],  # one label
-        [[[1]]],  # one vote
-        [[[-1]]],
     ],
-    ids=["one worker", "one item", "one label", "one yes", "one no"],
+    ids=["one worker", "one item", "one label"],
 )
 def test_tiny_inputs(make, dense):
     votes = Votes.from_dense(dense)
@@ -122,16 +120,14 @@ def test_tiny_inputs(make, dense):
 
 
 def test_names_may_be_numbers(make):
-    dense = [[[1, -1], [-1, 1]], [[1, -1], [-1, 1]]]
-    numbers, text = ([2, 10], [1, 3], [7, 8]), (["02", "10"], ["1", "3"], ["7", "8"])
-    proba = []
-    for items, workers, labels in (text, numbers):
-        votes = Votes.from_dense(dense, item_names=items, worker_names=workers, label_names=labels)
-        try:
-            proba.append(make().fit(votes).predict_proba())
-        except (AttributeError, TypeError) as error:
-            raise AssertionError(f"names like {items} are not welcome") from error
-    assert_array_equal(*proba)
+    names = {"item_names": [2, 10], "worker_names": [1, 3], "label_names": [7, 8]}
+    votes = Votes.from_dense([[[1, -1], [-1, 1]]] * 2, **names)
+    try:
+        model = make().fit(votes)
+    except (AttributeError, TypeError) as error:
+        raise AssertionError("names that are numbers are not welcome") from error
+    assert model.sets()["item"].to_pylist() == [2, 10]
+    assert_probabilities(model.predict_proba(), (2, 2))
 
 
 def test_one_worker_is_believed(make):
@@ -256,9 +252,7 @@ TINY = {
     "one no": ([-1], "absent", False),
     "one yes, one no": ([1, -1], "either", False),
     "two yes": ([1, 1], "present", False),
-    "two no": ([-1, -1], "absent", False),
     "two yes, one no": ([1, 1, -1], "present", False),
-    "two yes, two no": ([1, 1, -1, -1], "either", False),
     "three yes": ([1, 1, 1], "present", None),
     "three no": ([-1, -1, -1], "absent", None),
 }
@@ -268,7 +262,9 @@ TINY = {
 @pytest.mark.parametrize("case", TINY)
 def test_few_votes_settle_nothing(make, case):
     votes, expected, may_settle = TINY[case]
-    row = make().fit(Votes.from_dense(np.array(votes)[:, None, None])).pairs().to_pylist()[0]
+    model = make().fit(Votes.from_dense(np.array(votes)[:, None, None]))
+    assert len(model.workers()) == len(votes)
+    (row,) = model.pairs().to_pylist()
     if expected == "present":
         assert row["probability"] > 0.5
     if expected == "absent":
