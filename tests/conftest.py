@@ -24,7 +24,7 @@ def shared_data() -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def toy_votes() -> Votes:
     """Toy data T1 of the specification: three workers, two items, two labels, one question not asked."""
     return Votes.from_dense(

@@ -19,6 +19,7 @@ from amcc.consensus import (
     load_model,
     make_model,
 )
+from amcc.data.features import read_features
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.dask import DaskEngine
 from amcc.engine.local import LocalEngine
@@ -60,6 +61,7 @@ __all__ = [
     "load_model",
     "make_model",
     "pack_votes",
+    "read_features",
     "read_truth",
     "read_votes",
     "write_votes",

@@ -23,7 +23,7 @@ import pyarrow as pa
 from scipy.special import logit
 
 from amcc.consensus import AMCC
-from amcc.consensus.base import SETTLED_ERROR, ConsensusModel
+from amcc.consensus.base import ConsensusModel
 from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.errors import MissingExtraError, ParameterError
 from amcc.files import whole_file
@@ -146,10 +146,10 @@ class Findings:
         """(n_workers, n_labels) expected hit and false-alarm rates."""
         return self.model.rates_of_coins()
 
-    @cached_property
+    @property
     def settled(self) -> Flags:
         """(n_pairs,) asked pairs that hardly need more answers, as in the column settled of the consensus."""
-        return np.asarray(self.doubt <= SETTLED_ERROR)
+        return self.model.pair_settled_
 
     @property
     def n_open(self) -> int:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import AMCC, MACE, DawidSkene, DSTree, MajorityVote, kernels, load_model, write_votes
+from amcc import AMCC, MACE, NAM, DawidSkene, DSTree, MajorityVote, kernels, load_model, write_votes
 from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
 from amcc.consensus.signature import content, signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -162,6 +162,8 @@ def test_other_methods_say_that_they_need_memory(model, packed):
 
 def test_features_and_truth_need_memory(packed):
     with pytest.raises(ParameterError, match="votes in memory"):
+        NAM().fit(LocalEngine(packed), features=np.zeros((300, 2)))
+    with pytest.raises(ParameterError, match=r"MajorityVote does not use features.*NAM \(-m nam\)"):
         MajorityVote().fit(LocalEngine(packed), features=np.zeros((300, 2)))
 
 

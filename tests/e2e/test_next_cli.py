@@ -109,7 +109,7 @@ def test_what_is_left_of_the_money_goes_to_cheaper_workers(crowd):
 @pytest.mark.parametrize("strategy", ["voi", "sac", "nam-a", "mv-rsw"])
 def test_strategies_stay_within_batch_and_budget(amcc_next, strategy):
     arguments = ("--budget", "0.30", "--decimals", 2, "--price", "0.04", "--strategy", strategy, "--batch", 5)
-    out, _ = amcc_next(*arguments, "--explain", "--features", "features.csv", "--json")
+    out, _ = amcc_next(*arguments, "--explain", "--json")
     found = json.loads(out)
     assert (found["strategy"], found["budget"], found["cost"]) == (strategy, 0.3, 0.2)
     assert [question["price"] for question in found["questions"]] == [0.04] * 5
@@ -291,7 +291,9 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "9", "--strategy", "magic"], "strategy must be one of amcc, "),
         (["--budget", "9", "--worker", "zoe"], "'zoe' is neither"),
         (["--budget", "9", "--prices", "none.csv"], "none.csv does not exist"),
-        (["--budget", "9", "--features", "prices.csv"], "prices.csv: a column for the item is missing"),
+        (["--budget", "9", "--features", "features.csv"], "use a strategy that does: amcc, amcc-rsl, amcc-nlc, nam-a"),
+        (["--budget", "9", "--strategy", "amcc", "--features", "prices.csv"], "prices.csv: a column for the item is"),
+        (["--budget", "9", "--features-items", "prices.csv"], "give both"),
         (["--budget", "9", "-o", "out.xlsx"], "the suffix must say the format"),
         (["--budget", "9", "--json", "-o", "no/such/out.csv"], "there is no folder no/such"),
         (["--batch", "9"], "Missing option '--budget'"),
@@ -344,7 +346,7 @@ def test_bad_prices(folder, amcc_next, prices, message):
 def test_bad_features(folder, amcc_next, change, message):
     path = folder / "features.csv"
     path.write_text("\n".join(change(path.read_text().splitlines())))
-    _, err = amcc_next("--budget", 5, "--features", "features.csv", code=2)
+    _, err = amcc_next("--budget", 5, "--strategy", "amcc", "--features", "features.csv", code=2)
     assert f"features.csv: {message}" in err
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -43,6 +43,8 @@ from amcc.votes import Votes
 @dataclass(frozen=True)
 class AnyQuestion:
     """Uniform over everything that can be asked; utility 1."""
+
+    uses_features: ClassVar[bool] = True  # says so, since some campaigns here have features
 
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -365,6 +367,9 @@ def test_stops_when_every_pair_is_settled(world: World) -> None:
 
 def test_an_item_that_nobody_answered_is_not_settled(toy_votes: Votes) -> None:
     votes = toy_votes.select(toy_votes.item == 0)
+    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.04, 0.06], [0.04, 0.06]]))
+    assert settled_pairs(beliefs).tolist() == [[False, False], [False, False]]  # two against one
+    votes = Votes.from_dense([[[-1, -1], [0, 0]]] * 3)
     beliefs = replace(cold_beliefs(votes), proba=np.array([[0.04, 0.06], [0.04, 0.06]]))
     assert settled_pairs(beliefs).tolist() == [[True, False], [False, False]]
 

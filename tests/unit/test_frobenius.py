@@ -401,6 +401,14 @@ def test_printed_consensus_by_hand():
     assert_allclose(printed_consensus(votes, D, C, np.array([0.75, 0.25]), 3.0), expected, **EXACT)
 
 
+def test_printed_consensus_without_a_yes():
+    """D8: products over no vote are equal for all labels, which is no evidence for the only one."""
+    for n_labels, share in ((1, 0.5), (2, 0.5), (4, 0.25)):
+        votes = Votes.from_dense(-np.ones((3, 1, n_labels), dtype=int))
+        none = np.zeros((3, n_labels, n_labels))
+        assert_allclose(printed_consensus(votes, none, none[:1], np.ones(1), 2.0), share, **EXACT)
+
+
 def test_vote_weights_by_hand():
     """D8: below an equal share a vote counts less, above it no more than one vote."""
     zeros = np.zeros((3, 1, 1))

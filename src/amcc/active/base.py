@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from amcc.consensus.base import ConsensusModel, as_votes
+from amcc.consensus.base import ConsensusModel, as_votes, checked_features
 from amcc.kernels import Floats
 from amcc.memory import check_size
 from amcc.votes import Votes
@@ -93,6 +93,10 @@ class Strategy(Protocol):
     @property
     def model(self) -> str:
         """Name of the consensus method that it was published with."""
+
+    @property
+    def uses_features(self) -> bool:
+        """Whether it looks at features of the items, beside what its model makes of them."""
 
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -204,7 +208,7 @@ class Learner:
     Parameters
     ----------
     make_model : a new model.
-    features : (n_items, n_features), optional.
+    features : (n_items, n_features), optional; models that do not use them are fitted without.
     growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
         as learned, which costs one pass. What a model chooses by trying, it keeps until the votes have grown by
         `RETHINK`; where there was nothing to choose by, it chooses at the next fit.
@@ -223,23 +227,24 @@ class Learner:
         """Beliefs after all of `votes`; `fresh` if nothing learned before may have a say."""
         votes = as_votes(votes)
         _check_sizes(votes)
+        features = checked_features(self._features, votes)
         if not len(votes):
-            return cold_beliefs(votes, self._features)
+            return cold_beliefs(votes, features)
         if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):
             self.model = self._make_model()
+            used = features if self.model.uses_features else None
             if self._settled is None or fresh or _has_grown(len(votes), self._n_settled, RETHINK):
-                self.model.fit(votes, self._features)
+                self.model.fit(votes, used)
                 self._settled, self._n_settled = self.model.settled_params(), len(votes)
             else:
-                self.model.set_params(**self._settled).fit(votes, self._features)
+                self.model.set_params(**self._settled).fit(votes, used)
             self._n_fitted = len(votes)
             proba = self.model.predict_proba()
         else:
             proba = self.model.predict_proba(votes)
         hit, false_alarm = self.model.rates_of_coins()
-        return Beliefs(
-            votes, proba, hit, false_alarm, votes.answers_per_worker, self.model.label_correlations(), self._features
-        )
+        correlation = self.model.label_correlations()
+        return Beliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, correlation, features)
 
     def catch_up(self, fitted: Iterable[Votes]) -> None:
         """Know what a learner knows who fitted a model to each of these votes in turn; only what counts is done."""

@@ -31,7 +31,8 @@ from amcc.active.base import GROWTH, Beliefs, Candidates, Codes, Learner, Questi
 from amcc.active.crowd import Crowd, Flags
 from amcc.active.ledger import Ledger, Round, joined, workers_on_record
 from amcc.active.prices import Money, Prices
-from amcc.consensus.base import SETTLED_ERROR, ConsensusModel
+from amcc.active.strategies import check_features_used
+from amcc.consensus.base import ConsensusModel, settled
 from amcc.errors import InputError, ParameterError
 from amcc.kernels import Floats
 from amcc.tables import Signs
@@ -134,6 +135,8 @@ class Campaign:
             _check("gain_floor", self.gain_floor, Real, -math.inf, math.inf)
         if self.patience is not None:
             _check("patience", self.patience, Integral, 1, math.inf)
+        if self.features is not None:
+            check_features_used(self.strategy, self.make_model())
         nobody_asked, n_workers = self._nobody_asked, self._nobody_asked.n_workers
         if len(self.prices.vote) != n_workers:
             raise ParameterError(f"prices must be those of {n_workers} workers; got {len(self.prices.vote)}.")
@@ -337,9 +340,12 @@ def decision_error(proba: Floats) -> Floats:
 
 
 def settled_pairs(beliefs: Beliefs) -> Flags:
-    """(n_items, n_labels) where the decision is wrong with at most `SETTLED_ERROR`, on answered items."""
-    answered = beliefs.votes.answers_per_item > 0
-    return np.asarray((decision_error(beliefs.proba) <= SETTLED_ERROR) & answered[:, None])
+    """(n_items, n_labels) where more answers are hardly needed, see `settled`."""
+    votes, shape = beliefs.votes, beliefs.proba.shape
+    n_yes, n_votes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    pair = votes.pairs.item, votes.pairs.label
+    n_yes[pair], n_votes[pair] = votes.n_yes, votes.pairs.n_votes
+    return settled(beliefs.proba, n_yes, n_votes)
 
 
 def has_progress(errors: Sequence[float], patience: int) -> bool:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from amcc import metrics
 from amcc.active.base import GROWTH, Beliefs, Codes, Learner, Recorded, Strategy, Triplets
+from amcc.active.strategies import check_features_used
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
 from amcc.kernels import Floats
@@ -120,6 +121,8 @@ def replay(
     rng = np.random.default_rng(seed)
     price = prices[votes.worker]
     total, limit = price.sum(), price.sum() if budget is None else budget
+    if features is not None:
+        check_features_used(strategy, make_model())
     learner = Learner(make_model, features=features, growth=growth)
     first = first_votes(votes, start, rng)
     points: list[tuple[float, float, float]] = []

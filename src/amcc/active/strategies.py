@@ -1,7 +1,8 @@
 """Whom to ask about what: the paper's strategy, its ablations, and those that it is compared with.
 
 None of them looks at all (item, label, worker): they score the pairs, and then the workers of the most promising ones.
-The attribute `model` of a strategy is the name of the consensus method that it was published with.
+The attribute `model` of a strategy is the name of the consensus method that it was published with; `uses_features` says
+whether it looks at features of the items.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from amcc.active import scores
 from amcc.active.base import Beliefs, Candidates, Codes, Questions, Strategy, Triplets
 from amcc.active.picking import best_places, distinct, pick_batch, questions_about, without_ties
 from amcc.active.voi import ValueOfInformation
+from amcc.consensus import METHODS, ConsensusModel
 from amcc.errors import ParameterError
 from amcc.kernels import Floats
 from amcc.votes import Votes
@@ -97,6 +99,7 @@ class Amcc:
     correlation_mix: float = 0.3
     n_neighbors: int = 10
     model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_share("correlation_mix", self.correlation_mix)
@@ -120,6 +123,7 @@ class RandomWorkers:
 
     correlation_mix: float = 0.3
     model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_share("correlation_mix", self.correlation_mix)
@@ -141,6 +145,7 @@ class RandomPairs:
 
     n_neighbors: int = 10
     model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_count("n_neighbors", self.n_neighbors)
@@ -178,6 +183,7 @@ class Uniform:
     """Any question, each equally likely. With majority vote for the consensus it is MV(rSW)."""
 
     model: str = "amcc"
+    uses_features: ClassVar[bool] = False
 
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -192,6 +198,7 @@ class Sac:
     """SAC: the pair whose probability is nearest to ½, asked of the worker who agrees most with the consensus."""
 
     model: ClassVar[str] = "dawid-skene"
+    uses_features: ClassVar[bool] = False
 
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -215,6 +222,7 @@ class NamActive:
 
     labels_per_item: int = 3
     model: ClassVar[str] = "nam"
+    uses_features: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_count("labels_per_item", self.labels_per_item)
@@ -262,6 +270,7 @@ class Ceal:
 
     n_neighbors: int = 10
     model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_count("n_neighbors", self.n_neighbors)
@@ -301,6 +310,7 @@ class ActiveLab:
     """
 
     model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = False
 
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -339,6 +349,7 @@ class KnowledgeGradient:
     """Optimistic knowledge gradient per price: how much surer the decision can become by one answer of this worker."""
 
     model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = False
 
     def select(
         self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -402,3 +413,16 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "voi": ValueOfInformation,
 }
 """Strategies by the names that the command line knows."""
+
+
+def check_features_used(strategy: Strategy, model: ConsensusModel) -> None:
+    """Raise ParameterError where neither the strategy nor its model would look at the features that were given."""
+    if strategy.uses_features or model.uses_features:
+        return
+    made = {name: make() for name, make in STRATEGIES.items()}
+    users = [name for name, each in made.items() if each.uses_features or METHODS[each.model]().uses_features]
+    known = next((name for name, each in made.items() if each == strategy), type(strategy).__name__)
+    raise ParameterError(
+        f"the strategy {known} does not use features of items, nor does {type(model).__name__}. Leave them out, or use "
+        f"a strategy that does: {', '.join(users)}."
+    )

@@ -99,6 +99,7 @@ class ValueOfInformation:
     """
 
     model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = False
     correlated: bool = False
     repetition: float = 1.0
     answers_of_stranger: float = 1.0

@@ -19,10 +19,12 @@ from rich.console import Console
 
 from amcc.cli.engines import ENGINE_OPTIONS, EngineChoice
 from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
+from amcc.data.features import read_features
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
 from amcc.io import csv, open_packed, read_ids, read_votes, spool, write_tables
+from amcc.kernels import Floats
 from amcc.tables import ROLES, number_in
 from amcc.votes import Unmentioned, Votes
 
@@ -48,6 +50,16 @@ KnownItems = Annotated[
 KnownPairs = Annotated[Path | None, typer.Option(help="Table item,label of the pairs that the truth covers.")]
 TruthUnmentioned = Annotated[
     Unmentioned, typer.Option(help="What the truth does not mention: absent if it covers everything.")
+]
+Features = Annotated[
+    Path | None,
+    typer.Option(
+        help="Numbers that describe the items, for methods and strategies that use them: a table with a column item, "
+        ".npz (X and items) or .npy."
+    ),
+]
+FeaturesItems = Annotated[
+    Path | None, typer.Option(help="Whose rows those of a .npy file are: a list of items in their order.")
 ]
 
 DEFAULT_METHOD = "amcc"
@@ -225,12 +237,23 @@ def _with_options(run: Command, command: Command, options: Options, given: Seque
 reads_votes = reading_votes(load_votes)
 
 
-def fit(votes: Votes | Engine, method: str, start: Path | None = None) -> ConsensusModel:
+def described_items(votes: Votes, features: Path | None, items: Path | None) -> Floats | None:
+    """What --features and --features-items say about the items of the votes."""
+    if features is not None:
+        return read_features(features, votes, items=items)
+    if items is not None:
+        raise ParameterError("--features-items says whose rows those of --features are; give both.")
+    return None
+
+
+def fit(
+    votes: Votes | Engine, method: str, start: Path | None = None, features: Floats | None = None
+) -> ConsensusModel:
     """Fit the model of that name, or go on from a saved one, and tell about items that nobody answered."""
     model = make_model(method) if start is None else _to_go_on_from(start, method)
     n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
     with busy(f"Fitting {method} to {n_votes:,} votes"):
-        model.fit(votes)
+        model.fit(votes, features)
     unanswered = as_engine(votes).total(items_without_answer).items
     if unanswered:
         notes.print(f"{unanswered} items have no answer: all that is known of them are the label frequencies")

@@ -11,10 +11,13 @@ import typer
 
 from amcc.cli.common import (
     DEFAULT_METHOD,
+    Features,
+    FeaturesItems,
     Json,
     Method,
     Output,
     busy,
+    described_items,
     fit,
     items_without_answer,
     notes,
@@ -23,7 +26,7 @@ from amcc.cli.common import (
     write_rows,
 )
 from amcc.cli.engines import EngineChoice, by_blocks
-from amcc.consensus import ConsensusModel
+from amcc.consensus import ConsensusModel, make_model
 from amcc.consensus.base import check_all_pairs
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, InMemory
@@ -46,6 +49,8 @@ def consensus(
     votes: Votes | PackedVotes,
     engine: EngineChoice,
     method: Method = DEFAULT_METHOD,
+    features: Features = None,
+    features_items: FeaturesItems = None,
     output: Output = None,
     sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False,
     all_labels: Annotated[bool, typer.Option("--all-labels", help="Also pairs that nobody was asked about.")] = False,
@@ -58,6 +63,8 @@ def consensus(
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
     check_rule(decode, top_k)
+    if features or features_items:
+        make_model(method).check_uses_features()
     if isinstance(votes, PackedVotes):
         if by_blocks(method) and report is None:
             with engine.over(votes) as blocks:
@@ -78,7 +85,7 @@ def consensus(
     engine.refuse_for_files()
     if sets or all_labels or decode != "threshold":
         check_all_pairs(votes.n_items, votes.n_labels)
-    model = fit(votes, method, start)
+    model = fit(votes, method, start, described_items(votes, features, features_items))
     if not as_json or output is not None:
         write_rows(
             model.sets(decode=decode, k=top_k) if sets else model.pairs(all_labels=all_labels, decode=decode, k=top_k),

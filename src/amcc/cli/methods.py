@@ -15,13 +15,16 @@ from amcc.consensus import METHODS, ConsensusModel
 
 def methods(as_json: Json = False) -> None:
     """List the methods that -m and --methods know, with one line each."""
+    described = {name: description(name) for name in METHODS}
+    users = [name for name, make in METHODS.items() if make().uses_features]
     if as_json:
-        print_json({"default": DEFAULT_METHOD, "methods": {name: description(name) for name in METHODS}})
+        print_json({"default": DEFAULT_METHOD, "uses_features": users, "methods": described})
         return
     table = Table("method", "what it does", box=None)
-    for name in METHODS:
-        table.add_row(f"{name} (default)" if name == DEFAULT_METHOD else name, description(name))
+    for name, text in described.items():
+        table.add_row(f"{name} (default)" if name == DEFAULT_METHOD else name, text)
     screen.print(table)
+    screen.print(f"With features of the items (--features): {', '.join(users)}.")
 
 
 def description(name: str) -> str:

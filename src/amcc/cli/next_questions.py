@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,19 +11,29 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 
 from amcc import tables
 from amcc.active.base import Anything, Beliefs, Learner, Questions, Strategy, Triplets
 from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
-from amcc.active.strategies import STRATEGIES, Uniform, votes_on
+from amcc.active.strategies import STRATEGIES, Uniform, check_features_used, votes_on
 from amcc.active.voi import ValueOfInformation
-from amcc.cli.common import Json, Output, busy, load_votes, notes, print_json, reading_votes, write_rows
+from amcc.cli.common import (
+    Features,
+    FeaturesItems,
+    Json,
+    Output,
+    busy,
+    described_items,
+    load_votes,
+    notes,
+    print_json,
+    reading_votes,
+    write_rows,
+)
 from amcc.consensus import make_model
-from amcc.errors import ColumnError, EmptyInputError, InputError, ParameterError
-from amcc.io import FORMATS, format_of, read_ids, read_table
-from amcc.kernels import Floats
+from amcc.errors import EmptyInputError, InputError, ParameterError
+from amcc.io import FORMATS, format_of, naming, read_ids, read_table
 from amcc.truth import positions
 from amcc.votes import Votes
 
@@ -41,10 +50,6 @@ Price = Annotated[
     typer.Option(help="What a vote costs of everybody who is not in the price list. Default, without a list: 1."),
 ]
 Decimals = Annotated[int, typer.Option(help="Digits after the point of all amounts: 0 for whole cents, 2 for 1.25.")]
-Features = Annotated[
-    Path | None,
-    typer.Option(help="Table of items and numbers that tell which are alike, for strategies like amcc."),
-]
 MoreItems = Annotated[
     Path | None, typer.Option(help="Table with a column item: further items, which nobody was asked about.")
 ]
@@ -86,6 +91,7 @@ def next_questions(
     strategy: Annotated[str, typer.Option(help=f"One of: {', '.join(STRATEGIES)}.")] = DEFAULT_STRATEGY,
     worker: Annotated[list[str] | None, typer.Option(help="Ask only this worker. May be repeated.")] = None,
     features: Features = None,
+    features_items: FeaturesItems = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
     output: Output = None,
@@ -97,6 +103,8 @@ def next_questions(
     and --items, --labels and --prices (or --worker) say what there is.
     """
     chooser = make_strategy(strategy)
+    if features is not None:
+        check_features_used(chooser, make_model(chooser.model))
     money = checked_budget(budget, decimals)
     check_batch(batch)
     check_output(output)
@@ -105,7 +113,7 @@ def next_questions(
     allowed = allowed_workers(votes, worker)
     vote_price = prices_of_allowed(votes, allowed, listed, price_of_others(prices, price), decimals)
     check_affordable(vote_price[allowed], money, decimals)
-    described = None if features is None else read_features(features, votes)
+    described = described_items(votes, features, features_items)
     with busy(f"Choosing after {len(votes):,} votes"):
         beliefs = Learner(partial(make_model, chooser.model), features=described).learn(votes)
         chosen = choose(chooser, beliefs, allowed, vote_price, money, batch, np.random.default_rng(seed))
@@ -200,7 +208,7 @@ def names_in(path: Path, role: tables.Role) -> Sequence[Any]:
     table = read_table(
         path, lambda columns: list(tables.match_columns(columns, needed=(role,), roles=(role,)).values())
     )
-    with in_file(path):
+    with naming(path):
         names: list[Any] = tables.encode_ids(table.column(0), role, table.column_names[0]).names.to_pylist()
     return names
 
@@ -263,54 +271,6 @@ def check_affordable(vote_price: Money, money: int, decimals: int) -> None:
             f"the budget must pay for at least one vote, {major_units(int(vote_price.min()), decimals)}; got "
             f"{major_units(money, decimals)}."
         )
-
-
-def read_features(path: Path, votes: Votes) -> Floats:
-    """(n_items, n_features) of a table with a column for the item and columns of numbers."""
-    table = read_table(path)
-    with in_file(path):
-        return features_of(table, votes)
-
-
-@contextmanager
-def in_file(path: Path) -> Iterator[None]:
-    """Say in errors about the data in which file they are."""
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from None
-
-
-def features_of(table: pa.Table, votes: Votes) -> Floats:
-    """The numbers of each item of the votes; every one must stand in the table once."""
-    item = tables.match_columns(table.column_names, needed=("item",), roles=("item",))["item"]
-    columns = [name for name in table.column_names if name != item]
-    if not columns:
-        raise ColumnError(f"features must have columns of numbers beside the item; there is only {item!r}.")
-    ids = tables.encode_ids(table[item], "item", item)
-    if len(ids.names) < table.num_rows:
-        twice = ids.names[int(np.bincount(ids.codes).argmax())].as_py()
-        raise InputError(f"features must describe every item once; {twice!r} stands there again. Drop one row.")
-    place = positions(votes.item_names, ids.names)
-    if (place < 0).any():
-        first = votes.item_names[int((place < 0).argmax())].as_py()
-        raise InputError(
-            f"features must describe every item of the votes; {(place < 0).sum()} are missing, {first!r} is the first."
-        )
-    matrix = np.column_stack([_numbers(table[name], name) for name in columns])
-    return np.asarray(matrix[np.argsort(ids.codes)[place]])
-
-
-def _numbers(column: pa.ChunkedArray, name: str) -> Floats:
-    try:
-        cells = pc.utf8_trim_whitespace(column.cast(pa.string())) if pa.types.is_dictionary(column.type) else column
-        numbers = np.asarray(cells.cast(pa.float64()).to_numpy())
-    except pa.ArrowException as error:
-        raise InputError(f"column {name!r} must hold numbers ({error}). Leave it out, or convert it.") from None
-    if not np.isfinite(numbers).all():
-        row = int((~np.isfinite(numbers)).argmax())
-        raise InputError(f"column {name!r} must hold finite numbers; row {row + 1} has {numbers[row]}.")
-    return numbers
 
 
 # -- choosing --------------------------------------------------------------------------------------------------------

@@ -30,15 +30,18 @@ from amcc.active.replay import (
     mean_curve,
 )
 from amcc.active.replay import replay as replayed
-from amcc.active.strategies import STRATEGIES
+from amcc.active.strategies import STRATEGIES, check_features_used
 from amcc.cli.common import (
     DEFAULT_METHOD,
+    Features,
+    FeaturesItems,
     Json,
     KnownItems,
     KnownPairs,
     TruthPath,
     TruthUnmentioned,
     busy,
+    described_items,
     notes,
     print_json,
     reads_votes,
@@ -47,7 +50,6 @@ from amcc.cli.common import (
 from amcc.cli.next_questions import (
     DEFAULT_STRATEGY,
     Decimals,
-    Features,
     Price,
     PriceList,
     check_batch,
@@ -56,7 +58,6 @@ from amcc.cli.next_questions import (
     checked_budget,
     make_strategy,
     price_of_others,
-    read_features,
 )
 from amcc.consensus import make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, MissingExtraError, ParameterError
@@ -97,6 +98,7 @@ def replay(
         int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")
     ] = None,
     features: Features = None,
+    features_items: FeaturesItems = None,
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard.")
@@ -111,6 +113,9 @@ def replay(
     the cheapest and the most expensive stand beside it.
     """
     names = strategy_names(strategy)
+    if features is not None:
+        for chooser in map(make_strategy, names):
+            check_features_used(chooser, make_model(chooser.model))
     if seeds < 1:
         raise ParameterError(f"seeds must be at least 1; got {seeds}.")
     check_batch(batch)
@@ -121,7 +126,7 @@ def replay(
         votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs, unmentioned=truth_unmentioned)
     )
     vote_price = prices_of_recorded(votes, prices, price, decimals)
-    described = None if features is None else read_features(features, votes)
+    described = described_items(votes, features, features_items)
     check_start(votes, vote_price, first, money, seeds)
     with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
         quality = quality_of_all(recording)

@@ -7,9 +7,22 @@ from typing import Annotated, Any
 import pyarrow as pa
 import typer
 
-from amcc.cli.common import DEFAULT_METHOD, Json, Method, Output, fit, notes, print_json, reads_votes, write_rows
+from amcc.cli.common import (
+    DEFAULT_METHOD,
+    Features,
+    FeaturesItems,
+    Json,
+    Method,
+    Output,
+    described_items,
+    fit,
+    notes,
+    print_json,
+    reads_votes,
+    write_rows,
+)
 from amcc.cli.engines import EngineChoice, by_blocks
-from amcc.consensus import AMCC, ConsensusModel
+from amcc.consensus import AMCC, ConsensusModel, make_model
 from amcc.engine.packed import PackedVotes
 from amcc.votes import Votes
 
@@ -21,6 +34,8 @@ def workers(
     votes: Votes | PackedVotes,
     engine: EngineChoice,
     method: Method = DEFAULT_METHOD,
+    features: Features = None,
+    features_items: FeaturesItems = None,
     output: Output = None,
     intervals: Annotated[bool, typer.Option("--intervals", help="Also the bounds of the 95 % intervals.")] = False,
     as_json: Json = False,
@@ -29,13 +44,16 @@ def workers(
 
     Writes worker,answers,hit_rate,false_alarm_rate,informativeness,group,weight,evidence.
     """
+    if features or features_items:
+        make_model(method).check_uses_features()
     if isinstance(votes, PackedVotes) and by_blocks(method):
         with engine.over(votes) as blocks:
             model = fit(blocks, method)
             model.worker_evidence_  # noqa: B018  # judged while the blocks are there
     else:
         engine.refuse_for_files()
-        model = fit(votes.votes() if isinstance(votes, PackedVotes) else votes, method)
+        in_memory = votes.votes() if isinstance(votes, PackedVotes) else votes
+        model = fit(in_memory, method, features=described_items(in_memory, features, features_items))
     table: pa.Table = model.workers(frame="arrow")
     table = table.select([*COLUMNS, *(name for name in table.column_names if intervals and name not in COLUMNS)])
     table = table.sort_by([("informativeness", "descending"), ("worker", "ascending")])

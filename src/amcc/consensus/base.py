@@ -9,12 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn, Self, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.special import betainc
 
 from amcc.consensus.rounds import count_votes
 from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
@@ -32,8 +33,10 @@ from amcc.votes import Votes
 if TYPE_CHECKING:
     import pandas as pd
 
+Mask = npt.NDArray[np.bool_]
+
 FORMAT_VERSION = 2
-"""Of saved models. Before 2, names with zeros at the end came back without them."""
+"""Of saved models. Before 2, names with zeros at their end came back without them, and what is settled was not kept."""
 RATES = "worker_rates"
 Frame = Literal["pandas", "polars", "arrow"]
 
@@ -41,7 +44,27 @@ PREDICTION_BYTES = 32
 """What a pair of an item and a label takes while it is predicted: its probability, what that was made of, its rank."""
 
 SETTLED_ERROR = 0.05
-"""A pair is settled when the more likely of present and absent is wrong with at most this probability."""
+"""A pair is settled when the decision about it is wrong with at most this probability, see `settled`."""
+
+
+def settled(proba: Floats, n_yes: npt.NDArray[np.integer[Any]], n_votes: npt.NDArray[np.integer[Any]]) -> Mask:
+    """Where more answers are hardly needed: both the model and the votes by themselves stand behind the decision.
+
+    The model: the less likely of present and absent has at most `SETTLED_ERROR`. The votes: if workers are equals, most
+    of all who could be asked would side with the decision, but for a probability of `SETTLED_ERROR` (Jeffreys' prior).
+    It takes 3 votes that agree, 5 against 1, 7 against 2. So no model settles a pair on one vote, or on an even split.
+    All arrays have the same shape; a pair without votes is not settled.
+    """
+    sure = (proba <= SETTLED_ERROR) | (proba >= 1 - SETTLED_ERROR)
+    agree = np.where(proba > 0.5, n_yes, n_votes - n_yes)[sure].astype(np.int64)
+    differ = n_votes[sure] - agree
+    # Many pairs have the same counts, and the integral is slow.
+    span = int(differ.max(initial=0)) + 1
+    counts, place = np.unique(agree * span + differ, return_inverse=True)
+    agreeing, differing = np.divmod(counts, span)
+    result = np.zeros(proba.shape, dtype=bool)
+    result[sure] = (betainc(agreeing + 0.5, differing + 0.5, 0.5) <= SETTLED_ERROR)[place]
+    return result
 
 
 @dataclass(frozen=True)
@@ -136,6 +159,8 @@ class ConsensusModel(ABC):
         The (item, label) pairs that anybody was asked about.
     pair_proba_ : (n_pairs,) float
         Probability that the label is present.
+    pair_settled_ : (n_pairs,) bool
+        Where more answers are hardly needed: truth is known, or see `settled`.
     label_prior_ : (n_labels,) float
         The same for pairs that nobody was asked about.
     item_answered_ : (n_items,) bool
@@ -148,6 +173,9 @@ class ConsensusModel(ABC):
         The course of the fit.
     """
 
+    uses_features: ClassVar[bool] = False
+    """Whether `fit` learns from features of the items; a model that does not refuses them."""
+
     # What saved models are checked by when they are loaded, here and in every model: `amcc.fields`.
     item_names_: pa.Array
     worker_names_: pa.Array
@@ -155,8 +183,9 @@ class ConsensusModel(ABC):
     pair_item_: Annotated[Codes, Each("pair", code="item")]
     pair_label_: Annotated[Codes, Each("pair", code="label")]
     pair_proba_: Annotated[Floats, Each("pair", share=True)]
+    pair_settled_: Annotated[Mask, Each("pair")]
     label_prior_: Annotated[Floats, Each("label", share=True)]
-    item_answered_: Annotated[npt.NDArray[np.bool_], Each("item")]
+    item_answered_: Annotated[Mask, Each("item")]
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
@@ -194,11 +223,14 @@ class ConsensusModel(ABC):
         votes : Votes, a table that `Votes.from_frame` reads, or an engine over packed votes
             With an engine, everything about workers and labels is learned, and `tables` gives the results by item.
         features : (n_items, n_features), optional
-            Descriptions of the items, for models that use them.
+            Descriptions of the items, for models that use them (`uses_features`); others refuse them. Rows are in the
+            order of `votes.item_names`; `amcc.read_features` reads them so.
         truth : Truth, optional
             Pairs whose truth is known beforehand. They keep it, and the workers are judged by it.
         """
         self._check_params()
+        if features is not None:
+            self.check_uses_features()
         if isinstance(votes, Engine):
             return self._fit_engine(votes, features, truth)
         votes = as_votes(votes)
@@ -206,7 +238,7 @@ class ConsensusModel(ABC):
         gold = Gold(present, known)
         if self._stays_with(votes, gold):
             return self
-        posterior = self._fit(votes, _checked_features(features, votes), gold)
+        posterior = self._fit(votes, checked_features(features, votes), gold)
         self.item_names_, self.worker_names_, self.label_names_ = (
             votes.item_names,
             votes.worker_names,
@@ -214,10 +246,24 @@ class ConsensusModel(ABC):
         )
         self.pair_item_, self.pair_label_ = votes.pairs.item, votes.pairs.label
         self.pair_proba_ = _rounded_in(np.where(known, present, posterior.pair))
+        self.pair_settled_ = known | settled(self.pair_proba_, votes.n_yes, votes.pairs.n_votes)
         self.label_prior_ = posterior.label
         self.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         self._to_judge = votes, posterior.judge
         return self
+
+    def check_uses_features(self) -> None:
+        """Raise ParameterError, with the models that do, where features of items would be ignored."""
+        if self.uses_features:
+            return
+        from amcc.consensus import METHODS  # where all models are known
+
+        made = {name: type(make()) for name, make in METHODS.items()}
+        users = [f"{model.__name__} (-m {name})" for name, model in made.items() if model.uses_features]
+        raise ParameterError(
+            f"{type(self).__name__} does not use features of items. Leave them out, or use a model that does: "
+            f"{', '.join(users)}."
+        )
 
     def _fit_engine(self, engine: Engine, features: Any, truth: Truth | None) -> Self:
         if features is not None or truth is not None:
@@ -286,6 +332,7 @@ class ConsensusModel(ABC):
         model.pair_item_, model.pair_label_ = votes.pairs.item, votes.pairs.label
         prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
         model.pair_proba_ = _rounded_in(self._infer(votes, prior))
+        model.pair_settled_ = settled(model.pair_proba_, votes.n_yes, votes.pairs.n_votes)
         model.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         return model
 
@@ -363,8 +410,8 @@ class ConsensusModel(ABC):
     def pairs(self, *, all_labels: bool = False, decode: Rule = "threshold", k: int | None = None) -> pa.Table:
         """Table item, label, probability, present, settled: the asked pairs, or with `all_labels` every pair.
 
-        present is 1 for the labels of the item's set, see `predict`; settled is 1 where more answers are hardly needed:
-        the probability is within `SETTLED_ERROR` of 0 or 1.
+        present is 1 for the labels of the item's set, see `predict`; settled is 1 where more answers are hardly needed,
+        see `settled`.
         """
         self._check_fitted()
         if all_labels:
@@ -372,8 +419,10 @@ class ConsensusModel(ABC):
             item, label = np.divmod(np.arange(n_items * n_labels), n_labels)
             matrix = self.predict_proba()
             proba, present = matrix.ravel(), decode_sets(matrix, decode, k).ravel()
+            done = np.zeros(n_items * n_labels, dtype=bool)
+            done[self.pair_item_.astype(np.int64) * n_labels + self.pair_label_] = self.pair_settled_
         else:
-            item, label, proba = self.pair_item_, self.pair_label_, self.pair_proba_
+            item, label, proba, done = self.pair_item_, self.pair_label_, self.pair_proba_, self.pair_settled_
             present = self.pair_present(decode=decode, k=k)
         return pa.table(
             {
@@ -381,7 +430,7 @@ class ConsensusModel(ABC):
                 "label": self.label_names_.take(pa.array(label)),
                 "probability": proba,
                 "present": present.astype(np.int8),
-                "settled": ((proba <= SETTLED_ERROR) | (proba >= 1 - SETTLED_ERROR)).astype(np.int8),
+                "settled": done.astype(np.int8),
             }
         )
 
@@ -578,7 +627,7 @@ class ConsensusModel(ABC):
                     raise ValueError(f"fields {item!r} and {label!r} must be in order, each combination once.")
 
 
-OF_ITEMS = ("item_names_", "pair_item_", "pair_label_", "pair_proba_", "item_answered_")
+OF_ITEMS = ("item_names_", "pair_item_", "pair_label_", "pair_proba_", "pair_settled_", "item_answered_")
 """Learned attributes that only fits in memory have."""
 
 
@@ -699,10 +748,14 @@ def known_or_mean(learned: Floats, code: npt.NDArray[np.int64]) -> Floats:
     return np.where(code >= 0, learned[code], learned.mean())
 
 
-def _checked_features(features: npt.ArrayLike | None, votes: Votes) -> Floats | None:
+def checked_features(features: npt.ArrayLike | None, votes: Votes) -> Floats | None:
+    """Features as numbers, of which every item must have a row."""
     if features is None:
         return None
-    matrix = np.asarray(features, dtype=np.float64)
+    try:
+        matrix = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"features must be a table of numbers, one row per item ({error}).") from None
     if matrix.ndim != 2 or len(matrix) != votes.n_items:
         raise ParameterError(f"features must have one row per item ({votes.n_items}); got shape {matrix.shape}.")
     if not np.isfinite(matrix).all():

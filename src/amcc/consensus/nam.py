@@ -102,6 +102,8 @@ class NAM(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
+    uses_features = True
+
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]
     features_given_: bool

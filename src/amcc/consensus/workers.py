@@ -114,8 +114,7 @@ def wilson_interval(rate: Floats, n: Floats, z: float = 1.96) -> tuple[Floats, F
     # All terms times n, so that n = 0 needs no special case.
     centre = (rate * n + z * z / 2) / (n + z * z)
     half = z * np.sqrt(rate * (1 - rate) * n + z * z / 4) / (n + z * z)
-    # The interval holds its rate; rounding may not carry a bound past it.
-    return np.minimum(np.maximum(centre - half, 0.0), rate), np.maximum(np.minimum(centre + half, 1.0), rate)
+    return np.clip(centre - half, 0.0, rate), np.clip(centre + half, rate, 1.0)  # rounding must not leave it outside
 
 
 def likely_spammers(rates: WorkerRates) -> npt.NDArray[np.bool_]:

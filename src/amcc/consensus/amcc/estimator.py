@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
@@ -142,7 +142,6 @@ class AMCC(ConsensusModel):
     commonality_: Annotated[Floats, Each(2, "group", "label")]
     individuality_: Annotated[Floats, Each("coin", 2)]
     group_weights_: Annotated[Floats, Each("group")]
-    label_correlation_: Annotated[Floats, Each("label", "label", finite=False)]
     worker_cost_: Annotated[Floats, Each("worker", finite=False)]
 
     blend_: Annotated[dict[str, Any], Each(only=LIKELIHOOD)]
@@ -150,7 +149,7 @@ class AMCC(ConsensusModel):
     crowd_: Annotated[Crowd, Each(only=LIKELIHOOD)]
     judged_by_sets_: Annotated[bool, Each(only=LIKELIHOOD)]
     n_votes_: Annotated[int, Each(only=LIKELIHOOD)]
-    fitted_to_: Annotated[str, Each(only=LIKELIHOOD)]
+    fitted_to_: str
     group_strength_: Annotated[Floats, Each(2, "group", only=LIKELIHOOD)]
     newcomer_evidence_: Annotated[Floats, Each("label", 2, only=LIKELIHOOD)]
     coin_evidence_: Annotated[Floats, Each("coin", 2, only=LIKELIHOOD)]
@@ -158,6 +157,7 @@ class AMCC(ConsensusModel):
     set_frequency_: Annotated[Floats, Each("kind", "label", only=LIKELIHOOD)]
     item_kind_: Annotated[Floats, Each("item", "kind", optional=True)]
 
+    label_similarity_: Annotated[Floats, Each("label", "label", only=FROBENIUS, finite=False)]
     individuality_matrices_: Annotated[Floats, Each("worker", "label", "label", only=FROBENIUS)]
     commonality_matrices_: Annotated[Floats, Each("group", "label", "label", only=FROBENIUS)]
     worker_answer_rates_: Annotated[Floats, Each(2, "worker", "label", only=FROBENIUS)]
@@ -238,7 +238,6 @@ class AMCC(ConsensusModel):
         fit, sets = self._go_on_from(engine) if self._needs_no_fit(engine) else self._learn_anew_from(engine)
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
-        vars(self).pop("label_correlation_", None)  # that of an earlier fit
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
         self.coin_worker_, self.coin_label_ = engine.coins.worker, engine.coins.label
         self.fitted_to_ = self._fitted_to(engine)
@@ -363,10 +362,12 @@ class AMCC(ConsensusModel):
         self.worker_cost_ = worker_worth(engine, rates[0])
         self.newcomer_evidence_ = _newcomer_evidence(crowd)
 
-    @cached_property
+    @property
     def label_correlation_(self) -> Floats:
-        """(n_labels, n_labels) by the kinds of label sets; computed when it is first asked for."""
+        """(n_labels, n_labels) by the kinds of label sets, computed when asked for; the paper's objective: B of eq4."""
         self._check_fitted(items=False)
+        if self.loss == "frobenius":
+            return self.label_similarity_
         n_labels = self.set_frequency_.shape[1]
         check_size("label correlation", "Leave out what needs it, or drop rare labels.", n_labels, n_labels)
         return LabelSets(self.set_share_, self.set_frequency_).correlation()
@@ -400,7 +401,7 @@ class AMCC(ConsensusModel):
         worker, label = votes.coins.worker, votes.coins.label
         own = fit.rates.worker[:, worker, label]
         self.individuality_ = (own - self.commonality_[:, self.worker_group_[worker], label]).T
-        self.label_correlation_, self.worker_cost_ = fit.label_correlation, fit.worker_cost
+        self.label_similarity_, self.worker_cost_ = fit.label_correlation, fit.worker_cost
         self.individuality_matrices_, self.commonality_matrices_ = fit.individuality, fit.commonality
         self.worker_answer_rates_, self.crowd_rates_ = fit.rates.worker, fit.rates.crowd
         self.vote_weight_ = fit.vote_weight

@@ -836,7 +836,9 @@ def printed_consensus(
     """eq6 as printed, in logs: (n_pairs,) share of each label in its item's sum over labels.
 
     Only yes-votes count, every group explains every worker, and what is not positive counts as 10⁻¹⁰. The arg max
-    names one label per item, so the shares of an item's labels sum to one (or less, where not all were asked).
+    names one label per item, so the shares of an item's labels sum to one (or less, where not all were asked). Where
+    nobody said yes, every product is empty and every label has the same share; of a single label that would be 1, a
+    certain yes from denials alone, so ignorance is at most ½.
     """
     yes = votes.value > 0
     worker, label = votes.worker[yes], votes.label[yes]
@@ -851,6 +853,8 @@ def printed_consensus(
             term[some] += np.add.reduceat(response[worker, :, label], first, axis=0)
         score = np.logaddexp(score, term)
     share = np.exp(score - np.logaddexp.reduce(score, axis=1, keepdims=True))
+    unsaid = np.setdiff1d(np.arange(votes.n_items), some)
+    share[unsaid] = np.minimum(share[unsaid], 0.5)
     return np.asarray(share[votes.pairs.item, votes.pairs.label])
 
 

@@ -194,7 +194,7 @@ def fit(model: ConsensusModel, votes: Votes, features: Floats | None = None) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         start = time.perf_counter()
-        model.fit(votes, features=features)
+        model.fit(votes, features=features if model.uses_features else None)
         return model, time.perf_counter() - start
 
 

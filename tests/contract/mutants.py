@@ -1,0 +1,299 @@
+"""Small wrong models, strategies and engines: the contract must catch each, or it promises more than it checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from amcc import NAM, DawidSkene, MajorityVote, Truth, Votes
+from amcc.active.base import Beliefs, Candidates, Questions, Triplets
+from amcc.active.strategies import Amcc, Uniform
+from amcc.active.voi import ValueOfInformation
+from amcc.consensus.base import SETTLED_ERROR, Gold, Posterior
+from amcc.engine.base import added
+from amcc.engine.local import LocalEngine
+from amcc.kernels import Floats
+
+# -- models ----------------------------------------------------------------------------------------------------------
+
+
+def denied(votes: Votes) -> Votes:
+    """Votes in which a worker who answered an item denies every label that he was not asked about."""
+    dense = votes.to_dense()
+    answered = (dense != 0).any(axis=2, keepdims=True)
+    dense = np.where((dense == 0) & answered, -1, dense)
+    names = {f"{role}_names": getattr(votes, f"{role}_names") for role in ("worker", "item", "label")}
+    return Votes.from_dense(dense, **names)
+
+
+class UnaskedIsNo(DawidSkene):
+    """Reads what was not asked as a no."""
+
+    def fit(self, votes: Any, features: Any = None, truth: Truth | None = None) -> UnaskedIsNo:
+        return super().fit(denied(votes), features, truth)
+
+
+class UnaskedIsNoInConsensus(DawidSkene):
+    """Judges workers by what they were asked, yet counts their silence against the labels."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        dense = denied(votes)
+        proba = np.zeros((votes.n_items, votes.n_labels))
+        proba[dense.pairs.item, dense.pairs.label] = DawidSkene().fit(dense).pair_proba_
+        return replace(super()._fit(votes, features, gold), pair=proba[votes.pairs.item, votes.pairs.label])
+
+
+class UnaskedIsNoMajority(MajorityVote):
+    """Takes the share of yes among all who answered the item, asked or not."""
+
+    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+        return votes.n_yes / votes.answers_per_item[votes.pairs.item]
+
+
+class IgnoresTruth(DawidSkene):
+    """Does not learn from known truth; the base class writes it in afterwards."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        return super()._fit(votes, features, Gold(np.zeros_like(gold.present), np.zeros_like(gold.known)))
+
+
+class JudgesWithoutTruth(DawidSkene):
+    """The consensus follows known truth, the judgement of workers does not."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        unknown = Gold(np.zeros_like(gold.present), np.zeros_like(gold.known))
+        without = DawidSkene()._fit(votes, features, unknown)
+        return replace(super()._fit(votes, features, gold), judge=without.judge)
+
+
+class SharesState(DawidSkene):
+    """What one object learned about the average worker is in all objects."""
+
+    average_hit_rate_: ClassVar[Floats]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "average_hit_rate_":
+            setattr(type(self), name, value)
+        else:
+            super().__setattr__(name, value)
+
+
+class RemembersTheLastFit(DawidSkene):
+    """A second fit leans on the first."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        before = float(self.label_prior_.mean()) if hasattr(self, "label_prior_") else None
+        posterior = super()._fit(votes, features, gold)
+        return posterior if before is None else replace(posterior, pair=0.9 * posterior.pair + 0.1 * before)
+
+
+class IgnoresTheSeed(DawidSkene):
+    """Draws from a generator that no seed fixes."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        posterior = super()._fit(votes, features, gold)
+        return replace(posterior, pair=posterior.pair * np.random.default_rng().uniform(0.99, 1, len(posterior.pair)))
+
+
+class SeedsEverybody(DawidSkene):
+    """Seeds numpy's global generator, and so what the rest of the user's program draws."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        np.random.seed(0)  # noqa: NPY002
+        return super()._fit(votes, features, gold)
+
+
+class DependsOnRowOrder(DawidSkene):
+    """Believes that the first row of a table is an example, and leaves it out."""
+
+    def fit(self, votes: Any, features: Any = None, truth: Truth | None = None) -> DependsOnRowOrder:
+        return super().fit(votes.slice(1) if isinstance(votes, pa.Table) else votes, features, truth)
+
+
+class TrustsTheFirst(DawidSkene):
+    """Counts the votes of whoever comes first in the alphabet, and the label that does, more than others."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        posterior = super()._fit(votes, features, gold)
+        first = np.bincount(votes.item[votes.worker == 0], minlength=votes.n_items) > 0
+        lead = first[votes.pairs.item] | (votes.pairs.item == 0) | (votes.pairs.label == 0)
+        return replace(posterior, pair=np.where(lead, posterior.pair**2, posterior.pair))
+
+
+class SettlesOnOneVote(DawidSkene):
+    """Calls a pair settled whenever the model is sure."""
+
+    def __init__(self) -> None:
+        super().__init__(hit_prior=(99.0, 1.0), false_alarm_prior=(1.0, 99.0))
+
+    def fit(self, votes: Any, features: Any = None, truth: Truth | None = None) -> SettlesOnOneVote:
+        super().fit(votes, features, truth)
+        self.pair_settled_ = np.abs(self.pair_proba_ - 0.5) >= 0.5 - SETTLED_ERROR
+        return self
+
+
+class NoIsYes(MajorityVote):
+    """Takes every vote as support."""
+
+    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+        return np.ones(len(votes.pairs))
+
+
+class OverwritesArguments(DawidSkene):
+    """Changes a constructor argument."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        self.max_iter += 1
+        return super()._fit(votes, features, gold)
+
+
+class ModifiesVotes(MajorityVote):
+    """Writes into the arrays of its input."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        posterior = super()._fit(votes, features, gold)
+        votes.value.setflags(write=True)
+        votes.value[votes.value < 0] = 0
+        return posterior
+
+
+class NeedsText(MajorityVote):
+    """Takes it for granted that names are text."""
+
+    def fit(self, votes: Votes, features: Any = None, truth: Truth | None = None) -> NeedsText:
+        self.names = [name.lower() for name in votes.item_names.to_pylist()]
+        return super().fit(votes, features, truth)
+
+
+class IgnoresFeatures(NAM):
+    """Takes features, and does not look at them."""
+
+    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        return super()._fit(votes, None, gold)
+
+
+class ForgetsTheWorkers(DawidSkene):
+    """Judges new votes as if nobody had been seen before."""
+
+    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+        return votes.n_yes / votes.pairs.n_votes
+
+
+class KnowsNothing(MajorityVote):
+    """Says the same of every item."""
+
+    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+        return prior[votes.pairs.label]
+
+
+# -- strategies ------------------------------------------------------------------------------------------------------
+
+Generator = np.random.Generator
+
+
+@dataclass(frozen=True)
+class AsksTwice(Uniform):
+    """The same question twice in a batch."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        asked = super().select(beliefs, candidates, prices, batch, rng).asked
+        asked = asked.take(np.append(np.arange(len(asked) - 1), 0)[: len(asked)])
+        return Questions(asked, np.zeros(len(asked)))
+
+
+@dataclass(frozen=True)
+class AsksAnybodyAnything(Uniform):
+    """Also questions that were answered, of workers who are not there."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        shape = (*beliefs.proba.shape, len(prices))
+        asked = Triplets(*np.unravel_index(rng.permutation(np.prod(shape))[:batch], shape))
+        return Questions(asked, np.zeros(len(asked)))
+
+
+@dataclass(frozen=True)
+class IgnoresPrices(Amcc):
+    """As if everybody cost the same."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        return super().select(beliefs, candidates, np.ones_like(prices), batch, rng)
+
+
+@dataclass(frozen=True)
+class PrefersTheExpensive(Amcc):
+    """Takes what workers cost for what they are worth."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        return super().select(beliefs, candidates, 1 / prices, batch, rng)
+
+
+@dataclass(frozen=True)
+class DrawsByItself(Uniform):
+    """Draws from a generator of its own."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        return super().select(beliefs, candidates, prices, batch, np.random.default_rng())
+
+
+@dataclass(frozen=True)
+class ChangesBeliefs(Uniform):
+    """Writes into what others believe, too."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        chosen = super().select(beliefs, candidates, prices, batch, rng)
+        beliefs.proba[chosen.asked.item, chosen.asked.label] += 1e-9
+        return chosen
+
+
+@dataclass(frozen=True)
+class WorstFirst(Amcc):
+    """The best question comes last."""
+
+    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+        chosen = super().select(beliefs, candidates, prices, batch, rng)
+        back = np.arange(len(chosen))[::-1]
+        parts = {name: part[back] for name, part in chosen.parts.items()}
+        return Questions(chosen.asked.take(back), chosen.utility[back], parts)
+
+
+@dataclass(frozen=True)
+class TakesFeaturesInVain(ValueOfInformation):
+    """Says that it uses features of items, and does not look at them."""
+
+    uses_features: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class HidesThatItUsesFeatures(Amcc):
+    """Looks at features of items, and says that it does not."""
+
+    uses_features: ClassVar[bool] = False
+
+
+# -- engines ---------------------------------------------------------------------------------------------------------
+
+
+class LosesABlock(LocalEngine):
+    """Does not wait for the last block."""
+
+    def total(self, function: Callable[..., Any], *shared: Any) -> Any:
+        return self.total_of(range(len(self.packed.entries) - 1), function, *shared)
+
+
+class CountsABlockTwice(LocalEngine):
+    """Adds the result of a task that was run again to that of its first run."""
+
+    def total(self, function: Callable[..., Any], *shared: Any) -> Any:
+        again = self.total_of(range(1), function, *shared)
+        return added([super().total(function, *shared), again])
+
+
+class GivesBlocksAsTheyCome(LocalEngine):
+    """Results in the order in which they are ready."""
+
+    def each(self, function: Callable[..., Any], *shared: Any) -> Iterator[Any]:
+        yield from reversed(list(super().each(function, *shared)))
