@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 FUZZ_N ?= 1e6
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo test check fuzz bench board reproduce docs clean
+.PHONY: demo test check fuzz kills bench board reproduce docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.user  ## simulate a crowd, find the consensus, write a report
@@ -23,6 +23,9 @@ check: $(VENV)/.dev  ## lint and types only
 
 fuzz: $(VENV)/.dev  ## damaged files through every reader; FUZZ_N=1e6 FUZZ_SECONDS=600 whichever comes first, FUZZ_SEED repeats
 	@$(BIN)/python tests/fuzz/fuzzing.py --n $(FUZZ_N) --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+
+kills: $(VENV)/.dev  ## kill campaigns, packings and outputs 1,000 times while they write; KILLS=100 fewer, SEED=1 the same again
+	@$(BIN)/python benchmarks/kills.py $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
 
 bench: $(VENV)/.bench  ## speed, memory and quality against others, packed votes, simulated clusters; QUICK=1 small, writes nothing
 	@$(BIN)/python benchmarks/consensus.py $(if $(QUICK),--sizes 1e4 1e5,--write)

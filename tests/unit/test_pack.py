@@ -187,6 +187,27 @@ def test_an_interrupted_packing_goes_on(tmp_path, monkeypatch):
     assert written == list(range(len(packed.entries)))
 
 
+def test_what_killed_packings_leave_is_not_packed_with_the_rest(tmp_path, monkeypatch):
+    """A bucket whose block is finished, a temporary file, and votes that had made way for those to come."""
+    pq.write_table(long_table(), tmp_path / "votes.parquet")
+    folder, work, old = (tmp_path / name for name in ("packed", ".packing-packed", ".old-packed"))
+    pack_votes(tmp_path / "votes.parquet", folder, block_votes=100)
+    names = {path.name for path in folder.iterdir()}
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        patch.setattr(pack_module, "_complete", raising)
+        pack_votes(tmp_path / "votes.parquet", folder, block_votes=100, overwrite=True)
+    for name in ("bucket-00000.arrow", ".part-1234-entry-00001.json"):
+        (work / name).touch()
+    folder.rename(old)
+    pack_votes(tmp_path / "votes.parquet", folder, block_votes=100)
+    assert {path.name for path in folder.iterdir()} == names
+    assert not old.exists()
+
+
+def raising(*_):
+    raise Stop
+
+
 def test_another_file_starts_from_the_beginning(tmp_path, monkeypatch):
     path = tmp_path / "votes.parquet"
     pq.write_table(long_table(), path)

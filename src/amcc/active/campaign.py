@@ -6,6 +6,7 @@ All that happens stands in one append-only file, the *ledger*, one JSON line per
     round      what is going to be asked, before anybody is asked
     answer     one question of the round: the value (null where nobody answered), its price, whether it is an audit
 
+Each line ends with a hash of itself and of the line before: what was changed by hand is refused, with its line number.
 Beliefs follow from the answers, and the luck of a round from the seed and its number. So the ledger is the whole state:
 a campaign that is killed at any moment and run again ends with the same ledger as one that was left alone.
 """
@@ -101,6 +102,8 @@ class Campaign:
     seed : of everything drawn at random.
     path : file of the ledger. A campaign whose file is there goes on where it stopped. New workers may have joined at
         the end of the crowd's vocabulary; all else must be as before. Only one process can use it at a time.
+    expected_head : what `outcome.ledger.head` was earlier. The campaign goes on only where the file still holds all
+        that it held then; lines cut off its end cannot be noticed otherwise.
     """
 
     crowd: Crowd
@@ -120,6 +123,7 @@ class Campaign:
     growth: float = GROWTH
     seed: int = 0
     path: str | Path | None = None
+    expected_head: str | None = None
     _budget: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -137,6 +141,8 @@ class Campaign:
             _check("patience", self.patience, Integral, 1, math.inf)
         if self.features is not None:
             check_features_used(self.strategy, self.make_model())
+        if self.expected_head is not None and self.path is None:
+            raise ParameterError("expected_head is a hash of the ledger's file; name the file with path.")
         nobody_asked, n_workers = self._nobody_asked, self._nobody_asked.n_workers
         if len(self.prices.vote) != n_workers:
             raise ParameterError(f"prices must be those of {n_workers} workers; got {len(self.prices.vote)}.")
@@ -163,7 +169,8 @@ class Campaign:
         ledger = Ledger(self._nobody_asked, self.prices)
         try:
             if self.path is not None:
-                ledger.open(Path(self.path), self._settings(workers_on_record(Path(self.path))))
+                path = Path(self.path)
+                ledger.open(path, self._settings(workers_on_record(path)), self.expected_head)
             return self._run(ledger, progress or (lambda standing: None))
         finally:
             ledger.close()

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from amcc.active import chain
 from amcc.active.base import Triplets
+from amcc.active.chain import damaged
 from amcc.active.crowd import Flags, check_known
 from amcc.active.prices import Money, Prices
 from amcc.errors import FileFormatError, InputError, ParameterError
+from amcc.files import check_readable, whole_file
 from amcc.kernels import Floats
 from amcc.tables import Signs
 from amcc.votes import Votes
 
-__all__ = ["Ledger", "Round", "answer_prices", "joined", "workers_on_record"]
+__all__ = ["Ledger", "Round", "add_hashes", "answer_prices", "joined", "workers_on_record"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""1 had no hashes."""
 
 NOTHING_ASKED = Triplets(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
@@ -51,12 +59,16 @@ class Ledger:
     Attributes
     ----------
     rounds : list of Round
+    head : the hash of the last line of the file, which stands for all of it, see `amcc.active.chain`. Note it down
+        elsewhere where somebody could cut lines off the end. Empty where there is no file.
     asked, value, price : questions with an answer on record, (n,) its value (0: nobody answered) and its price.
     """
 
     def __init__(self, vocabularies: Votes, prices: Prices) -> None:
         self._vocabularies, self._prices = vocabularies, prices
-        self._file: BinaryIO | None = None
+        self._path = Path()
+        self._file: FileIO | None = None
+        self.head = chain.START
         self._n_planned = 0
         self.rounds: list[Round] = []
         self.asked = NOTHING_ASKED
@@ -82,7 +94,7 @@ class Ledger:
         self._append_round(new)
 
     def answer(self, value: Signs) -> None:
-        """Record the answers to the next questions that wait for them."""
+        """Record the answers to the next questions that wait for them; they count once they are on the disk."""
         price = self._priced(value)
         self._write(self._answer_lines(value, price))
         self._append_answers(value, price)
@@ -138,24 +150,26 @@ class Ledger:
 
     # -- in a file -------------------------------------------------------------------------------------------------
 
-    def open(self, path: Path, settings: dict[str, Any]) -> None:
+    def open(self, path: Path, settings: dict[str, Any], expected_head: str | None = None) -> None:
         """Read the file if there is one, drop a last line that was cut off, and write to it from now on.
+
+        Cut off is a line without a newline, from a writer that was killed: nobody has relied on it yet. Anything else
+        that a campaign does not write is an error that names the line, and the file is left alone. `expected_head`
+        is a head that was noted before; the line that it is the hash of must still be there.
 
         Until it is closed, or the process ends, nobody else can open it this way: two campaigns on one file would pay
         for the same questions twice.
         """
         header = {"event": "campaign", "format": FORMAT_VERSION, "settings": settings}
         try:
-            self._file = path.open("a+b")
-            _lock(self._file)
-            self._file.seek(0)
-            content = self._file.read()
-            lines = content.split(b"\n")[:-1]
+            self._path, self._file = path, _opened(path, create=expected_head is None)
+            text = self._file.readall()
+            lines, tail = _lines_of(text, header)
             if lines:
                 self._read(lines, settings)
-            elif not _encoded([header]).startswith(content):
-                raise damaged(1, "it is not the beginning of these settings")
-            self._file.truncate(sum(len(line) + 1 for line in lines))
+            if expected_head is not None:
+                _check_head(expected_head, lines)
+            self._file.truncate(len(text) - len(tail))
         except BlockingIOError:
             raise InputError(
                 f"the ledger {path} is in use: a campaign is running on it. Wait until that ends, or name another file."
@@ -166,6 +180,9 @@ class Ledger:
             raise type(error)(f"{path}: {error}") from None
         if not lines:
             self._write([header])
+            _keep_entry(path)
+        else:  # what a killed writer left counts once it is on the disk, too; perhaps only its newline is missing
+            self._add(self._file, b"\n" if text.endswith(lines[-1]) else b"")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -176,12 +193,29 @@ class Ledger:
     def _write(self, events: list[dict[str, Any]]) -> None:
         """Add lines to the file; they are on the disk when this returns."""
         if self._file is not None:
-            self._file.write(_encoded(events))
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            lines, head = chain.chained(events, self.head)
+            self._add(self._file, lines)
+            self.head = head
+
+    def _add(self, file: FileIO, text: bytes) -> None:
+        """Add all of the text to the file, or nothing of it."""
+        size = os.fstat(file.fileno()).st_size
+        try:
+            while text:
+                text = text[file.write(text) :]
+            os.fsync(file.fileno())
+        except OSError as error:
+            with suppress(OSError):  # else the next run drops what is not complete
+                file.truncate(size)
+            raise InputError(
+                f"the ledger {self._path} cannot be written: {error.strerror}. What stands there so far is all that "
+                "counts. Make room and run the campaign again: it goes on from there."
+            ) from None
 
     def _read(self, lines: Sequence[bytes], settings: dict[str, Any]) -> None:
         """Take over what the lines of a ledger say, after checking that all of it fits together."""
+        _check_version(lines[0])
+        self.head = chain.checked_head(lines)
         events = [_decoded(number, line) for number, line in enumerate(lines, start=1)]
         check_settings(events[0], settings)
         begins = [place for place, event in enumerate(events) if event["event"] == "round"]
@@ -190,35 +224,67 @@ class Ledger:
         for begin, end in pairwise([*begins, len(events)]):
             if len(self.waiting()):
                 raise damaged(begin + 1, "the round before has questions without an answer")
-            self._append_round(self._round_of(events[begin], begin + 1))
-            self._read_answers(events[begin + 1 : end], begin + 2)
+            self._append_round(self._round_of(events[begin], lines[begin], begin + 1))
+            self._read_answers(events[begin + 1 : end], lines[begin + 1 : end], begin + 2, settings["budget"])
+        self._check_asked_once(begins)
 
-    def _round_of(self, event: dict[str, Any], line: int) -> Round:
+    def _round_of(self, event: dict[str, Any], text: bytes, line: int) -> Round:
         try:
             questions = Triplets(*(np.array(event[role], dtype=np.int64) for role in ("item", "label", "worker")))
-            check_known(questions, self._vocabularies)
             utility = np.array([np.nan if each is None else each for each in event["utility"]], dtype=np.float64)
             audit = np.array(event["audit"], dtype=bool)
-            new = Round(questions, audit, utility, event["fitted"], event["expected_error"])
-            if _round_line(len(self.rounds), new) != event:
+            columns = (questions.item, questions.label, questions.worker, utility, audit)
+            if {each.shape for each in columns} != {(len(audit),)} or not len(audit):
+                raise ValueError("its lists must have one entry for each question")
+            check_known(questions, self._vocabularies)
+            new = Round(questions, audit, utility, event["fitted"] is True, float(event["expected_error"]))
+            if chain.encoded(_round_line(len(self.rounds), new)) != chain.content(text):
                 raise ValueError("it is not a round, or not the next one")
         except (ValueError, KeyError, TypeError, OverflowError) as problem:
             raise damaged(line, str(problem)) from None
         return new
 
-    def _read_answers(self, events: Sequence[dict[str, Any]], line: int) -> None:
+    def _read_answers(self, events: Sequence[dict[str, Any]], lines: Sequence[bytes], line: int, budget: int) -> None:
         given = [event.get("value") for event in events]
         if len(events) > len(self.waiting()) or not all(each in (1, -1, None) for each in given):
             raise damaged(line, "there are more answers than questions, or other answers than 1, -1 and null")
         value = np.array([each or 0 for each in given], dtype=np.int8)
         price = self._priced(value)
-        for place, (event, expected) in enumerate(zip(events, self._answer_lines(value, price), strict=True)):
-            if event != expected:
+        for place, (text, expected) in enumerate(zip(lines, self._answer_lines(value, price), strict=True)):
+            if chain.encoded(expected) != chain.content(text):
                 raise damaged(line + place, f"the next question of the round was {expected}")
+        too_much = self.spent + np.cumsum(price) > budget
+        if too_much.any():
+            raise damaged(line + int(too_much.argmax()), f"with it, more is spent than the budget of {budget}")
         self._append_answers(value, price)
 
+    def _check_asked_once(self, begins: Sequence[int]) -> None:
+        asked: set[tuple[int, ...]] = set()
+        for begin, each in zip(begins, self.rounds, strict=True):
+            codes = (each.questions.item, each.questions.label, each.questions.worker)
+            new = list(zip(*(code.tolist() for code in codes), strict=True))
+            if len(set(new)) < len(new) or not asked.isdisjoint(new):
+                raise damaged(begin + 1, "it has a question that was asked before")
+            asked.update(new)
 
-def _lock(file: BinaryIO) -> None:
+
+def _opened(path: Path, *, create: bool) -> FileIO:
+    """The file, to be read and added to, which nobody else has; BlockingIOError where somebody has."""
+    flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | (os.O_CREAT if create else 0)
+    # Unbuffered: what could not be written must not be tried once more when the file is closed.
+    file = FileIO(os.open(path, flags, 0o666), "a+")
+    try:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        _lock(file)
+        file.seek(0)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _lock(file: FileIO) -> None:
     """Raise BlockingIOError where somebody else holds the file; the lock ends with the file, and with the process."""
     try:
         import fcntl
@@ -227,23 +293,75 @@ def _lock(file: BinaryIO) -> None:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def damaged(line: int, problem: str) -> FileFormatError:
-    """The error for a line that no campaign writes."""
-    return FileFormatError(f"line {line} is not what a campaign writes: {problem}. It is damaged, or another file.")
+def _keep_entry(path: Path) -> None:
+    """See to it that a new file is in its folder after a power cut, too."""
+    with suppress(OSError):  # Windows does not open folders
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _lines_of(text: bytes, header: dict[str, Any]) -> tuple[list[bytes], bytes]:
+    """Complete lines, and the beginning of one that was cut off while it was written."""
+    *lines, tail = text.split(b"\n")
+    head = chain.hash_of(lines[-1]) if lines else chain.START
+    if chain.follows(tail, head):  # only the newline is missing
+        return [*lines, tail], b""
+    if not lines and not chain.chained([header], chain.START)[0].startswith(tail):
+        raise damaged(1, "it is not the beginning of these settings")
+    if chain.follows(tail[:-1], head):
+        raise damaged(len(lines) + 1, f"it must end with a newline, not with {tail[-1:]!r}")
+    return lines, tail
+
+
+def _check_head(expected: str, lines: Sequence[bytes]) -> None:
+    if expected not in map(chain.hash_of, lines):
+        raise FileFormatError(
+            f"the head noted before must be the hash of a line; {expected} is that of none of {len(lines)} lines. "
+            "Lines at the end are missing, or the file was written anew; take it from a backup."
+        )
 
 
 def _decoded(line: int, text: bytes) -> dict[str, Any]:
     try:
         event = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise damaged(line, "it is not JSON") from None
     if not isinstance(event, dict) or event.get("event") not in ("campaign", "round", "answer"):
         raise damaged(line, "it is neither the settings nor a round nor an answer")
     return event
 
 
-def _encoded(events: list[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(event, ensure_ascii=False, allow_nan=False) + "\n" for event in events).encode()
+def _check_version(first: bytes) -> None:
+    event = _decoded(1, first)
+    if event.get("format") == 1 and "hash" not in event:
+        raise FileFormatError(
+            "it was written by an earlier version, whose ledgers had no hashes. If it is as it was left, add them with "
+            "amcc.active.ledger.add_hashes(path), once."
+        )
+
+
+def add_hashes(path: str | Path) -> str:
+    """Turn a ledger of an earlier version, without hashes, into one with them; gives its head.
+
+    It is taken as it is. Whether it fits together is checked when a campaign goes on with it. A last line that was cut
+    off is dropped.
+    """
+    path = Path(path)
+    check_readable(path)
+    lines = path.read_bytes().split(b"\n")[:-1]
+    try:
+        events = [_decoded(number, line) for number, line in enumerate(lines, start=1)]
+        if not events or events[0].get("format") != 1 or any("hash" in event for event in events):
+            raise damaged(1, "it must hold the settings in format 1, without a hash")
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+    with_hashes, head = chain.chained([{**events[0], "format": FORMAT_VERSION}, *events[1:]], chain.START)
+    with whole_file(path) as temporary:
+        temporary.write_bytes(with_hashes)
+    return head
 
 
 def _round_line(number: int, new: Round) -> dict[str, Any]:
@@ -263,7 +381,7 @@ def _round_line(number: int, new: Round) -> dict[str, Any]:
 def check_settings(event: dict[str, Any], settings: dict[str, Any]) -> None:
     """Raise ParameterError unless the campaign on record has these settings."""
     recorded = event.get("settings")
-    if event.get("format") != FORMAT_VERSION or not isinstance(recorded, dict):
+    if (event["event"], event.get("format")) != ("campaign", FORMAT_VERSION) or not isinstance(recorded, dict):
         raise damaged(1, f"it must hold the settings in format {FORMAT_VERSION}")
     differ = [name for name in settings if name not in recorded or recorded[name] != settings[name]]
     if differ:
@@ -293,9 +411,11 @@ def joined(one: Triplets, other: Triplets) -> Triplets:
 
 def workers_on_record(path: Path) -> int | None:
     """How many workers a campaign began with, None where that is not (or not readably) on record."""
+    if not path.is_file():
+        return None
     try:
         with path.open("rb") as file:
             number = json.loads(file.readline())["settings"]["n_workers"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    return number if isinstance(number, int) else None
+    return number if isinstance(number, int) and number > 0 else None

@@ -418,7 +418,9 @@ def _complete(work: Path, entries: Sequence[Entry], reading: Reading, plan: Plan
         "coins.npy": write_arrays(work / "coins.npy", [_all_coins(work, entries, len(plan.label_names))]),
     }
     write_meta(work, entries, checksums, reading)
-    for leftover in [work / PLAN, work / "bounds.arrow", *work.glob("entry-*.json")]:
+    # The plan goes first: without it, a packing begins anew. Buckets and temporary files are left by killed writers.
+    leftovers = (path for kind in ("entry-*.json", "bucket-*.arrow", ".part-*") for path in work.glob(kind))
+    for leftover in [work / PLAN, work / "bounds.arrow", *leftovers]:
         leftover.unlink(missing_ok=True)
 
 
@@ -434,15 +436,13 @@ def _all_coins(work: Path, entries: Sequence[Entry], n_labels: int) -> npt.NDArr
 
 def _take_place(work: Path, folder: Path) -> None:
     """Put the finished folder where it belongs; what was there before goes only then."""
+    old = folder.with_name(f".old-{folder.name}")
     try:
         if folder.exists():
-            old = folder.with_name(f".old-{folder.name}")
             shutil.rmtree(old, ignore_errors=True)
             folder.rename(old)
-            work.rename(folder)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            make_folder(folder.parent)
-            work.rename(folder)
+        make_folder(folder.parent)
+        work.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)  # also that of a packing that was killed between the two renamings
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror or error}. The votes are in {work}.") from None
