@@ -17,6 +17,7 @@ ROWS: list[tuple[str, ...]] = [
     (
         "files",
         "linalg",
+        "compiling",
         "vote_loops",
         "kernels",
         "decode",
