@@ -14,7 +14,7 @@ demo: $(VENV)/.user  ## simulate a crowd, find the consensus, write a report
 	@$(BIN)/amcc demo
 
 test: check  ## lint, types, tests
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto --dist loadfile  # what the tests of a file share is made once
 
 check: $(VENV)/.dev  ## lint and types only
 	@$(BIN)/ruff check --quiet .

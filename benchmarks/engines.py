@@ -69,7 +69,7 @@ def _dask(folder: Path, method: str, n_processes: int) -> Row:
 
     with clock.paused():
         engine = amcc.DaskEngine(folder / "packed", n_processes=n_processes)
-        with amcc.DaskEngine(folder.parent / "warm" / "packed", engine.client.scheduler.address) as warm:
+        with amcc.DaskEngine(folder.parent / "warm" / "packed", engine.cluster) as warm:
             amcc.make_model(method).fit(warm)
     try:
         return _consensus(folder, method, engine)

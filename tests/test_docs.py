@@ -15,6 +15,7 @@ import pytest
 
 from amcc.active.strategies import STRATEGIES
 from amcc.votes import Votes
+from running import amcc
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -62,7 +63,7 @@ def test_first_questions_of_the_active_page(tmp_path):
     header, command = blocks("sh", ACTIVE)[0].splitlines()
     assert header == "echo worker,item,label,value > votes.csv"
     (tmp_path / "votes.csv").write_text("worker,item,label,value\n")
-    subprocess.run([sys.executable, "-m", *shlex.split(command)], cwd=tmp_path, check=True, capture_output=True)
+    amcc(*shlex.split(command)[1:], cwd=tmp_path)
     asked = (tmp_path / "ask.csv").read_text().splitlines()
     assert asked[0] == "item,label,worker,price,utility,why"
     assert len(asked) == 1 + 2 * 3
@@ -93,10 +94,7 @@ def readme_folder(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("command", readme_commands())
 def test_commands_of_the_readme_run(command, readme_folder):
-    run = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command)], cwd=readme_folder, capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
+    amcc(*shlex.split(command)[1:], cwd=readme_folder)
 
 
 def test_links_lead_somewhere():

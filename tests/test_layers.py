@@ -19,6 +19,7 @@ ROWS: list[tuple[str, ...]] = [
         "fields",
         "memory",
         "linalg",
+        "compiling",
         "vote_loops",
         "kernels",
         "decode",

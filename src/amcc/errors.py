@@ -9,6 +9,7 @@ AmccError
 │   ├── ConflictError     one worker, or the truth, says both yes and no to the same question
 │   └── EmptyInputError   nothing is left to work with
 ├── ParameterError        an argument is outside its range (also a ValueError)
+├── EngineError           the processes that did the work were lost
 ├── NotFittedError        a result was asked for before `fit` (also an AttributeError)
 ├── MissingExtraError     an optional package is not installed (also an ImportError)
 └── TooLargeError         a table would not fit in memory (also a MemoryError)
@@ -53,6 +54,10 @@ class EmptyInputError(InputError):
 
 class ParameterError(AmccError, ValueError):
     """An argument is outside its range."""
+
+
+class EngineError(AmccError):
+    """The processes that did the work were lost."""
 
 
 class NotFittedError(AmccError, AttributeError):

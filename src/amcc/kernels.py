@@ -29,19 +29,6 @@ N_BLOCKS = 2
 """Pieces a pass is cut into, see `n_pieces`. Fixed, so that results do not depend on how many cores a machine has."""
 
 
-def compiled(loop: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
-    """Compile `loop` with numba when it is first asked for."""
-
-    @functools.cache
-    def compile_loop() -> Callable[..., Any]:
-        import numba
-
-        compiled: Callable[..., Any] = numba.njit(nogil=True, cache=True)(loop)
-        return compiled
-
-    return compile_loop
-
-
 def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
     """Results of task(0), task(1), … in order; worth it where a task lets go of Python's lock.
 

@@ -9,8 +9,10 @@ Codes are unsigned here: they cannot count from the end of an array, and so need
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from amcc.compiling import machine_code
 
 CHUNK = 256
 """Pairs of a chunk. A product of as many numbers from 1 to 2 is far from overflow."""
@@ -25,11 +27,9 @@ MOST_NEGATIVE = -1000.0
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 """Unsigned as the codes are: numba turns the sum of a signed and an unsigned number into a fraction."""
 
-loop = njit(nogil=True, cache=True, error_model="numpy")  # divisors need not be looked at: none is zero
-summing = njit(  # several sums at a time, then theirs
-    nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"}
-)
-contracted = njit(nogil=True, cache=True, fastmath={"contract"})  # products may be added without rounding them first
+loop = machine_code(error_model="numpy")  # divisors need not be looked at: none is zero
+summing = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})  # several at a time, then theirs
+contracted = machine_code(fastmath={"contract"})  # products may be added without rounding them first
 
 
 @intrinsic

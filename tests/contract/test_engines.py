@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import shutil
 import signal
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from typing import NamedTuple
 
+import dask
 import numpy as np
 import pandas as pd
+import psutil
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import AMCC, MACE, NAM, DawidSkene, DSTree, MajorityVote, kernels, load_model, write_votes
+from amcc import AMCC, MACE, NAM, Checkpoint, DawidSkene, DSTree, MajorityVote, kernels, load_model, write_votes
 from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
 from amcc.consensus.signature import content, signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import gather
 from amcc.engine.dask import DaskEngine, Sums, merged, whole_sum
 from amcc.engine.local import LocalEngine
-from amcc.errors import FileFormatError, InputError, NotFittedError, ParameterError
+from amcc.errors import EngineError, FileFormatError, InputError, NotFittedError, ParameterError
 from amcc.io.pack import pack_votes
 
 MODELS = {"amcc": AMCC, "dawid-skene": DawidSkene, "majority": MajorityVote}
@@ -236,7 +245,108 @@ def test_a_block_that_cannot_be_read_is_named(damage, where, packed, cluster, tm
         MajorityVote().fit(engine)
 
 
-def test_no_scheduler_there(packed, monkeypatch):
-    monkeypatch.setattr("amcc.engine.dask.START_SECONDS", 1)
-    with pytest.raises(InputError, match="does not answer"):
-        DaskEngine(packed, "tcp://127.0.0.1:9")
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "tls://127.0.0.1:9", "nowhere"])
+def test_no_scheduler_there(packed, address):
+    with pytest.raises(InputError, match=r"does not answer as one .*tls:// the certificates"):
+        DaskEngine(packed, address, timeout=0.5)
+
+
+SCHEDULER = """
+import sys, distributed
+with distributed.LocalCluster(processes=False, protocol="tcp", dashboard_address="127.0.0.1:0") as cluster:
+    print(cluster.scheduler_address, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_lost_scheduler_is_told_within_seconds(packed, tmp_path, monkeypatch):
+    """Killed in the middle of a fit: the error says what, and the fit goes on elsewhere from its checkpoint."""
+    scheduler = subprocess.Popen(
+        [sys.executable, "-c", SCHEDULER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    rounds = 0
+
+    def killed_in_round_10(results):
+        nonlocal rounds
+        rounds += 1
+        if rounds == 10:
+            scheduler.kill()
+        return merged(results)
+
+    with scheduler:
+        address = scheduler.stdout.readline().strip()
+        with DaskEngine(packed, address, checkpoint=Checkpoint(tmp_path / "fit"), timeout=3) as engine:
+            monkeypatch.setattr("amcc.engine.dask.merged", killed_in_round_10)
+            with pytest.raises(EngineError, match=rf"{address} was lost .*goes on from .*fit\."):
+                DawidSkene().fit(engine)
+    assert (tmp_path / "fit").exists()
+    DawidSkene().fit(LocalEngine(packed, checkpoint=Checkpoint(tmp_path / "fit")))
+
+
+# -- who may talk to the processes ------------------------------------------------------------------------------
+
+
+def ports_of(process):
+    """Where a process and its children listen."""
+    family = [process, *process.children(recursive=True)]
+    return sorted(
+        {place.laddr.port for one in family for place in one.net_connections("tcp") if place.status == "LISTEN"}
+    )
+
+
+def intruded(folder, ports):
+    """What another user could make the owner of the folder do, see intruder.py; we ourselves try if we are not root."""
+    folder.mkdir(mode=0o700)
+    program = Path(__file__).parents[1] / "intruder.py"
+    subprocess.run([sys.executable, program, folder, *map(str, ports)], check=True, timeout=60)
+    return [made.name for made in folder.iterdir()]
+
+
+def test_other_users_cannot_run_code(cluster, tmp_path):
+    """Every port is tried without and with a certificate. So is an open cluster, where it must succeed."""
+    import distributed
+
+    ours = ports_of(psutil.Process())
+    assert len(ours) >= 1 + 2 * 2, "a scheduler, and two processes with their guards"
+    with distributed.LocalCluster(processes=False, protocol="tcp", dashboard_address="127.0.0.1:0"):
+        theirs = set(ports_of(psutil.Process())) - set(ours)
+        made = intruded(tmp_path / "made", [*ours, *theirs])
+    assert made, "the intruder cannot even enter an open cluster: this test shows nothing"
+    assert {int(name.split("-")[0]) for name in made} <= theirs
+
+
+def test_no_page_is_served(cluster):
+    for port, page in itertools.product(
+        ports_of(psutil.Process()), ("status", "health", "metrics", "json/counts.json")
+    ):
+        with closing(HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+            try:
+                connection.request("GET", f"/{page}")
+                answer = connection.getresponse().status
+            except (OSError, HTTPException):  # it does not speak HTTP
+                continue
+            assert answer == 404
+
+
+def test_modules_come_from_no_folder_that_others_can_fill(cluster):
+    """Dask imports from its scratch folder, which lies where everybody may write, unless it is told another."""
+    paths = {*sys.path, *itertools.chain(*cluster.client.run(lambda: sys.path).values())}
+    scratch = [Path(path) for path in paths if "dask-scratch-space" in path]
+    assert len(scratch) >= 2
+    for path in scratch:
+        assert any(
+            stat.S_IMODE(parent.stat().st_mode) == 0o700 for parent in path.parents if parent.owner() == path.owner()
+        )
+
+
+def test_a_cluster_can_be_given_by_its_object_or_by_address_and_certificates(cluster, packed, tmp_path):
+    security, settings = cluster.client.security, {}
+    for name, content in {"ca-file": security.tls_ca_file, "client.cert": security.tls_client_cert,
+                          "client.key": security.tls_client_key}.items():  # fmt: skip
+        (tmp_path / name).write_text(content)
+        settings[f"distributed.comm.tls.{name}"] = str(tmp_path / name)
+    with DaskEngine(packed, cluster.cluster, timeout=60) as engine:
+        assert MajorityVote().fit(engine).n_iter_ == 1
+    with dask.config.set(settings), DaskEngine(packed, cluster.cluster.scheduler_address, timeout=60) as engine:
+        assert MajorityVote().fit(engine).n_iter_ == 1
+    assert cluster.client.run(os.getpid), "who was given a cluster leaves it running"

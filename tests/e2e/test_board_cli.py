@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
-import sys
 
 import pytest
 
 from amcc.cli.board import board
 from amcc.experiments import peers
+from running import amcc
 
 SMALL = ("--seeds", 1, "--largest", 10_000, "--processes", 1)
 
 
 def amcc_board(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "amcc", "board", *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
-    assert run.returncode == code, run.stderr
-    assert "Traceback" not in run.stderr
-    return run
+    return amcc("board", *arguments, code=code)
 
 
 def test_variants_and_oracle(tmp_path):

@@ -1,4 +1,4 @@
-"""The command line as a user runs it: a subprocess, its streams and its exit code."""
+"""The command line as a user runs it: its streams and its exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import os
 import re
 import signal
 import subprocess
@@ -18,6 +17,7 @@ import pytest
 
 from amcc import Votes, write_votes
 from amcc.cli import EXAMPLES
+from running import amcc
 
 VOTES = """worker,item,label,value
 ann,1,cat,yes
@@ -32,14 +32,6 @@ bob,2,cat,no
 bob,2,dog,yes
 cid,2,dog,yes
 """
-
-
-def amcc(*arguments: object, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "amcc", *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={**os.environ, "COLUMNS": "200"})
-    assert run.returncode == code, run.stderr
-    assert "Traceback" not in run.stderr
-    return run
 
 
 def rows(text: str) -> list[dict[str, str]]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import running
 from amcc import METHODS
 from amcc.cli.data import COMMANDS
 from amcc.data.registry import DATASETS
@@ -19,13 +18,7 @@ from amcc.data.registry import DATASETS
 
 def amcc(*arguments: object, code: int = 0, data: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command; AMCC_DATA is `data` or not set."""
-    command = [sys.executable, "-m", "amcc", *map(str, arguments)]
-    environment = {name: value for name, value in os.environ.items() if name != "AMCC_DATA"}
-    environment |= {"COLUMNS": "200"} | ({} if data is None else {"AMCC_DATA": str(data)})
-    run = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert run.returncode == code, run.stderr
-    assert "Traceback" not in run.stderr
-    return run
+    return running.amcc(*arguments, code=code, AMCC_DATA=None if data is None else str(data))
 
 
 @pytest.fixture

@@ -19,14 +19,7 @@ from numpy.testing import assert_allclose
 from amcc import write_votes
 from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
-
-
-def amcc(*arguments, cwd: Path, code: int = 0) -> subprocess.CompletedProcess:
-    run = subprocess.run(
-        [sys.executable, "-m", "amcc", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=120
-    )
-    assert run.returncode == code, run.stderr
-    return run
+from running import amcc
 
 
 @pytest.fixture(scope="module")

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from running import amcc
 
 ROOT = Path(__file__).parents[2]
 
 
 def amcc_reproduce(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "amcc", "reproduce", *map(str, arguments)]
-    environment = {name: value for name, value in os.environ.items() if name != "AMCC_DATA"}
-    run = subprocess.run(command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"})
-    assert run.returncode == code, run.stderr
-    assert "Traceback" not in run.stderr
-    return run
+    return amcc("reproduce", *arguments, code=code, AMCC_DATA=None)
 
 
 def test_without_data_and_into_a_document(tmp_path):

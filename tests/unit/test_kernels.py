@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -163,3 +169,29 @@ def test_exponentials_are_exact():
     assert_allclose([vote_loops.exp_minus(x) for x in log_odds], np.exp(-np.abs(log_odds)), rtol=5e-16)
     beyond = [750.0, -1e6, np.inf, -np.inf, np.nan]
     assert_array_equal([vote_loops.exp_minus(x) for x in beyond], [0, 0, 0, 0, np.nan])
+
+
+NOWHERE_TO_KEEP = """
+import numpy as np
+from amcc import kernels, vote_loops
+from amcc.consensus import signature
+from amcc.consensus.amcc import coin_loops, set_loops
+signature._compiled_sums_loop()
+kernels.SMALL = -1
+slot, start = np.array([1, 0, 1], np.int32), np.array([0, 2, 3])
+print(vote_loops.__file__, kernels.sum_over_votes(slot, start, np.array([-1.0, 2.0])))
+"""
+
+
+def test_loops_are_compiled_where_nothing_can_be_kept(tmp_path):
+    """Neither beside the source nor at home, not even by root: there are files where the folders would be."""
+    package = tmp_path / "amcc"
+    shutil.copytree(Path(kernels.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in {path.parent for path in package.rglob("*.py")}:
+        (folder / "__pycache__").touch()
+    nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null", "PYTHONPATH": str(tmp_path)}
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | nowhere
+    run = subprocess.run(
+        [sys.executable, "-c", NOWHERE_TO_KEEP], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert run.stdout == f"{package / 'vote_loops.py'} [1. 2.]\n", run.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +72,7 @@ class EngineChoice:
         if self.engine == "dask":
             from amcc.engine.dask import DaskEngine
 
+            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our error says what went wrong
             return DaskEngine(packed, self.scheduler, memory=memory, checkpoint=checkpoint)
         if self.scheduler is not None:
             raise ParameterError(f"--scheduler is for --engine dask; got {self.scheduler!r} with --engine local.")

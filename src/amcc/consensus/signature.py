@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from amcc.compiling import compiled
 from amcc.engine.base import Block, Engine, as_engine
-from amcc.kernels import SMALL, compiled
+from amcc.kernels import SMALL
 from amcc.tables import Codes
 from amcc.votes import Votes
 

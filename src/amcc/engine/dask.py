@@ -2,6 +2,9 @@
 
 Functions and the numbers of blocks travel, never the votes: every process reads the blocks that it is given, so all
 must see the folder under the same path. Functions change nothing, so whatever a lost process had to do is done again.
+
+Who can talk to a Dask process can run code as its owner. So a cluster that is started here takes orders only over TLS
+with a key that was made for it and is known to its processes alone.
 """
 
 from __future__ import annotations
@@ -10,7 +13,10 @@ import functools
 import itertools
 import logging
 import os
+import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +27,7 @@ from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.local import LocalEngine, parts_of
 from amcc.engine.packed import PackedVotes
-from amcc.errors import InputError, MissingExtraError
+from amcc.errors import EngineError, InputError, MissingExtraError
 from amcc.kernels import one_thread
 
 Result = TypeVar("Result")
@@ -37,6 +43,13 @@ ATTEMPTS = 4
 """Times a round is tried; a process that is lost takes with it what only it knew."""
 
 START_SECONDS = 60
+"""What a scheduler that is started here may take to answer: more than enough on a machine that is busy elsewhere."""
+
+ANSWER_SECONDS = 5.0
+"""What a running one may take: it needs milliseconds, and a name server or a busy network a second or two."""
+
+LOOK_SECONDS = 1.0
+"""How often to look whether the scheduler is still there while tasks run."""
 
 KEEP_MEMORY = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
 """Arrays as large as these say are given back to the system when they are done with, and a round has many that the next
@@ -46,21 +59,24 @@ one needs again: processes started here keep them, and take half the time that t
 class DaskEngine(Engine):
     """Blocks are mapped over by the processes of a Dask cluster.
 
-    scheduler : address of a running scheduler; None starts a cluster of processes here, one for each core
+    scheduler : address of a running scheduler, or a cluster object of Dask's; None starts a cluster of processes here,
+        one for each core, that nobody else can talk to. Certificates for tls:// come from Dask's own configuration
     memory : bytes for the blocks that all processes of a cluster started here keep; None keeps all
+    timeout : seconds that a scheduler has to answer, and to come back when it was lost
     """
 
     def __init__(
         self,
         packed: PackedVotes | str | Path,
-        scheduler: str | None = None,
+        scheduler: Any = None,
         *,
         n_processes: int | None = None,
         memory: int | None = None,
         checkpoint: Checkpoint | None = None,
+        timeout: float = ANSWER_SECONDS,
     ) -> None:
         try:
-            import distributed
+            import distributed  # noqa: F401  # said at once, not in the middle of the work
         except ImportError:
             raise MissingExtraError("the Dask engine needs Dask: pip install 'amcc[dask]'.") from None
         self.packed = packed if isinstance(packed, PackedVotes) else PackedVotes(packed)
@@ -72,22 +88,19 @@ class DaskEngine(Engine):
         share = None if memory is None else memory // n_processes
         self._place = str(self.packed.folder.resolve()), self.packed.identity, share
         self._sent: list[tuple[Any, Any]] = []
-        self._cluster: Any = None
-        if scheduler is None:
-            self._cluster = _processes_here(n_processes)
-        try:
-            self.client: Any = distributed.Client(self._cluster or scheduler, timeout=START_SECONDS)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"the scheduler {scheduler} must be a running Dask scheduler, like tcp://host:8786; it does not answer "
-                f"({error}). Start it with dask scheduler, or leave out --scheduler."
-            ) from None
+        self._here = scheduler is None
+        with ExitStack() as opened:
+            if scheduler is None:
+                self.cluster: Any = _processes_here(n_processes, opened)
+                timeout = START_SECONDS
+            else:
+                self.cluster = scheduler
+            self.client: Any = opened.enter_context(_client(self.cluster, timeout))
+            self._opened = opened.pop_all()
 
     def close(self) -> None:
         """End the cluster that was started here, and the connection."""
-        self.client.close()
-        if self._cluster is not None:
-            self._cluster.close()
+        self._opened.close()
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
         """Sum over blocks. Every process adds up its own, for a task takes as long as millions of votes."""
@@ -106,7 +119,7 @@ class DaskEngine(Engine):
                 level = [self._submit(merged, level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
             return whole_sum(merged(self._results(level)))  # type: ignore[no-any-return]
 
-        return _persistently(add_up)
+        return self._persistently(add_up)
 
     def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
         """Results in order; a few blocks for each process at a time."""
@@ -120,16 +133,58 @@ class DaskEngine(Engine):
             )
 
         for first in range(0, len(blocks), wave):
-            yield from _persistently(functools.partial(results, range(first, min(first + wave, len(blocks)))))
+            yield from self._persistently(functools.partial(results, range(first, min(first + wave, len(blocks)))))
 
     def _results(self, futures: list[Any]) -> list[Any]:
-        """Results of tasks; straight from the processes where these are here."""
-        found: list[Any] = self.client.gather(futures, direct=self._cluster is not None)
+        """Results of tasks; straight from the processes where these are here.
+
+        Dask waits for ever for tasks that it was given between the loss of the scheduler and the notice of it.
+        """
+        from distributed import wait
+
+        while True:
+            try:
+                wait(futures, timeout=LOOK_SECONDS)
+                break
+            except TimeoutError:
+                self._need_scheduler()
+        found: list[Any] = self.client.gather(futures, direct=self._here)
         return found
+
+    def _persistently(self, work: Callable[[], Result]) -> Result:
+        """Do it again where processes were lost in the middle, as long as there is a scheduler."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+
+        for attempt in itertools.count(1):
+            try:
+                return work()
+            except Exception as error:
+                self._need_scheduler()
+                if attempt == ATTEMPTS or not isinstance(error, (KilledWorker, CancelledError, OSError)):
+                    raise
+        raise AssertionError  # for the type checker: the loop does not end
+
+    def _need_scheduler(self) -> None:
+        """Raise EngineError where the scheduler was lost; Dask waits for it to come back, then gives up."""
+        while self.client.status == "connecting":
+            time.sleep(0.1)
+        if self.client.status == "running":
+            return
+        go_on = (
+            f"the fit goes on from {self.checkpoint.path}"
+            if self.checkpoint
+            else "with --checkpoint FILE a fit goes on where it stopped"
+        )
+        raise EngineError(
+            f"the Dask scheduler {self.cluster} was lost in the middle of the work and did not come back. Start it "
+            f"and its workers, and run the same again: {go_on}."
+        )
 
     def _processes(self) -> list[str]:
         """Addresses of the processes that are there now."""
-        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        return sorted(self.client.scheduler_info(n_workers=-1).get("workers", ()))
 
     def _homes(self, runs: Sequence[range]) -> list[str | None]:
         """For each run of blocks a process: about equally many votes each, and the same in every round.
@@ -162,32 +217,46 @@ class DaskEngine(Engine):
         )
 
 
-def _processes_here(n_processes: int) -> Any:
-    """A cluster of this machine. Blocks have their processes (`DaskEngine._homes`): nobody takes another's work."""
+def _processes_here(n_processes: int, opened: ExitStack) -> Any:
+    """A cluster of this machine. Blocks have their processes (`DaskEngine._homes`): nobody takes another's work.
+
+    Dask cannot do without HTTP servers: these have no pages. It also looks for modules in its scratch folder, which
+    others could make before us where everybody may write: this one is private.
+    """
     import dask
     import distributed
 
+    try:
+        security = distributed.Security.temporary()
+    except ImportError:
+        raise MissingExtraError(
+            "the Dask engine needs the package cryptography to keep other users out: pip install 'amcc[dask]'."
+        ) from None
+    scratch = opened.enter_context(tempfile.TemporaryDirectory(prefix="amcc-dask-"))
     keep_memory = {f"distributed.nanny.pre-spawn-environ.{name}": 2**30 for name in KEEP_MEMORY}
-    with dask.config.set({"distributed.scheduler.work-stealing": False, **keep_memory}):
-        return distributed.LocalCluster(
-            n_workers=n_processes, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
-            memory_limit=0, silence_logs=logging.CRITICAL,
+    of_scheduler = {"distributed.scheduler.work-stealing": False, "distributed.scheduler.http.routes": []}
+    with dask.config.set({"temporary-directory": scratch, **keep_memory, **of_scheduler}):
+        return opened.enter_context(
+            distributed.LocalCluster(
+                n_workers=n_processes, threads_per_worker=1, processes=True, security=security, memory_limit=0,
+                dashboard_address="127.0.0.1:0", scheduler_kwargs={"dashboard": False}, silence_logs=logging.CRITICAL,
+                config={"distributed.worker.http.routes": []},  # also of processes that take the place of lost ones
+            )
         )  # fmt: skip
 
 
-def _persistently(work: Callable[[], Result]) -> Result:
-    """Do it again where processes were lost in the middle."""
-    from concurrent.futures import CancelledError
+def _client(scheduler: Any, timeout: float) -> Any:
+    """A connection to a scheduler, given by its address or its cluster."""
+    import distributed
 
-    from distributed import KilledWorker
-
-    for attempt in itertools.count(1):
-        try:
-            return work()
-        except (KilledWorker, CancelledError, OSError):
-            if attempt == ATTEMPTS:
-                raise
-    raise AssertionError  # for the type checker: the loop does not end
+    try:
+        return distributed.Client(scheduler, timeout=timeout)
+    except Exception as error:  # of many kinds: whatever listens there may not speak as Dask does
+        raise InputError(
+            f"the scheduler must be the address of a running Dask scheduler, like tcp://host:8786; {scheduler} does "
+            f"not answer as one ({error}). Start it with dask scheduler, or leave out --scheduler. For tls:// the "
+            "certificates must be in Dask's configuration (docs/scaling.md)."
+        ) from None
 
 
 # -- in the processes ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ Tables have one row per group, and codes are unsigned, as in `amcc.vote_loops`: 
 import numpy as np
 from numba import njit
 
+from amcc.compiling import machine_code
 from amcc.consensus.amcc.coins import LEAST
 from amcc.vote_loops import bits_of, number_of
 
@@ -21,7 +22,7 @@ there already: that is faster than to ask."""
 ROOT_OF_HALF = np.float64(np.sqrt(0.5)).view(np.int64).item()
 """Its bits."""
 
-loop = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})  # divisors need not be looked at
+loop = machine_code(error_model="numpy", fastmath={"contract"})  # divisors need not be looked at
 formula = njit(inline="always", error_model="numpy")
 
 

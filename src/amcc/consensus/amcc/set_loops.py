@@ -1,12 +1,12 @@
 """The compiled loop of `correlation`; imported only for many pairs, since numba takes a third of a second to import."""
 
 import numpy as np
-from numba import njit
 
+from amcc.compiling import machine_code
 from amcc.vote_loops import CHUNK, probabilities
 
 # Sums over the kinds may be taken in any order, so that several kinds are handled at a time.
-loop = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+loop = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 @loop
