@@ -341,9 +341,9 @@ def test_modules_come_from_no_folder_that_others_can_fill(cluster):
 
 def test_a_cluster_can_be_given_by_its_object_or_by_address_and_certificates(cluster, packed, tmp_path):
     security, settings = cluster.client.security, {}
-    for name, content in {"ca-file": security.tls_ca_file, "client.cert": security.tls_client_cert,
+    for name, text in {"ca-file": security.tls_ca_file, "client.cert": security.tls_client_cert,
                           "client.key": security.tls_client_key}.items():  # fmt: skip
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_text(text)
         settings[f"distributed.comm.tls.{name}"] = str(tmp_path / name)
     with DaskEngine(packed, cluster.cluster, timeout=60) as engine:
         assert MajorityVote().fit(engine).n_iter_ == 1

@@ -115,7 +115,7 @@ def test_a_goal_that_is_never_reached_is_null(folder, amcc_replay):
     arguments = ("--start", "none", "--budget", 4, *QUICK)
     cost = json.loads(amcc_replay(*arguments, "--json")[0])["voi"]["sustained_cost"]["1.00"]
     assert cost == {"median": None, "min": None, "max": None, "seeds": [None]}
-    assert "voi: the quality of all votes is not reached to stay" in amcc_replay(*arguments)[0]
+    assert "voi: the quality of all votes is not reached for good" in amcc_replay(*arguments)[0]
 
 
 def test_every_seed_has_its_cost(capsys):

@@ -133,11 +133,7 @@ def replay(
     run = partial(run_once, recording, vote_price.vote.astype(np.float64), first, batch, money, described)
     curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
     found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
-    if seeds < ENOUGH_RUNS:
-        notes.print(
-            f"{seeds} {'seed is' if seeds == 1 else 'seeds are'} too few to tell what a goal costs: use --seeds "
-            f"{ENOUGH_RUNS} or more, 10 to compare strategies"
-        )
+    note_few_seeds(seeds)
     if output is not None:
         write_table(curve_rows(curves), output)
         notes.print(f"wrote the curves to {output}")
@@ -290,6 +286,15 @@ def run_all(
 # -- telling ---------------------------------------------------------------------------------------------------------
 
 
+def note_few_seeds(seeds: int) -> None:
+    """Say so where chance has too large a say."""
+    if seeds < ENOUGH_RUNS:
+        notes.print(
+            f"{seeds} {'seed is' if seeds == 1 else 'seeds are'} too few to tell what a goal costs: use --seeds "
+            f"{ENOUGH_RUNS} or more, 10 to compare strategies"
+        )
+
+
 @dataclass(frozen=True)
 class Replay:
     """What one strategy achieved: a curve for each seed, and the quality of all votes to compare with."""
@@ -326,7 +331,7 @@ def verdict(cost: CostOfGoal) -> str:
     if cost.median is None:
         often = sum(share is not None for share in cost.of_runs)
         but = f", but for {often} of {len(cost.of_runs)} runs" if often else ""
-        return f"the quality of all votes is not reached to stay{but}"
+        return f"the quality of all votes is not reached for good{but}"
     return f"same quality as all votes from {_in_percent(cost)} of the money on"
 
 

@@ -235,10 +235,10 @@ class ConsensusModel(ABC):
             return self._fit_engine(votes, features, truth)
         votes = as_votes(votes)
         present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
-        gold = Gold(present, known)
+        described, gold = checked_features(features, votes), Gold(present, known)
         if self._stays_with(votes, gold):
             return self
-        posterior = self._fit(votes, checked_features(features, votes), gold)
+        posterior = self._fit(votes, described, gold)
         self.item_names_, self.worker_names_, self.label_names_ = (
             votes.item_names,
             votes.worker_names,
