@@ -272,7 +272,7 @@ def test_damaged_containers(tmp_path, votes_file):
         (["consensus", "votes.csv", "--top-k", "2"], "--decode top_k --top-k 2"),
         (["consensus"], "Missing argument"),
         (["nonsense"], "nonsense"),
-        (["consensus", "votes.csv", "-o", "./votes.csv"], "must not be the file of the votes itself"),
+        (["consensus", "votes.csv", "-o", "./votes.csv"], "--output must not be what VOTES reads"),
         (["simulate-crowd", "-o", "crowd", "--votes", "-5"], "votes"),
         (["simulate-crowd", "-o", "crowd", "--votes", "500", "--items", "5"], "either --votes or --items"),
         (["simulate-crowd", "-o", "crowd", "--spammers", "2"], "spammers must be"),

@@ -21,6 +21,7 @@ from amcc.cli.evaluate import evaluate
 from amcc.cli.methods import methods
 from amcc.cli.next_questions import next_questions
 from amcc.cli.pack import pack
+from amcc.cli.paths import checked
 from amcc.cli.replay import replay
 from amcc.cli.reproduce import reproduce
 from amcc.cli.simulate_crowd import simulate_crowd
@@ -49,7 +50,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
 }
 for command, example in EXAMPLES.items():
-    app.command(epilog=f"Example: {example}")(command)
+    app.command(epilog=f"Example: {example}")(checked(command))
 app.add_typer(data.app, name="data")
 
 

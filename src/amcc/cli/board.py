@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from amcc.cli.common import Json, notes, print_json, screen
+from amcc.cli.paths import FOLDER, READS
 from amcc.errors import ParameterError
 from amcc.experiments.board import SCORES, Result, Variant, installed, known_methods, parse_variant, run_board
 from amcc.experiments.cells import SIZES, cells_of
@@ -41,8 +42,12 @@ WIDE = 1000
 
 
 def board(
-    data: Annotated[Path | None, typer.Option(help="Folder of crowd data; without it, simulated crowds only.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables and the cache.")] = Path("board"),
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of crowd data; without it, simulated crowds only."), READS
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables and the cache."), FOLDER] = Path(
+        "board"
+    ),
     methods: Annotated[
         str | None,
         typer.Option(help=f"What to compare, separated by commas. Default: all of {','.join(known_methods())}"),

@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from amcc.cli.engines import ENGINE_OPTIONS, EngineChoice
+from amcc.cli.paths import READS, TABLE
 from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
@@ -31,6 +32,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="File to write; .csv(.gz), .tsv, .parquet or .jsonl. Default: CSV to stdout."),
+    TABLE,
 ]
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
 
@@ -41,6 +43,7 @@ VotesPath = Annotated[
     typer.Argument(
         metavar="VOTES", help="Table of votes: .csv, .tsv, .parquet or .jsonl, or a folder that amcc pack made."
     ),
+    READS,
 ]
 
 _READING: dict[str, tuple[Any, Any]] = {
@@ -58,8 +61,11 @@ _READING: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
-    "labels": (Annotated[Path | None, typer.Option(help="File with the whole label list.")], None),
-    "items": (Annotated[Path | None, typer.Option(help="File with further items that nobody answered yet.")], None),
+    "labels": (Annotated[Path | None, typer.Option(help="File with the whole label list."), READS], None),
+    "items": (
+        Annotated[Path | None, typer.Option(help="File with further items that nobody answered yet."), READS],
+        None,
+    ),
     "threshold": (Annotated[float | None, typer.Option(help="Graded scores from here on count as yes.")], None),
     "zero": (
         Annotated[Literal["no", "unasked"] | None, typer.Option(help="What 0 means where -1 occurs beside it.")],
@@ -72,12 +78,6 @@ _READING: dict[str, tuple[Any, Any]] = {
         "error",
     ),
 }
-
-
-def refuse_to_overwrite(votes: Path, output: Path | None) -> None:
-    """Votes were paid for: no result may take their place."""
-    if output is not None and output.exists() and votes.exists() and output.samefile(votes):
-        raise ParameterError(f"--output must not be the file of the votes itself; got {output}. Name another file.")
 
 
 def load_votes(path: Path, reading: Mapping[str, Any]) -> Votes:
@@ -118,7 +118,6 @@ def takes_reading(command: Command) -> Command:
     """Give a command the argument VOTES and every option of reading; the command itself gets `path` and `reading`."""
 
     def run(**arguments: Any) -> None:
-        refuse_to_overwrite(arguments["path"], arguments.get("output"))
         command(reading={name: arguments.pop(name) for name in _READING}, **arguments)
 
     return _with_options(run, command, _READING, given=("path", "reading"))
@@ -137,7 +136,6 @@ def reading_votes(load: Callable[[Path, Mapping[str, Any]], Votes], **kinds: Any
 
         def run(**arguments: Any) -> None:
             reading, path = {name: arguments.pop(name) for name in _READING}, arguments.pop("path")
-            refuse_to_overwrite(path, arguments.get("output"))
             if by_blocks:
                 arguments["engine"] = EngineChoice(**{name: arguments.pop(name) for name in ENGINE_OPTIONS})
             packed = by_blocks and path.is_dir()

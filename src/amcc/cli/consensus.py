@@ -24,6 +24,7 @@ from amcc.cli.common import (
     write_rows,
 )
 from amcc.cli.engines import EngineChoice, by_blocks
+from amcc.cli.paths import FILE, PAGE, READS
 from amcc.consensus import ConsensusModel
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, InMemory
@@ -51,9 +52,9 @@ def consensus(
     all_labels: Annotated[bool, typer.Option("--all-labels", help="Also pairs that nobody was asked about.")] = False,
     decode: Annotated[Rule, typer.Option(help=DECODE_HELP)] = "threshold",
     top_k: Annotated[int | None, typer.Option(help="Labels per item, for --decode top_k.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file.")] = None,
-    start: Annotated[Path | None, typer.Option("--from", help=FROM_HELP)] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file."), PAGE] = None,
+    save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file."), FILE] = None,
+    start: Annotated[Path | None, typer.Option("--from", help=FROM_HELP), READS] = None,
     as_json: Json = False,
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""

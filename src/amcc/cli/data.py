@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from amcc.cli.common import Json, print_json, screen
+from amcc.cli.paths import READS, checked
 from amcc.data.registry import (
     DATASETS,
     LAYOUTS,
@@ -25,7 +26,7 @@ from amcc.data.registry import (
 from amcc.errors import EmptyInputError, ParameterError
 
 Data = Annotated[
-    Path | None, typer.Option("--data", help=f"Folder of data sets. Default: environment variable {VARIABLE}.")
+    Path | None, typer.Option("--data", help=f"Folder of data sets. Default: environment variable {VARIABLE}."), READS
 ]
 TRUTH = {
     "independent": "found without the votes",
@@ -98,7 +99,7 @@ app = typer.Typer(
     help="Public data sets: what there is, what is here, and where to get the rest.", no_args_is_help=True
 )
 for command_name, (command, example) in COMMANDS.items():
-    app.command(command_name, epilog=f"Example: {example}")(command)
+    app.command(command_name, epilog=f"Example: {example}")(checked(command))
 
 _COUNTED = ("workers", "items", "labels", "answers")
 

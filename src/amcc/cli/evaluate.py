@@ -9,15 +9,16 @@ import typer
 from rich.table import Table
 
 from amcc.cli.common import Json, busy, notes, print_json, screen
+from amcc.cli.paths import READS
 from amcc.evaluate import evaluate_consensus
 from amcc.io import read_table, read_truth
 
 
 def evaluate(
-    consensus: Annotated[Path, typer.Argument(help="What `amcc consensus` wrote.")],
-    truth: Annotated[Path, typer.Argument(help="True pairs: a table item,label.")],
-    known_items: Annotated[Path | None, typer.Option(help="Table of the items that the truth covers.")] = None,
-    known_pairs: Annotated[Path | None, typer.Option(help="Table item,label of the pairs it covers.")] = None,
+    consensus: Annotated[Path, typer.Argument(help="What `amcc consensus` wrote."), READS],
+    truth: Annotated[Path, typer.Argument(help="True pairs: a table item,label."), READS],
+    known_items: Annotated[Path | None, typer.Option(help="Table of the items that the truth covers."), READS] = None,
+    known_pairs: Annotated[Path | None, typer.Option(help="Table item,label of the pairs it covers."), READS] = None,
     by_label: Annotated[bool, typer.Option("--by-label", help="Also one row per label.")] = False,
     as_json: Json = False,
 ) -> None:

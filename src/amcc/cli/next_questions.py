@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,9 +22,10 @@ from amcc.active.prices import Money, Prices, major_units, minor_units, read_pri
 from amcc.active.strategies import STRATEGIES, Uniform, votes_on
 from amcc.active.voi import ValueOfInformation
 from amcc.cli.common import Json, Output, busy, load_votes, notes, print_json, reading_votes, write_rows
+from amcc.cli.paths import READS
 from amcc.consensus import make_model
 from amcc.errors import ColumnError, EmptyInputError, InputError, ParameterError
-from amcc.io import FORMATS, format_of, read_ids, read_table
+from amcc.io import FORMATS, read_ids, read_table
 from amcc.kernels import Floats
 from amcc.truth import positions
 from amcc.votes import Votes
@@ -35,7 +37,7 @@ DEFAULT_STRATEGY = "voi"
 INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
 """How much more often a worker says yes where the label is present, to be called so."""
 
-PriceList = Annotated[Path | None, typer.Option("--prices", help="Price list: a table worker,price.")]
+PriceList = Annotated[Path | None, typer.Option("--prices", help="Price list: a table worker,price."), READS]
 Price = Annotated[
     str | None,
     typer.Option(help="What a vote costs of everybody who is not in the price list. Default, without a list: 1."),
@@ -44,13 +46,15 @@ Decimals = Annotated[int, typer.Option(help="Digits after the point of all amoun
 Features = Annotated[
     Path | None,
     typer.Option(help="Table of items and numbers that tell which are alike, for strategies like amcc."),
+    READS,
 ]
 MoreItems = Annotated[
-    Path | None, typer.Option(help="Table with a column item: further items, which nobody was asked about.")
+    Path | None, typer.Option(help="Table with a column item: further items, which nobody was asked about."), READS
 ]
 MoreLabels = Annotated[
     str | None,
     typer.Option(help="Further labels, which nobody was asked about: names separated by commas, or a file of them."),
+    READS,
 ]
 
 
@@ -99,7 +103,6 @@ def next_questions(
     chooser = make_strategy(strategy)
     money = checked_budget(budget, decimals)
     check_batch(batch)
-    check_output(output)
     listed = {} if prices is None else read_price_list(prices, decimals=decimals)
     votes = with_newcomers(votes, listed, worker or ())
     allowed = allowed_workers(votes, worker)
@@ -155,19 +158,6 @@ def price_of_others(prices: Path | None, price: str | None) -> str | None:
     return "1" if prices is None and price is None else price
 
 
-def check_output(path: Path | None) -> None:
-    """Raise before the work is done, not after, where its result could not be written."""
-    if path is not None:
-        format_of(path)
-        check_folder(path)
-
-
-def check_folder(path: Path) -> None:
-    """Raise InputError where there is no folder to write the file to."""
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written: there is no folder {path.parent}. Make it, or choose another.")
-
-
 # -- what there is ---------------------------------------------------------------------------------------------------
 
 
@@ -190,7 +180,9 @@ def listed_labels(text: str) -> Sequence[Any]:
 def is_file_name(text: str) -> bool:
     """Whether it is meant as a file: it is one, or one of that kind is misspelt."""
     suffixes = tuple(suffix for kind in FORMATS for suffix in kind.suffixes)
-    return Path(text).is_file() or ("," not in text and text.lower().endswith(suffixes))
+    return os.path.isfile(text) or (  # noqa: PTH113  # pathlib raises where text is too long for a name
+        "," not in text and text.lower().endswith(suffixes)
+    )
 
 
 def names_in(path: Path, role: tables.Role) -> Sequence[Any]:

@@ -29,15 +29,14 @@ from amcc.cli.next_questions import (
     Price,
     PriceList,
     check_batch,
-    check_folder,
-    check_output,
     checked_budget,
     make_strategy,
     price_of_others,
     read_features,
 )
+from amcc.cli.paths import PICTURE, READS, TABLE
 from amcc.consensus import make_model
-from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, MissingExtraError, ParameterError
+from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError
 from amcc.experiments.board import computed
 from amcc.files import whole_file
 from amcc.io import read_truth, write_table
@@ -48,13 +47,11 @@ from amcc.votes import Votes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PICTURES = (".png", ".svg", ".pdf")
-
 
 @reads_votes
 def replay(
     votes: Votes,
-    truth: Annotated[Path, typer.Argument(metavar="TRUTH", help="True pairs: a table item,label.")],
+    truth: Annotated[Path, typer.Argument(metavar="TRUTH", help="True pairs: a table item,label."), READS],
     strategy: Annotated[
         str, typer.Option(help=f"What to compare, separated by commas: {', '.join(STRATEGIES)}.")
     ] = DEFAULT_STRATEGY,
@@ -65,8 +62,8 @@ def replay(
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = 3,
-    known_items: Annotated[Path | None, typer.Option(help="Table of the items that the truth covers.")] = None,
-    known_pairs: Annotated[Path | None, typer.Option(help="Table item,label of the pairs it covers.")] = None,
+    known_items: Annotated[Path | None, typer.Option(help="Table of the items that the truth covers."), READS] = None,
+    known_pairs: Annotated[Path | None, typer.Option(help="Table item,label of the pairs it covers."), READS] = None,
     start: Annotated[
         str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
     ] = "one",
@@ -76,9 +73,9 @@ def replay(
     features: Features = None,
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard.")
+        Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard."), TABLE
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf."), PICTURE] = None,
     as_json: Json = False,
 ) -> None:
     """Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?
@@ -91,7 +88,6 @@ def replay(
     check_batch(batch)
     first = parse_start(start)
     money = None if budget is None else checked_budget(budget, decimals)
-    check_outputs(output, plot)
     recording = recorded(votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs))
     vote_price = prices_of_recorded(votes, prices, price, decimals)
     described = None if features is None else read_features(features, votes)
@@ -141,21 +137,6 @@ def parse_start(text: str) -> Start:
     if not 0 <= percent <= 100:
         raise ParameterError(f"start must be none, one or a percentage from 0 to 100; got {text!r}.")
     return percent / 100
-
-
-def check_outputs(output: Path | None, plot: Path | None) -> None:
-    """Raise before the work is done, not after, where its result could not be written."""
-    check_output(output)
-    if plot is not None:
-        if plot.suffix.lower() not in PICTURES:
-            raise InputError(f"{plot}: the suffix must say the format, one of {', '.join(PICTURES)}.")
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError as error:
-            raise MissingExtraError(
-                f"--plot needs matplotlib, which cannot be imported ({error}). Install it: pip install 'amcc[plot]'."
-            ) from error
-        check_folder(plot)
 
 
 def recorded(votes: Votes, truth: Truth) -> Recording:

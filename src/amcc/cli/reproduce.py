@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from amcc.cli.common import Json, notes, print_json, screen
+from amcc.cli.paths import FILE, FOLDER, READS
 from amcc.data.registry import data_folder
 from amcc.errors import ParameterError
 from amcc.experiments.reproduce import STUDIES, chosen_studies, make_plan, run_studies
@@ -29,8 +30,9 @@ def reproduce(
     data: Annotated[
         Path | None,
         typer.Option(help="Folder of data sets (default: AMCC_DATA); without one, a generated crowd only."),
+        READS,
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for all files and the cache.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for all files and the cache."), FOLDER] = Path(
         "reproduction"
     ),
     quick: Annotated[
@@ -41,6 +43,7 @@ def reproduce(
     docs: Annotated[
         Path | None,
         typer.Option(help=f"Also put the tables into this markdown file, between {files.BEGIN} and {files.END}."),
+        FILE,
     ] = None,
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     as_json: Json = False,

@@ -436,7 +436,7 @@ class AMCC(ConsensusModel):
 
     def groups(self, frame: Frame = "pandas") -> Any:
         """One row per group, the best first: group, workers, weight, hit_rate, false_alarm_rate, summary."""
-        self._check_fitted()
+        self._check_fitted(items=False)
         return as_frame(describe_groups(self.commonality_, self.group_weights_, self.worker_group_), frame)
 
     def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:
