@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from amcc import __version__
 from amcc.cli import data
@@ -19,6 +20,7 @@ from amcc.cli.consensus import consensus
 from amcc.cli.demo import demo
 from amcc.cli.evaluate import evaluate
 from amcc.cli.methods import methods
+from amcc.cli.names import visible
 from amcc.cli.next_questions import next_questions
 from amcc.cli.pack import pack
 from amcc.cli.paths import checked
@@ -97,11 +99,5 @@ def main() -> None:
 
 
 def _stop(message: str, code: int) -> None:
-    notes.print(f"[bold red]error:[/] {_escaped(message)}", soft_wrap=True)
+    notes.print(Text.assemble(("error:", "bold red"), f" {visible(message)}"), soft_wrap=True)
     sys.exit(code)
-
-
-def _escaped(message: str) -> str:
-    from rich.markup import escape
-
-    return escape(message)

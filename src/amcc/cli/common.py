@@ -13,26 +13,35 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from amcc.cli.engines import ENGINE_OPTIONS, EngineChoice
+from amcc.cli.names import ACTING, PlainConsole, for_spreadsheets, for_terminals, visible
 from amcc.cli.paths import READS, TABLE
 from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
-from amcc.io import csv, open_packed, read_ids, read_votes, write_tables
+from amcc.io import csv, format_of, open_packed, read_ids, read_votes, write_tables
 from amcc.tables import ROLES
 from amcc.votes import Votes
 
-notes = Console(stderr=True, highlight=False)
-screen = Console(highlight=False)
+notes = PlainConsole(stderr=True)
+screen = PlainConsole()
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for scripts.")]
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="File to write; .csv(.gz), .tsv, .parquet or .jsonl. Default: CSV to stdout."),
     TABLE,
+]
+SafeCsv = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv",
+        help="In .csv and .tsv, put ' before names that a spreadsheet would compute (=, +, -, @): for looking at, as "
+        "amcc would read the names with it.",
+    ),
 ]
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
 
@@ -207,23 +216,24 @@ def busy(text: str) -> Iterator[None]:
     if not notes.is_terminal:
         yield
         return
-    with notes.status(f"{text} …"):
+    with notes.status(Text(visible(f"{text} …"))):
         yield
 
 
-def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None) -> None:
+def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None, *, safe_csv: bool) -> None:
     """Write the rows of a table, or of several with the same columns, to the file or as CSV to standard output."""
     n_rows = 0
+    safe = safe_csv and (output is None or format_of(output).read is csv.read)
 
     def counted() -> Iterator[pa.Table]:
         nonlocal n_rows
         for each in [table] if isinstance(table, pa.Table) else table:
             n_rows += each.num_rows
-            yield each
+            yield for_spreadsheets(each) if safe else each
 
     if output is None:
         sys.stdout.flush()
-        csv.write_stream(counted(), sys.stdout.buffer)
+        csv.write_stream(map(for_terminals, counted()) if sys.stdout.isatty() else counted(), sys.stdout.buffer)
     else:
         write_tables(counted(), output)
         notes.print(f"wrote {n_rows:,} rows to {output}")
@@ -231,7 +241,8 @@ def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None) -> Non
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object; numbers that are not defined become null."""
-    sys.stdout.write(json.dumps(_without_nan(value), indent=2, ensure_ascii=False) + "\n")
+    lines = json.dumps(_without_nan(value), indent=2, ensure_ascii=False).split("\n")  # those of the layout
+    sys.stdout.writelines(ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) + "\n" for line in lines)
 
 
 def _without_nan(value: Any) -> Any:

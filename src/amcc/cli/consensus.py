@@ -15,6 +15,7 @@ from amcc.cli.common import (
     Json,
     Method,
     Output,
+    SafeCsv,
     busy,
     fit,
     items_without_answer,
@@ -48,6 +49,7 @@ def consensus(
     engine: EngineChoice,
     method: Method = DEFAULT_METHOD,
     output: Output = None,
+    safe_csv: SafeCsv = False,
     sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False,
     all_labels: Annotated[bool, typer.Option("--all-labels", help="Also pairs that nobody was asked about.")] = False,
     decode: Annotated[Rule, typer.Option(help=DECODE_HELP)] = "threshold",
@@ -67,6 +69,7 @@ def consensus(
                     method,
                     start,
                     output,
+                    safe_csv,
                     save,
                     as_json,
                     sets=sets,
@@ -82,6 +85,7 @@ def consensus(
         write_rows(
             model.sets(decode=decode, k=top_k) if sets else model.pairs(all_labels=all_labels, decode=decode, k=top_k),
             output,
+            safe_csv=safe_csv,
         )
     if save is not None:
         model.save(save)
@@ -103,6 +107,7 @@ def _consensus_of_blocks(
     method: str,
     start: Path | None,
     output: Path | None,
+    safe_csv: bool,
     save: Path | None,
     as_json: bool,
     **options: Any,
@@ -119,7 +124,7 @@ def _consensus_of_blocks(
     if not as_json or output is not None:
         tables = model.tables(blocks, **options)
         with busy("Writing the consensus"):
-            write_rows(counted(tables) if _has_asked_pairs(options) else tables, output)
+            write_rows(counted(tables) if _has_asked_pairs(options) else tables, output, safe_csv=safe_csv)
     if save is not None:
         model.save(save)
         notes.print(f"saved the model, without results by item, to {save}")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from amcc.cli.common import Json, print_json, screen
@@ -68,9 +67,9 @@ def check_sets(
     if as_json:
         print_json({"folder": str(folder), "differences": found})
     for name, differences in found.items() if not as_json else ():
-        screen.print(f"{name}: {_verdict(DATASETS[name], differences)}", soft_wrap=True, markup=False)
+        screen.print(f"{name}: {_verdict(DATASETS[name], differences)}", soft_wrap=True)
         for difference in differences:
-            screen.print(f"  {difference}", soft_wrap=True, markup=False)
+            screen.print(f"  {difference}", soft_wrap=True)
     if any(found.values()):
         raise typer.Exit(2)
 
@@ -85,7 +84,7 @@ def where(
         return
     table = Table(show_header=False, box=None)
     for title, text in _account(data_set, folder):
-        table.add_row(title, escape(text))
+        table.add_row(title, text)
     screen.print(table)
 
 

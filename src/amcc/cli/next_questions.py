@@ -21,7 +21,7 @@ from amcc.active.base import Anything, Beliefs, Learner, Questions, Strategy, Tr
 from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
 from amcc.active.strategies import STRATEGIES, Uniform, votes_on
 from amcc.active.voi import ValueOfInformation
-from amcc.cli.common import Json, Output, busy, load_votes, notes, print_json, reading_votes, write_rows
+from amcc.cli.common import Json, Output, SafeCsv, busy, load_votes, notes, print_json, reading_votes, write_rows
 from amcc.cli.paths import READS
 from amcc.consensus import make_model
 from amcc.errors import ColumnError, EmptyInputError, InputError, ParameterError
@@ -93,6 +93,7 @@ def next_questions(
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
     output: Output = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
     """Choose the questions that help most for the money; writes item,label,worker,price,utility,why.
@@ -119,7 +120,7 @@ def next_questions(
         amounts = {"budget": _amount(money, decimals), "cost": _amount(cost, decimals)}
         print_json({"strategy": strategy, **amounts, "questions": rows.to_pylist()})
     if not as_json or output is not None:
-        write_rows(rows, output)
+        write_rows(rows, output, safe_csv=safe_csv)
     spent = f"{major_units(cost, decimals)} of {major_units(money, decimals)}"
     # other strategies rank questions: to them, 0 need not be nothing
     n_worthless = int((chosen.utility <= 0).sum()) if isinstance(chooser, ValueOfInformation) else 0

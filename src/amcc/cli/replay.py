@@ -158,7 +158,7 @@ def prices_of_recorded(votes: Votes, path: Path | None, price: str | None, decim
     listed = {} if path is None else read_price_list(path, decimals=decimals)
     there = set(votes.worker_names.cast(pa.string()).to_pylist())
     if strangers := [name for name in listed if name not in there]:
-        notes.print(f"{len(strangers)} workers of the price list have no recorded vote", markup=False)
+        notes.print(f"{len(strangers)} workers of the price list have no recorded vote")
     amounts = {name: amount for name, amount in listed.items() if name in there}
     return Prices.of(votes.worker_names, amounts, default=price_of_others(path, price), decimals=decimals)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from amcc.cli.common import Json, notes, print_json, screen
@@ -73,12 +72,12 @@ def reproduce(
     if docs is not None:
         files.update_docs(docs, found, provenance)
     for note in found.notes:
-        notes.print(escape(note), soft_wrap=True)
+        notes.print(note, soft_wrap=True)
     if as_json:
         print_json(_as_json(found, written, docs))
         return
     for output in found.all():
-        screen.print(escape(f"{output.name:<28} {output.title}"), soft_wrap=True)
+        screen.print(f"{output.name:<28} {output.title}", soft_wrap=True)
     screen.print(f"all on one page: {out / 'index.html'}", soft_wrap=True)
 
 

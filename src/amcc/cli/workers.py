@@ -7,7 +7,18 @@ from typing import Annotated, Any
 import pyarrow as pa
 import typer
 
-from amcc.cli.common import DEFAULT_METHOD, Json, Method, Output, fit, notes, print_json, reads_votes, write_rows
+from amcc.cli.common import (
+    DEFAULT_METHOD,
+    Json,
+    Method,
+    Output,
+    SafeCsv,
+    fit,
+    notes,
+    print_json,
+    reads_votes,
+    write_rows,
+)
 from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.consensus import AMCC, ConsensusModel
 from amcc.engine.packed import PackedVotes
@@ -22,6 +33,7 @@ def workers(
     engine: EngineChoice,
     method: Method = DEFAULT_METHOD,
     output: Output = None,
+    safe_csv: SafeCsv = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Also the bounds of the 95 % intervals.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -43,13 +55,13 @@ def workers(
     if as_json:
         print_json({"method": method, "groups": groups, "workers": table.to_pylist()})
     for group in groups:
-        notes.print(group["summary"], style="dim", markup=False, soft_wrap=True)
+        notes.print(group["summary"], style="dim", soft_wrap=True)
     n_spammers = len(model.worker_evidence_)
     if n_spammers:
         who = "1 worker looks like a spammer" if n_spammers == 1 else f"{n_spammers} workers look like spammers"
         notes.print(f"{who}: see the column evidence")
     if not as_json or output is not None:
-        write_rows(table, output)
+        write_rows(table, output, safe_csv=safe_csv)
 
 
 def _groups(model: ConsensusModel) -> list[dict[str, Any]]:
