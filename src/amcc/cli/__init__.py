@@ -70,12 +70,12 @@ def _options(
 
 
 INTERRUPTED = 130
-"""What typer makes of Ctrl-C."""
+"""What typer makes of Ctrl-C, and what shells expect."""
 
 
 def main() -> None:
     """Run a command; whatever goes wrong becomes one message and an exit code."""
-    warnings.showwarning = lambda message, *_, **__: notes.print(f"warning: {message}")
+    warnings.showwarning = lambda message, *_, **__: notes.print(f"warning: {message}", soft_wrap=True)
     try:
         app()
     except (InputError, ParameterError) as error:
@@ -86,16 +86,24 @@ def main() -> None:
         # The reader of our output has had enough; leave without a second complaint at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except KeyboardInterrupt:  # while typer was not looking
+        _say_interrupted()
+        sys.exit(INTERRUPTED)
     except SystemExit as end:
         if end.code == INTERRUPTED:
-            notes.print("interrupted; nothing half-written was left")
+            _say_interrupted()
         raise
     except OSError as error:
-        _stop(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
+        # files that are written have a name in errors, see `files.written_to`
+        _stop(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
     except Exception as error:
         if os.environ.get("AMCC_DEBUG"):
             raise
         _stop(f"internal error: {type(error).__name__}: {error} (AMCC_DEBUG=1 shows where). Please report it.", 1)
+
+
+def _say_interrupted() -> None:
+    notes.print("interrupted; nothing half-written was left")
 
 
 def _stop(message: str, code: int) -> None:
