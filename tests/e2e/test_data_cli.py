@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from amcc import METHODS
+from amcc.cli.common import screen
 from amcc.cli.data import COMMANDS
 from amcc.data.registry import DATASETS
 
@@ -130,3 +131,11 @@ def test_methods():
     for name, description in found["methods"].items():
         assert description, name
         assert description in lines
+
+
+def test_the_list_is_readable_at_80_columns(run_amcc, monkeypatch):
+    monkeypatch.setattr(screen, "_width", 80)
+    lines = run_amcc("data", "list").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {line.split()[0] for line in lines} >= set(DATASETS)
+    assert len(lines) <= 5 * len(DATASETS)

@@ -87,6 +87,19 @@ def test_new_questions_within_the_budget(folder):
     assert "informative worker (hit 0." in table[0]["why"]
 
 
+def test_it_says_where_chance_chose_the_worker(amcc_next):
+    """Skills are drawn, and somebody of whom little is expected may come first."""
+    seen = set()
+    for seed in range(3):
+        out, _ = amcc_next("--budget", 10, "--explain", "--seed", seed)
+        for row in rows(out):
+            lucky = float(row["drawn_skill"]) ** 2 > 2 * max(0.0, float(row["skill"])) ** 2
+            assert ("tried by chance" in row["why"]) is lucky
+            assert f"skill on all labels {float(row['skill']):.2f}" in row["why"]
+            seen.add(lucky)
+    assert seen == {True, False}
+
+
 class Dearest:
     """Wants the workers with the highest prices, and some of every price."""
 

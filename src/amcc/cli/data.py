@@ -41,11 +41,11 @@ def list_sets(data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"folder": _text(folder), "sets": {name: _described(name, folder) for name in DATASETS}})
         return
-    table = Table("set", "about", "workers", "items", "labels", "answers", "truth", "in the paper", "here", box=None)
+    table = Table("set", "about", "here", box=None)
     for name, data_set in DATASETS.items():
-        counts = [f"{data_set.counts[what]:,}" if what in data_set.counts else "–" for what in _COUNTED]
         here = "?" if folder is None else _yes(is_present(name, folder))
-        table.add_row(name, data_set.title, *counts, TRUTH[data_set.truth], _yes(data_set.in_paper), here)
+        table.add_row(name, data_set.title, here)
+        table.add_row("", _in_short(data_set), style="dim")
     screen.print(table)
     if folder is None:
         screen.print(f"where they are is not known: give --data FOLDER or set {VARIABLE}", soft_wrap=True)
@@ -99,6 +99,13 @@ app = typer.Typer(
 )
 for command_name, (command, example) in COMMANDS.items():
     app.command(command_name, epilog=f"Example: {example}")(checked(command))
+
+
+def _in_short(data_set: DataSet) -> str:
+    """Sizes, truth, and whether the paper has it, in a line or two."""
+    counts = ", ".join(f"{count:,} {what}" for what, count in data_set.counts.items() if what in _COUNTED)
+    return "; ".join([counts, f"truth: {TRUTH[data_set.truth]}", *(["in the paper"] if data_set.in_paper else [])])
+
 
 _COUNTED = ("workers", "items", "labels", "answers")
 

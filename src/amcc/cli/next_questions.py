@@ -37,6 +37,10 @@ DEFAULT_STRATEGY = "voi"
 INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
 """How much more often a worker says yes where the label is present, to be called so."""
 
+BY_CHANCE = 2.0
+"""Chance chose where the skill that it drew makes an answer worth this many times what the expected skill does: from
+here on, most of the reason is the draw. The worth of an answer goes with the square of the skill."""
+
 PriceList = Annotated[Path | None, typer.Option("--prices", help="Price list: a table worker,price."), READS]
 Price = Annotated[
     str | None,
@@ -370,7 +374,7 @@ def question_rows(
             "worker": votes.worker_names.take(pa.array(asked.worker)),
             "price": pa.array(price, pa.float64() if decimals else pa.int64()),
             "utility": chosen.utility,
-            "why": pa.array(reasons(asked, beliefs, drawn=drawn), pa.string()),
+            "why": pa.array(reasons(chosen, beliefs, drawn=drawn), pa.string()),
             **(chosen.parts if explain else {}),
         }
     )
@@ -388,8 +392,9 @@ def summary(n_questions: int, n_worthless: int, spent: str) -> str:
     return f"{n_questions} question{'s' * (n_questions > 1)} for {spent}{warning}"
 
 
-def reasons(asked: Triplets, beliefs: Beliefs, *, drawn: bool) -> list[str]:
+def reasons(chosen: Questions, beliefs: Beliefs, *, drawn: bool) -> list[str]:
     """Why each question was chosen, in words; `drawn`: by chance."""
+    asked = chosen.asked
     columns = (
         beliefs.proba[asked.item, asked.label],
         votes_on(beliefs.votes, asked.item, asked.label)[1],
@@ -398,7 +403,25 @@ def reasons(asked: Triplets, beliefs: Beliefs, *, drawn: bool) -> list[str]:
         beliefs.false_alarm[asked.worker, asked.label],
     )
     prefix = "drawn at random: " if drawn else ""
-    return [prefix + reason(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    told = [prefix + reason(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    if "drawn_skill" not in chosen.parts:
+        return told
+    skills = (chosen.parts[name].tolist() for name in ("skill", "drawn_skill"))
+    return [text + by_skill(*of_worker) for text, of_worker in zip(told, zip(*skills, strict=True), strict=True)]
+
+
+def by_skill(skill: float, drawn: float) -> str:
+    """What the strategy itself went by, and whether that was mainly chance.
+
+    >>> by_skill(0.6, 0.62)
+    ', skill on all labels 0.60'
+    >>> by_skill(0.08, 0.62)
+    ', tried by chance: skill on all labels 0.08, drawn as 0.62'
+    """
+    expected = f"skill on all labels {skill:.2f}"
+    if drawn**2 <= BY_CHANCE * max(skill, 0.0) ** 2:
+        return f", {expected}"
+    return f", tried by chance: {expected}, drawn as {drawn:.2f}"
 
 
 def reason(proba: float, n_votes: int, experience: int, hit: float, false_alarm: float) -> str:
