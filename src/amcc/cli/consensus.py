@@ -83,7 +83,9 @@ def consensus(
     model = fit(votes, method, start)
     if not as_json or output is not None:
         write_rows(
-            model.sets(decode=decode, k=top_k) if sets else model.pairs(all_labels=all_labels, decode=decode, k=top_k),
+            model.sets(decode=decode, k=top_k, frame="arrow")
+            if sets
+            else model.pairs(all_labels=all_labels, decode=decode, k=top_k, frame="arrow"),
             output,
             safe_csv=safe_csv,
         )
@@ -122,7 +124,7 @@ def _consensus_of_blocks(
             yield table
 
     if not as_json or output is not None:
-        tables = model.tables(blocks, **options)
+        tables = model.tables(blocks, **options, frame="arrow")
         with busy("Writing the consensus"):
             write_rows(counted(tables) if _has_asked_pairs(options) else tables, output, safe_csv=safe_csv)
     if save is not None:
@@ -130,7 +132,8 @@ def _consensus_of_blocks(
         notes.print(f"saved the model, without results by item, to {save}")
     if as_json:
         if not found:  # what was written does not say it
-            found = [_found(table) for table in model.tables(blocks, decode=options["decode"], k=options["k"])]
+            rule = {name: options[name] for name in ("decode", "k")}
+            found = [_found(table) for table in model.tables(blocks, **rule, frame="arrow")]
         unanswered = blocks.total(items_without_answer).items
         print_json(_summary(blocks, model, method, output, unanswered, Found(*map(sum, zip(*found, strict=True)))))
 

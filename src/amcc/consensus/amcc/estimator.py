@@ -35,12 +35,10 @@ from amcc.consensus.amcc.likelihood import (
 )
 from amcc.consensus.base import (
     ConsensusModel,
-    Frame,
     Gold,
     Learned,
     Monitor,
     Posterior,
-    as_frame,
     known_or_mean,
     match_coins,
     new_code,
@@ -50,7 +48,7 @@ from amcc.consensus.signature import Signatures, signatures
 from amcc.engine.base import Block, Engine, InMemory, as_engine
 from amcc.errors import ParameterError
 from amcc.kernels import Belief, Floats, Ints, weight_per_code
-from amcc.tables import Codes
+from amcc.tables import Codes, Frame, as_frame
 from amcc.votes import Coins, Votes
 
 Loss = Literal["likelihood", "frobenius"]
