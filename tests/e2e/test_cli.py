@@ -1,4 +1,4 @@
-"""The command line as a user runs it: a subprocess, its streams and its exit code."""
+"""The command line as a user runs it: its streams and its exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import os
 import re
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from in_process import amcc
 
 from amcc import Votes, write_votes
 from amcc.cli import EXAMPLES
@@ -32,14 +32,6 @@ bob,2,cat,no
 bob,2,dog,yes
 cid,2,dog,yes
 """
-
-
-def amcc(*arguments: object, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "amcc", *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={**os.environ, "COLUMNS": "200"})
-    assert run.returncode == code, run.stderr
-    assert "Traceback" not in run.stderr
-    return run
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -181,17 +173,17 @@ SPAMMED = "\n".join(
 """Three who tell odd items, which show a cat, from even ones, and one who always sees it."""
 
 
-def test_one_worker_has_a_page_with_the_votes_behind_the_verdict(tmp_path, run_amcc, monkeypatch):
+def test_one_worker_has_a_page_with_the_votes_behind_the_verdict(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("votes.csv").write_text(SPAMMED)
-    page = run_amcc("workers", "votes.csv", "--worker", "joe").out
+    page = amcc("workers", "votes.csv", "--worker", "joe").stdout
     assert "joe: 41 answers, 41 votes" in page
     assert "place 4 of 4" in page
     assert "spammer: says yes to 40 of 41 questions, present or not" in " ".join(page.split())
     assert "cat 40 100% 50% 50%" in " ".join(page.split())
     assert "dog 1 0% – –" in " ".join(page.split())
     assert "0 yes, 3 no" in page
-    account = json.loads(run_amcc("workers", "votes.csv", "--worker", "joe", "--json", "-o", "joe.csv").out)
+    account = json.loads(amcc("workers", "votes.csv", "--worker", "joe", "--json", "-o", "joe.csv").stdout)
     assert account["hit_rate_low"] <= account["hit_rate"] <= account["hit_rate_high"]
     assert [row["label"] for row in account["labels"]] == ["cat", "dog"]
     worst = account["votes"][0]
@@ -199,27 +191,27 @@ def test_one_worker_has_a_page_with_the_votes_behind_the_verdict(tmp_path, run_a
     assert worst["probability"] < 0.5
     assert int(worst["item"]) % 2 == 0
     assert len(rows(Path("joe.csv").read_text())) == len(account["votes"]) == 41
-    assert "not taken for a spammer" in run_amcc("workers", "votes.csv", "--worker", "ann", "-m", "mace").out
+    assert "not taken for a spammer" in amcc("workers", "votes.csv", "--worker", "ann", "-m", "mace").stdout
 
 
-def test_the_page_of_a_worker_is_the_same_from_packed_votes(tmp_path, run_amcc, monkeypatch):
+def test_the_page_of_a_worker_is_the_same_from_packed_votes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("votes.csv").write_text(SPAMMED)
-    run_amcc("pack", "votes.csv", "-o", "packed", "--block-votes", 40)
+    amcc("pack", "votes.csv", "-o", "packed", "--block-votes", 40)
     assert len(list(Path("packed").glob("block-*"))) > 1
     one, other = (
-        json.loads(run_amcc("workers", name, "--worker", "joe", "--json").out) for name in ("votes.csv", "packed")
+        json.loads(amcc("workers", name, "--worker", "joe", "--json").stdout) for name in ("votes.csv", "packed")
     )
     assert one["labels"] == other["labels"]
     assert one["evidence"] == other["evidence"]
     assert {row["item"] for row in one["votes"][:20]} == {row["item"] for row in other["votes"][:20]}
 
 
-def test_a_misspelt_worker_is_found_before_the_fit(tmp_path, run_amcc, monkeypatch):
+def test_a_misspelt_worker_is_found_before_the_fit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("votes.csv").write_text(SPAMMED)
-    assert "Did you mean 'joe'?" in run_amcc("workers", "votes.csv", "--worker", "joey", code=2).err
-    assert "amcc workers VOTES lists everybody" in run_amcc("workers", "votes.csv", "--worker", "zzz", code=2).err
+    assert "Did you mean 'joe'?" in amcc("workers", "votes.csv", "--worker", "joey", code=2).stderr
+    assert "amcc workers VOTES lists everybody" in amcc("workers", "votes.csv", "--worker", "zzz", code=2).stderr
 
 
 def test_worked_example_of_the_readme_prints_what_the_readme_says(tmp_path):

@@ -5,28 +5,24 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+from unittest import mock
 
+import in_process
 import numpy as np
 import pytest
 
 from amcc import METHODS
-from amcc.cli.common import screen
 from amcc.cli.data import COMMANDS
 from amcc.data.registry import DATASETS
 
 
-def amcc(*arguments: object, code: int = 0, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+def amcc(*arguments: object, code: int = 0, data: Path | None = None) -> in_process.Run:
     """Run a command; AMCC_DATA is `data` or not set."""
-    command = [sys.executable, "-m", "amcc", *map(str, arguments)]
     environment = {name: value for name, value in os.environ.items() if name != "AMCC_DATA"}
-    environment |= {"COLUMNS": "200"} | ({} if data is None else {"AMCC_DATA": str(data)})
-    run = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert run.returncode == code, run.stderr
-    assert "Traceback" not in run.stderr
-    return run
+    environment |= {} if data is None else {"AMCC_DATA": str(data)}
+    with mock.patch.dict(os.environ, environment, clear=True):
+        return in_process.amcc(*arguments, code=code)
 
 
 @pytest.fixture
@@ -133,9 +129,8 @@ def test_methods():
         assert description in lines
 
 
-def test_the_list_is_readable_at_80_columns(run_amcc, monkeypatch):
-    monkeypatch.setattr(screen, "_width", 80)
-    lines = run_amcc("data", "list").out.splitlines()
+def test_the_list_is_readable_at_80_columns():
+    lines = in_process.amcc("data", "list", columns=80).stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert {line.split()[0] for line in lines} >= set(DATASETS)
     assert len(lines) <= 5 * len(DATASETS)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from in_process import amcc
 
 from amcc.cli.common import print_json
 from amcc.cli.names import visible
@@ -81,17 +82,17 @@ WRONG = {"no such file", "unknown method", "unknown worker", "unknown set", "not
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_name_reaches_a_terminal_as_it_is(name, folder, run_amcc, monkeypatch):
+def test_no_name_reaches_a_terminal_as_it_is(name, folder, monkeypatch):
     if name == "evaluate":
-        run_amcc("consensus", "votes.csv", "-m", "majority", "-o", "c.csv")
+        amcc("consensus", "votes.csv", "-m", "majority", "-o", "c.csv")
     monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then writes as to a terminal
-    said = run_amcc(*COMMANDS[name], code=2 if name in WRONG else 0)
+    said = amcc(*COMMANDS[name], code=2 if name in WRONG else 0)
     for stream in said:
         assert not [act for act in ACTS if act in stream]
-    assert "internal error" not in said.err
+    assert "internal error" not in said.stderr
     if name in ("check", "evaluate"):
         for label in HOSTILE[:4]:
-            assert label in said.out
+            assert label in said.stdout
 
 
 def test_rows_on_a_terminal_are_visible(folder):
@@ -131,25 +132,24 @@ def test_json_stays_the_same_value(capsys):
         (("next", "--budget", 225), "label"),
     ],
 )
-def test_spreadsheets_compute_nothing_with_safe_csv(words, column, folder, run_amcc):
+def test_spreadsheets_compute_nothing_with_safe_csv(words, column, folder):
     command, *options = words
     for safe in ((), ("--safe-csv",)):
-        run_amcc(command, "votes.csv", *options, "-o", "o.csv", *safe)
+        amcc(command, "votes.csv", *options, "-o", "o.csv", *safe)
         with Path("o.csv").open(newline="") as file:
             names = {row[column] for row in csv.DictReader(file)}
         assert {name.removeprefix("'") for name in names} <= set(HOSTILE)
         computed = {name for name in names if name[0] in "=+-@"}
         assert bool(computed) is not bool(safe)
-    run_amcc(command, "votes.csv", *options, "-o", "o.parquet", "--safe-csv")
+    amcc(command, "votes.csv", *options, "-o", "o.parquet", "--safe-csv")
     assert not any(name.as_py().startswith("'") for name in pq.read_table("o.parquet")[column])
 
 
-def test_the_first_label_of_a_set_begins_the_cell(tmp_path, run_amcc, monkeypatch):
+def test_the_first_label_of_a_set_begins_the_cell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("votes.csv").write_text("worker,item,label,value\na,1,=x,1\na,1,=y,1\na,2,=x,0\na,2,=y,0\n")
     assert (
-        run_amcc("consensus", "votes.csv", "-m", "majority", "--sets", "--safe-csv").out
-        == "item,labels\n1,'=x|=y\n2,\n"
+        amcc("consensus", "votes.csv", "-m", "majority", "--sets", "--safe-csv").stdout == "item,labels\n1,'=x|=y\n2,\n"
     )
 
 

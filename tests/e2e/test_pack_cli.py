@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow.csv as arrow_csv
 import pytest
+from in_process import amcc
 from numpy.testing import assert_allclose
 
 from amcc import write_votes
@@ -21,17 +22,6 @@ from amcc.cli import app
 from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.io.pack import pack_votes
-
-
-@pytest.fixture
-def amcc(run_amcc, monkeypatch):
-    """Runs a command in a folder."""
-
-    def run(*arguments: object, cwd: Path, code: int = 0):
-        monkeypatch.chdir(cwd)
-        return run_amcc(*arguments, code=code)
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +33,19 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-def test_pack_says_what_it_made(folder, tmp_path, amcc):
-    made = json.loads(amcc("pack", folder / "votes.csv", "-o", "packed", "--json", cwd=tmp_path).out)
+def test_pack_says_what_it_made(folder, tmp_path):
+    made = json.loads(amcc("pack", folder / "votes.csv", "-o", "packed", "--json", cwd=tmp_path).stdout)
     assert (made["items"], made["labels"], made["blocks"]) == (150, 5, 1)
     assert made["bytes"] > 0
     refused = amcc("pack", folder / "votes.csv", "-o", "packed", cwd=tmp_path, code=2)
-    assert "--overwrite" in refused.err
-    assert "packed 3,750 votes" in amcc("pack", folder / "votes.csv", "-o", "packed", "--overwrite", cwd=tmp_path).err
+    assert "--overwrite" in refused.stderr
+    assert (
+        "packed 3,750 votes" in amcc("pack", folder / "votes.csv", "-o", "packed", "--overwrite", cwd=tmp_path).stderr
+    )
 
 
 @pytest.mark.parametrize("method", ["majority", "dawid-skene", "amcc"])
-def test_consensus_of_a_folder_is_that_of_the_file(method, folder, tmp_path, amcc):
+def test_consensus_of_a_folder_is_that_of_the_file(method, folder, tmp_path):
     amcc("consensus", folder / "votes.csv", "-m", method, "-o", "file.csv", cwd=tmp_path)
     options = ("-m", method, "--memory", "100MB", "-o", "folder.csv")
     amcc("consensus", folder / "packed", *options, cwd=tmp_path)
@@ -62,9 +54,9 @@ def test_consensus_of_a_folder_is_that_of_the_file(method, folder, tmp_path, amc
     assert_allclose(one["probability"], other["probability"], rtol=0, atol=1e-9)
 
 
-def test_summaries_are_the_same(folder, tmp_path, amcc):
+def test_summaries_are_the_same(folder, tmp_path):
     by_file, by_folder = (
-        json.loads(amcc("consensus", folder / name, "-m", "dawid-skene", "--json", cwd=tmp_path).out)
+        json.loads(amcc("consensus", folder / name, "-m", "dawid-skene", "--json", cwd=tmp_path).stdout)
         for name in ("votes.csv", "packed")
     )
     assert by_file == by_folder
@@ -82,13 +74,13 @@ TAKES_VOTES = {
 
 
 @pytest.mark.parametrize("name", TAKES_VOTES)
-def test_every_command_takes_the_folder_with_its_default_method(name, folder, tmp_path, amcc):
+def test_every_command_takes_the_folder_with_its_default_method(name, folder, tmp_path):
     """And where it has engines, with both; commands that are new join by themselves."""
     (tmp_path / "truth.csv").write_text("item,label\ni001,label_1\n")
     options = (*MORE.get(name, ()), "--json")
-    expected = in_short(json.loads(amcc(name, folder / "votes.csv", *options, cwd=tmp_path).out))
+    expected = in_short(json.loads(amcc(name, folder / "votes.csv", *options, cwd=tmp_path).stdout))
     for engine in (("--engine", "local"), ("--engine", "dask")) if "engine" in TAKES_VOTES[name] else ((),):
-        found = json.loads(amcc(name, folder / "packed", *options, *engine, cwd=tmp_path).out)
+        found = json.loads(amcc(name, folder / "packed", *options, *engine, cwd=tmp_path).stdout)
         assert in_short(found) == expected
 
 
@@ -99,13 +91,13 @@ def in_short(value):
     return len(value) if isinstance(value, list) else round(value, 6) if isinstance(value, float) else value
 
 
-def test_methods_without_blocks_take_the_folder(folder, tmp_path, amcc):
+def test_methods_without_blocks_take_the_folder(folder, tmp_path):
     amcc("consensus", folder / "packed", "-m", "mace", "-o", "mace.jsonl", cwd=tmp_path)
     amcc("consensus", folder / "packed", "-m", "majority", "--report", "report.html", "-o", "c.parquet", cwd=tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"mace.jsonl", "report.html", "c.parquet"}
 
 
-def test_an_interrupted_command_goes_on(folder, tmp_path, amcc):
+def test_an_interrupted_command_goes_on(folder, tmp_path):
     """Ctrl-C in a fit that would take very long leaves a checkpoint, which nobody else may use."""
     options = ("consensus", folder / "packed", "-m", "dawid-skene", "--checkpoint", "fit.checkpoint", "-o", "c.csv")
     endless = "from amcc.consensus.base import Monitor; Monitor.converged = property(lambda self: False)"
@@ -121,7 +113,7 @@ def test_an_interrupted_command_goes_on(folder, tmp_path, amcc):
     assert "Traceback" not in run.communicate(timeout=60)[1]
     assert run.returncode in (1, 130)
     assert [file.name for file in tmp_path.iterdir()] == ["fit.checkpoint"]
-    assert "another fit" in amcc(*options[:3], "majority", *options[4:], cwd=tmp_path, code=2).err
+    assert "another fit" in amcc(*options[:3], "majority", *options[4:], cwd=tmp_path, code=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -135,26 +127,26 @@ def test_an_interrupted_command_goes_on(folder, tmp_path, amcc):
     ],
     ids=str,
 )
-def test_wrong_options_are_explained(arguments, words, folder, amcc):
+def test_wrong_options_are_explained(arguments, words, folder):
     run = amcc("consensus", *arguments, cwd=folder, code=2)
-    assert words in " ".join(run.err.split())
+    assert words in " ".join(run.stderr.split())
 
 
-def test_new_votes_go_on_from_a_saved_model(folder, tmp_path, amcc):
+def test_new_votes_go_on_from_a_saved_model(folder, tmp_path):
     """The same from a file and from a folder; other methods, and files that are no models, are refused."""
     lines = (folder / "votes.csv").read_text().splitlines()
     (tmp_path / "early.csv").write_text("\n".join(lines[:-50]) + "\n")
-    amcc("consensus", "early.csv", "-o", "early.out.csv", "--save", "model.amcc", cwd=tmp_path)
+    amcc("consensus", "early.csv", "-o", "early.stdout.csv", "--save", "model.amcc", cwd=tmp_path)
     options = ("--from", "model.amcc", "--json")
     for votes, output in ((folder / "votes.csv", "file.csv"), (folder / "packed", "folder.csv")):
-        made = json.loads(amcc("consensus", votes, *options, "-o", output, cwd=tmp_path).out)
+        made = json.loads(amcc("consensus", votes, *options, "-o", output, cwd=tmp_path).stdout)
         assert made["iterations"] <= UPDATE_ROUNDS
     one, other = (arrow_csv.read_csv(tmp_path / f"{name}.csv") for name in ("file", "folder"))
     assert_allclose(one["probability"], other["probability"], rtol=0, atol=1e-9)
     wrong = amcc("consensus", folder / "votes.csv", *options, "-m", "majority", cwd=tmp_path, code=2)
-    assert "--from goes on with -m amcc" in wrong.err
+    assert "--from goes on with -m amcc" in wrong.stderr
     wrong = amcc("consensus", folder / "votes.csv", "--from", "early.csv", cwd=tmp_path, code=2)
-    assert "early.csv is not a model saved by amcc" in wrong.err
+    assert "early.csv is not a model saved by amcc" in wrong.stderr
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -16,6 +16,7 @@ from typing import Any, get_args
 
 import pytest
 import typer
+from in_process import amcc
 from typer.models import ArgumentInfo, ParameterInfo
 
 from amcc.cli import app
@@ -91,13 +92,13 @@ def test_every_path_says_whether_it_is_read_or_written():
 
 
 @pytest.mark.parametrize(("name", "one", "other"), PAIRS)
-def test_no_two_options_may_share_a_file_that_is_written(name, one, other, tmp_path, run_amcc):
+def test_no_two_options_may_share_a_file_that_is_written(name, one, other, tmp_path):
     shared = tmp_path / "shared.csv"
     shared.write_bytes(BYTES)
-    said = run_amcc(*typed(name, {one.name: shared, other.name: shared}, tmp_path), code=2)
-    assert "both are" in said.err
-    assert other.option in said.err
-    assert said.out == ""
+    said = amcc(*typed(name, {one.name: shared, other.name: shared}, tmp_path), code=2)
+    assert "both are" in said.stderr
+    assert other.option in said.stderr
+    assert said.stdout == ""
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("shared.csv", BYTES)]
 
 
@@ -105,12 +106,12 @@ def test_no_two_options_may_share_a_file_that_is_written(name, one, other, tmp_p
     ("name", "output"),
     [pytest.param(name, each, id=" ".join((*name, each.name))) for name in OUTPUTS for each in OUTPUTS[name]],
 )
-def test_every_output_needs_a_place_before_the_work_starts(name, output, tmp_path, run_amcc):
+def test_every_output_needs_a_place_before_the_work_starts(name, output, tmp_path):
     """No votes are there either: what is said first is what is wrong with the output."""
     (tmp_path / "file").write_bytes(BYTES)
-    said = run_amcc(*typed(name, {output.name: tmp_path / "file" / "out.csv"}, tmp_path), code=2)
-    assert "file" in said.err
-    assert "cannot be" in said.err or "suffix must say the format" in said.err
+    said = amcc(*typed(name, {output.name: tmp_path / "file" / "out.csv"}, tmp_path), code=2)
+    assert "file" in said.stderr
+    assert "cannot be" in said.stderr or "suffix must say the format" in said.stderr
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("file", BYTES)]
 
 
@@ -143,15 +144,15 @@ def test_two_outputs_must_differ_by_more_than_case(tmp_path):
     check_paths({"--save": (tmp_path / "loop", FILE), "--output": (tmp_path / "out.csv", TABLE)})
 
 
-def test_packed_votes_are_not_written_into_nor_replaced_with_what_is_read(tmp_path, run_amcc):
+def test_packed_votes_are_not_written_into_nor_replaced_with_what_is_read(tmp_path):
     packed = tmp_path / "packed"
     packed.mkdir()
     (packed / META).write_text("{}")
     (packed / "votes.csv").write_bytes(BYTES)
-    said = run_amcc("consensus", packed, "-o", packed / "c.csv", code=2)
-    assert "--output must not be in packed votes" in said.err
-    said = run_amcc("pack", packed / "votes.csv", "-o", packed, "--overwrite", code=2)
-    assert "--output must not hold what VOTES reads" in said.err
+    said = amcc("consensus", packed, "-o", packed / "c.csv", code=2)
+    assert "--output must not be in packed votes" in said.stderr
+    said = amcc("pack", packed / "votes.csv", "-o", packed, "--overwrite", code=2)
+    assert "--output must not hold what VOTES reads" in said.stderr
     assert (packed / "votes.csv").read_bytes() == BYTES
 
 
@@ -179,8 +180,8 @@ def test_where_an_output_cannot_go(place, reason, tmp_path, monkeypatch):
     ("package", "words"),
     [("altair", ("consensus", "missing.csv", "--report", "r.html")), ("altair", ("demo", "-o", "demo"))],
 )
-def test_a_missing_extra_is_found_before_the_work_starts(package, words, tmp_path, run_amcc, monkeypatch):
+def test_a_missing_extra_is_found_before_the_work_starts(package, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
-    assert "pip install 'amcc[report]'" in run_amcc(*words, code=1).err
+    assert "pip install 'amcc[report]'" in amcc(*words, code=1).stderr
     assert list(tmp_path.iterdir()) == []
