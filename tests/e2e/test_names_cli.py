@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from in_process import amcc
 
+from amcc.cli import app
 from amcc.cli.common import print_json
 from amcc.cli.names import visible
 from amcc.io import read_votes
@@ -68,6 +69,7 @@ COMMANDS = {
     "consensus --json": ("consensus", "votes.csv", "-m", "majority", "--json"),
     "workers": ("workers", "votes.csv", "-o", "w.csv"),
     "workers --json": ("workers", "votes.csv", "--json"),
+    "workers --worker": ("workers", "votes.csv", "-m", "majority", "--worker", "\x1b[31mred"),
     "pack": ("pack", "votes.csv", "-o", "[x]\x1b[31mred"),
     "next": ("next", "votes.csv", "--budget", "3", "--prices", "prices.csv", "--json"),
     "replay": ("replay", "votes.csv", "truth.csv", *QUICK),
@@ -79,6 +81,12 @@ COMMANDS = {
     "not a column": ("check", "votes.csv", "--columns", "worker=[/x]\x1b[31mred"),
 }
 WRONG = {"no such file", "unknown method", "unknown worker", "unknown set", "not a column"}
+
+
+def test_every_command_that_meets_names_is_there():
+    nameless = {"demo", "methods", "board", "reproduce", "simulate-crowd"}  # these make their own
+    commands = {command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands}
+    assert commands - nameless == {words[0] for words in COMMANDS.values()} - {"data"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -61,34 +61,19 @@ def consensus(
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
     check_rule(decode, top_k)
+    kind: dict[str, Any] = {"decode": decode, "k": top_k, "frame": "arrow"}
     if isinstance(votes, PackedVotes):
         if by_blocks(method) and report is None:
+            kind |= {"sets": sets, "all_labels": all_labels}
             with engine.over(votes) as blocks:
-                _consensus_of_blocks(
-                    blocks,
-                    method,
-                    start,
-                    output,
-                    safe_csv,
-                    save,
-                    as_json,
-                    sets=sets,
-                    all_labels=all_labels,
-                    decode=decode,
-                    k=top_k,
-                )
+                _consensus_of_blocks(blocks, method, start, output, safe_csv, save, as_json, **kind)
             return
         votes = votes.votes()
     engine.refuse_for_files()
     model = fit(votes, method, start)
     if not as_json or output is not None:
-        write_rows(
-            model.sets(decode=decode, k=top_k, frame="arrow")
-            if sets
-            else model.pairs(all_labels=all_labels, decode=decode, k=top_k, frame="arrow"),
-            output,
-            safe_csv=safe_csv,
-        )
+        table = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, **kind)
+        write_rows(table, output, safe_csv=safe_csv)
     if save is not None:
         model.save(save)
         notes.print(f"saved the model to {save}")
@@ -124,7 +109,7 @@ def _consensus_of_blocks(
             yield table
 
     if not as_json or output is not None:
-        tables = model.tables(blocks, **options, frame="arrow")
+        tables = model.tables(blocks, **options)
         with busy("Writing the consensus"):
             write_rows(counted(tables) if _has_asked_pairs(options) else tables, output, safe_csv=safe_csv)
     if save is not None:
@@ -132,8 +117,8 @@ def _consensus_of_blocks(
         notes.print(f"saved the model, without results by item, to {save}")
     if as_json:
         if not found:  # what was written does not say it
-            rule = {name: options[name] for name in ("decode", "k")}
-            found = [_found(table) for table in model.tables(blocks, **rule, frame="arrow")]
+            options |= {"sets": False, "all_labels": False}
+            found = [_found(table) for table in model.tables(blocks, **options)]
         unanswered = blocks.total(items_without_answer).items
         print_json(_summary(blocks, model, method, output, unanswered, Found(*map(sum, zip(*found, strict=True)))))
 
