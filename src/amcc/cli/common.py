@@ -39,8 +39,8 @@ SafeCsv = Annotated[
     bool,
     typer.Option(
         "--safe-csv",
-        help="In .csv and .tsv, put ' before names that a spreadsheet would compute (=, +, -, @): for looking at, as "
-        "amcc would read the names with it.",
+        help="In .csv and .tsv, put ' before names that a spreadsheet would take for formulas (=, +, -, @). To read "
+        "the file with amcc again, write it without this.",
     ),
 ]
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
