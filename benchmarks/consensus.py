@@ -52,21 +52,21 @@ def amcc_majority(folder: Path) -> Any:
     """Our majority vote, from the file."""
     import amcc
 
-    return amcc.MajorityVote().fit(amcc.read_votes(folder / "votes.parquet")).pairs()
+    return amcc.MajorityVote().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
 
 
 def amcc_dawid_skene(folder: Path) -> Any:
     """Our Dawid–Skene, from the file."""
     import amcc
 
-    return amcc.DawidSkene().fit(amcc.read_votes(folder / "votes.parquet")).pairs()
+    return amcc.DawidSkene().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
 
 
 def amcc_default(folder: Path) -> Any:
     """What `amcc consensus` runs, from the file."""
     import amcc
 
-    return amcc.AMCC().fit(amcc.read_votes(folder / "votes.parquet")).pairs()
+    return amcc.AMCC().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
 
 
 def crowdkit_majority(folder: Path) -> Any:

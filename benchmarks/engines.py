@@ -52,7 +52,7 @@ def _consensus(folder: Path, method: str, engine: Any) -> Row:
     start = clock.now()
     model = amcc.make_model(method).fit(engine)
     fit = clock.now() - start
-    write_tables(model.tables(engine), folder / f"{method}.parquet")
+    write_tables(model.tables(engine, frame="arrow"), folder / f"{method}.parquet")
     return {"fit": fit}
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
 from amcc.errors import FileFormatError, InputError
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 
 
 def make_folder(path: Path) -> None:
@@ -22,23 +29,64 @@ def make_folder(path: Path) -> None:
 
 
 @contextmanager
+def written_to(path: Path) -> Iterator[None]:
+    """Say in errors of the system, such as a full disk, what could not be written."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)  # Arrow says more, for engineers
+        raise InputError(f"{path} cannot be written: {reason}. Make room, or choose another place.") from None
+
+
+@contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it when the block ends well, remove it when it does not.
 
-    The temporary name ends like the final one, so that its suffix says the same.
+    The temporary name ends like the final one, so that its suffix says the same. What writers of the same file left
+    there when they were killed goes.
     """
-    temporary = path.with_name(f".part-{secrets.token_hex(4)}-{path.name}")
+    if path.is_dir():
+        raise InputError(f"{path} cannot be written: it is a directory. Name a file in it.")
+    with written_to(path):
+        _remove_left_behind(path)
+        temporary, lock = _new_part(path)
+        try:
+            yield temporary
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):  # what cannot be made need not be removed
+                temporary.unlink()
+            lock.close()
+
+
+def _new_part(path: Path) -> tuple[Path, IO[bytes]]:
+    """A new empty file beside `path`, and what keeps it locked until it is closed: so others see that we live."""
+    while True:
+        temporary = path.with_name(f".part-{secrets.token_hex(4)}-{path.name}")
+        file = temporary.open("xb")
+        _lock(file, wait=True)
+        if temporary.exists():
+            return temporary, file
+        file.close()  # somebody took it for left behind before it was locked
+
+
+def _remove_left_behind(path: Path) -> None:
+    for left in path.parent.glob(f".part-????????-{glob.escape(path.name)}"):
+        with suppress(OSError), left.open("r+b") as file:
+            if _lock(file, wait=False):
+                left.unlink()
+
+
+def _lock(file: IO[bytes], *, wait: bool) -> bool:
+    """Whether the file is now ours: nobody else holds it, and the system knows locks."""
+    if fcntl is None:
+        file.close()  # Windows, where an open file cannot be renamed
+        return False
     try:
-        if path.is_dir():
-            raise InputError(f"{path} cannot be written: it is a directory. Name a file in it.")
-        temporary.touch(exist_ok=False)
-        yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}. Choose another place.") from None
-    finally:
-        with suppress(OSError):  # what cannot be made need not be removed
-            temporary.unlink()
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
 
 
 def check_readable(path: Path) -> None:

@@ -55,6 +55,7 @@ NO_WORDS = frozenset({"false", "f", "no", "n", "absent"})
 BLANK_WORDS = frozenset({"", "na", "n/a", "nan", "null", "none"})
 
 Zero = Literal["no", "unasked"]
+Frame = Literal["pandas", "polars", "arrow"]
 
 EXACT = 2**53
 """From here on, whole numbers that differ may be the same as floating-point numbers."""
@@ -139,6 +140,23 @@ class Ids:
     def codes(self) -> Codes:
         """(n_rows,) all codes at once."""
         return self.coded.codes
+
+
+def as_frame(table: pa.Table, frame: Frame) -> Any:
+    """An Arrow table as the kind of frame the user wants."""
+    if frame == "arrow":
+        return table
+    if frame == "pandas":
+        made = table.to_pandas()
+        for column in table.schema:
+            if _is_list(column.type):
+                made[column.name] = table[column.name].to_pylist()  # to_pandas would make arrays of them
+        return made
+    if frame == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
+    raise ParameterError(f"frame must be 'pandas', 'polars' or 'arrow'; got {frame!r}.")
 
 
 def as_arrow(frame: Any, choose: Callable[[Sequence[str]], Sequence[str]] | None = None) -> pa.Table:

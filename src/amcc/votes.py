@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from amcc import agreement, kernels, tables
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, IdError, ParameterError, VoteValueError
 from amcc.memory import check_size
-from amcc.tables import Coded, Codes, Ids, Signs, Zero
+from amcc.tables import Coded, Codes, Frame, Ids, Signs, Zero, as_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -439,7 +439,7 @@ class Votes:
         assert isinstance(frame, pl.DataFrame)  # for the type checker: a table becomes a frame
         return frame
 
-    def to_sets(self) -> pa.Table:
+    def to_sets(self, frame: Frame = "pandas") -> Any:
         """Table worker, item, labels, asked: one row per answer with its ticked and its asked labels."""
         order = np.lexsort((self.label, self.worker, self.item))
         item, worker = self.item[order], self.worker[order]
@@ -452,7 +452,7 @@ class Votes:
                 pa.array(start, pa.int64()), self.label_names.take(pa.array(self.label[order][kept]))
             )
 
-        return pa.table(
+        table = pa.table(
             {
                 "worker": self.worker_names.take(pa.array(worker[first])),
                 "item": self.item_names.take(pa.array(item[first])),
@@ -460,6 +460,7 @@ class Votes:
                 "asked": lists(np.ones(len(self), dtype=bool)),
             }
         )
+        return as_frame(table, frame)
 
     def to_dense(self) -> Signs:
         """(n_workers, n_items, n_labels) int8 with 0 = not asked; for small data only."""

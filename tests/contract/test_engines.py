@@ -74,8 +74,8 @@ def engine(request, packed):
 def test_every_engine_gives_the_same(method, engine, in_memory):
     expected = in_memory[method]
     model = MODELS[method]().fit(engine)
-    table = pa.concat_tables(model.tables(engine))
-    assert table.drop(["probability"]).equals(expected.pairs().drop(["probability"]))
+    table = pa.concat_tables(model.tables(engine, frame="arrow"))
+    assert table.drop(["probability"]).equals(expected.pairs(frame="arrow").drop(["probability"]))
     assert_allclose(table["probability"], expected.pairs()["probability"], **SAME)
     assert (model.n_iter_, model.converged_) == (expected.n_iter_, expected.converged_)
     assert_allclose(model.objective_history_, expected.objective_history_, rtol=1e-9)
@@ -88,9 +88,9 @@ def test_every_engine_gives_the_same(method, engine, in_memory):
 @pytest.mark.parametrize("options", [{"all_labels": True}, {"sets": True}, {"sets": True, "decode": "expected_f1"}])
 def test_every_table_can_be_had_by_blocks(options, packed, votes):
     model, whole = AMCC(adapt=False).fit(LocalEngine(packed)), AMCC(adapt=False).fit(votes)
-    table = pa.concat_tables(model.tables(LocalEngine(packed), **options))
+    table = pa.concat_tables(model.tables(LocalEngine(packed), **options, frame="arrow"))
     kind = dict(options)
-    expected = whole.sets(**kind) if kind.pop("sets", False) else whole.pairs(**kind)
+    expected = whole.sets(**kind, frame="arrow") if kind.pop("sets", False) else whole.pairs(**kind, frame="arrow")
     assert table["item"].to_pylist() == expected["item"].to_pylist()
     if "probability" in table.column_names:
         assert_allclose(table["probability"], expected["probability"], **SAME)
@@ -101,7 +101,7 @@ def test_every_table_can_be_had_by_blocks(options, packed, votes):
 def test_compiled_loops_give_the_same(packed, in_memory, monkeypatch):
     monkeypatch.setattr(kernels, "SMALL", -1)
     for name, model in MODELS.items():
-        table = pa.concat_tables(model().fit(engine := LocalEngine(packed)).tables(engine))
+        table = pa.concat_tables(model().fit(engine := LocalEngine(packed)).tables(engine, frame="arrow"))
         assert_allclose(table["probability"], in_memory[name].pairs()["probability"], **SAME)
 
 
@@ -219,7 +219,7 @@ def test_killed_processes_change_nothing(method, n_victims, cluster, in_memory, 
         return future
 
     monkeypatch.setattr(cluster, "_submit", submit_and_kill)
-    table = pa.concat_tables(MODELS[method]().fit(cluster).tables(cluster))
+    table = pa.concat_tables(MODELS[method]().fit(cluster).tables(cluster, frame="arrow"))
     assert submitted > 20
     assert not set(victims) & set(cluster.client.run(os.getpid).values())
     assert_allclose(table["probability"], in_memory[method].pairs()["probability"], **SAME)

@@ -166,6 +166,58 @@ def test_workers_come_with_groups_and_with_evidence_against_spammers(tmp_path):
     assert "group" not in without.stderr
 
 
+SPAMMED = "\n".join(
+    [
+        "worker,item,label,value",
+        *(f"{worker},{item},cat,{item % 2}" for worker in ("ann", "bob", "cid") for item in range(40)),
+        *(f"joe,{item},cat,1" for item in range(40)),
+        "joe,alone,dog,0\n",
+    ]
+)
+"""Three who tell odd items, which show a cat, from even ones, and one who always sees it."""
+
+
+def test_one_worker_has_a_page_with_the_votes_behind_the_verdict(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("votes.csv").write_text(SPAMMED)
+    page = amcc("workers", "votes.csv", "--worker", "joe").stdout
+    assert "joe: 41 answers, 41 votes" in page
+    assert "place 4 of 4" in page
+    assert "spammer: says yes to 40 of 41 questions, present or not" in " ".join(page.split())
+    assert "cat 40 100% 50% 50%" in " ".join(page.split())
+    assert "dog 1 0% – –" in " ".join(page.split())
+    assert "0 yes, 3 no" in page
+    account = json.loads(amcc("workers", "votes.csv", "--worker", "joe", "--json", "-o", "joe.csv").stdout)
+    assert account["hit_rate_low"] <= account["hit_rate"] <= account["hit_rate_high"]
+    assert [row["label"] for row in account["labels"]] == ["cat", "dog"]
+    worst = account["votes"][0]
+    assert (worst["vote"], worst["others_yes"], worst["others_no"]) == ("yes", 0, 3)
+    assert worst["probability"] < 0.5
+    assert int(worst["item"]) % 2 == 0
+    assert len(rows(Path("joe.csv").read_text())) == len(account["votes"]) == 41
+    assert "not taken for a spammer" in amcc("workers", "votes.csv", "--worker", "ann", "-m", "mace").stdout
+
+
+def test_the_page_of_a_worker_is_the_same_from_packed_votes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("votes.csv").write_text(SPAMMED)
+    amcc("pack", "votes.csv", "-o", "packed", "--block-votes", 40)
+    assert len(list(Path("packed").glob("block-*"))) > 1
+    one, other = (
+        json.loads(amcc("workers", name, "--worker", "joe", "--json").stdout) for name in ("votes.csv", "packed")
+    )
+    assert one["labels"] == other["labels"]
+    assert one["evidence"] == other["evidence"]
+    assert {row["item"] for row in one["votes"][:20]} == {row["item"] for row in other["votes"][:20]}
+
+
+def test_a_misspelt_worker_is_found_before_the_fit(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("votes.csv").write_text(SPAMMED)
+    assert "Did you mean 'joe'?" in amcc("workers", "votes.csv", "--worker", "joey", code=2).stderr
+    assert "amcc workers VOTES lists everybody" in amcc("workers", "votes.csv", "--worker", "zzz", code=2).stderr
+
+
 def test_worked_example_of_the_readme_prints_what_the_readme_says(tmp_path):
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
@@ -278,7 +330,7 @@ def test_damaged_containers(tmp_path, votes_file):
         (["consensus", "votes.csv", "--top-k", "2"], "--decode top_k --top-k 2"),
         (["consensus"], "Missing argument"),
         (["nonsense"], "nonsense"),
-        (["consensus", "votes.csv", "-o", "./votes.csv"], "must not be the file of the votes itself"),
+        (["consensus", "votes.csv", "-o", "./votes.csv"], "--output must not be what VOTES reads"),
         (["simulate-crowd", "-o", "crowd", "--votes", "-5"], "votes"),
         (["simulate-crowd", "-o", "crowd", "--votes", "500", "--items", "5"], "either --votes or --items"),
         (["simulate-crowd", "-o", "crowd", "--spammers", "2"], "spammers must be"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from amcc.cli.data import COMMANDS
 from amcc.data.registry import DATASETS
 
 
-def amcc(*arguments: object, code: int = 0, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+def amcc(*arguments: object, code: int = 0, data: Path | None = None) -> running.Run:
     """Run a command; AMCC_DATA is `data` or not set."""
     return running.amcc(*arguments, code=code, AMCC_DATA=None if data is None else str(data))
 
@@ -125,3 +124,10 @@ def test_methods():
     for name, description in found["methods"].items():
         assert description, name
         assert description in lines
+
+
+def test_the_list_is_readable_at_80_columns():
+    lines = running.amcc("data", "list", COLUMNS="80").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {line.split()[0] for line in lines} >= set(DATASETS)
+    assert len(lines) <= 5 * len(DATASETS)

@@ -87,6 +87,19 @@ def test_new_questions_within_the_budget(folder):
     assert "informative worker (hit 0." in table[0]["why"]
 
 
+def test_it_says_where_chance_chose_the_worker(amcc_next):
+    """Skills are drawn, and somebody of whom little is expected may come first."""
+    seen = set()
+    for seed in range(3):
+        out, _ = amcc_next("--budget", 10, "--explain", "--seed", seed)
+        for row in rows(out):
+            lucky = float(row["drawn_skill"]) ** 2 > 2 * max(0.0, float(row["skill"])) ** 2
+            assert ("tried by chance" in row["why"]) is lucky
+            assert f"skill on all labels {float(row['skill']):.2f}" in row["why"]
+            seen.add(lucky)
+    assert seen == {True, False}
+
+
 class Dearest:
     """Wants the workers with the highest prices, and some of every price."""
 
@@ -284,6 +297,9 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "much"], "the budget must be a number; got 'much'"),
         (["--budget", "1.5"], "the budget must be a whole number of minor units"),
         (["--budget", "1.255", "--decimals", "2"], "the budget must have at most 2 decimals; got 1.255"),
+        (["--budget", "1.5"], "(command line: --decimals 2)"),
+        (["--budget", "1.255", "--decimals", "2"], "(command line: --decimals 3)"),
+        (["--budget", "0.00001"], "at most decimals=4 (command line: --decimals 4)"),
         (["--budget", "9", "--decimals", "9"], "decimals must be a whole number from 0 to 4; got 9"),
         (["--budget", "2", "--price", "3"], "the budget must pay for at least one vote, 3; got 2"),
         (["--budget", "2", "--price", "0"], "a vote must cost at least one minor unit"),

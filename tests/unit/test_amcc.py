@@ -395,7 +395,7 @@ def test_sets_are_the_predicted_labels(sparse, sparse_model, loss):
     model = sparse_model if loss == "likelihood" else AMCC(loss=loss).fit(sparse.votes)
     names = sparse.votes.label_names.to_pylist()
     expected = [[name for name, present in zip(names, row, strict=True) if present] for row in model.predict()]
-    assert model.sets()["labels"].to_pylist() == expected
+    assert model.sets()["labels"].to_list() == expected
 
 
 @pytest.mark.parametrize("loss", LOSSES)

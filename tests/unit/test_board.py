@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -253,3 +257,27 @@ def test_variants_are_checked_before_anything_runs(tmp_path, monkeypatch, name, 
 def test_nothing_to_compare(tmp_path):
     with pytest.raises(ParameterError, match="a method or a variant"):
         run_board([TINY], [], tmp_path)
+
+
+PATIENT = """
+import sys, time
+from amcc.experiments.board import computed
+if __name__ == "__main__":
+    print("started", file=sys.stderr, flush=True)
+    try:
+        list(computed(time.sleep, [(number, (60,)) for number in range(3)], 2))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.5, 4])
+def test_only_the_first_process_speaks_of_ctrl_c(seconds, tmp_path):
+    """A terminal sends it to all of them, here while they start and while they work."""
+    (tmp_path / "patient.py").write_text(PATIENT)
+    command = [sys.executable, tmp_path / "patient.py"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
+        assert run.stderr.readline() == "started\n"
+        time.sleep(seconds)
+        os.killpg(run.pid, signal.SIGINT)
+        assert run.communicate(timeout=30)[1] == "interrupted\n"

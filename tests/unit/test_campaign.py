@@ -136,7 +136,7 @@ def campaign(crowd: Crowd, prices: Prices, budget: Any, **options: Any) -> Campa
 
 def check_adds_up(outcome: Outcome, budget: int) -> None:
     """The ledger is the truth about the money."""
-    table = outcome.ledger.table()
+    table = outcome.ledger.table("arrow")
     price, value = np.array(table["price"]), table["value"].to_pylist()
     assert outcome.spent == outcome.ledger.spent == price.sum() <= budget
     assert all(paid == 0 for paid, said in zip(price, value, strict=True) if said is None)
@@ -252,7 +252,7 @@ def test_labels_of_one_item_share_a_page(world: World) -> None:
     together = Always(((0, 0, 0), (3, 1, 2), (0, 1, 0), (0, 2, 0)))
     prices = Prices(np.full(6, 2), page=10)
     outcome = campaign(SimulatedCrowd(world), prices, 28, strategy=together, batch=4).run()
-    table = outcome.ledger.table()
+    table = outcome.ledger.table("arrow")
     assert outcome.ledger.asked.worker.tolist() == [0, 0, 0, 2]  # beside each other
     assert table["price"].to_pylist() == [12, 2, 2, 12]
     assert outcome.spent == 28
@@ -282,7 +282,7 @@ def test_workers_who_leave_are_not_asked_and_newcomers_are(world: World) -> None
     joins, leaves = np.array([0, 0, 0, 0, 0, 3]), np.array([2, 9, 9, 9, 9, 9])
     crowd = SimulatedCrowd(world, joins=joins, leaves=leaves)
     outcome = campaign(crowd, Prices(np.full(6, 1)), 100, batch=20).run()
-    table = outcome.ledger.table()
+    table = outcome.ledger.table("arrow")
     rounds = np.array(table["round"])
     by_first, by_last = (np.array(table["worker"].to_pylist()) == name for name in ("w1", "w6"))
     assert rounds[by_first].max() == 1
@@ -301,7 +301,7 @@ def test_audits_are_drawn_from_everything_and_flagged(world: World) -> None:
     favourite = MostUncertain()
     prices = Prices.of(world.votes.worker_names, {"w1": 1}, default=2)
     outcome = campaign(SimulatedCrowd(world), prices, 300, strategy=favourite, batch=10, audit=0.3).run()
-    table = outcome.ledger.table()
+    table = outcome.ledger.table("arrow")
     audit = np.array(table["audit"])
     assert 0.15 < audit.mean() < 0.45
     assert len(set(outcome.ledger.asked.worker[audit].tolist())) == 6
@@ -482,7 +482,7 @@ def test_the_ledger_is_readable_by_people(world: World, tmp_path: Path) -> None:
     assert [line["event"] for line in lines] == ["campaign", *(["round"] + ["answer"] * 5) * 2]
     assert lines[0]["settings"]["budget"] == 30
     assert lines[0]["settings"]["strategy"] == "AnyQuestion()"
-    row = outcome.ledger.table().slice(0, 1).to_pylist()[0]
+    row = outcome.ledger.table("arrow").slice(0, 1).to_pylist()[0]
     assert lines[2] == {"event": "answer", **row, "hash": lines[2]["hash"]}
     assert set(row) == {"round", "item", "label", "worker", "value", "price", "audit"}
 

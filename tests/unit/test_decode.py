@@ -231,19 +231,19 @@ class TestModels:
             asked = model.pairs(decode=rule, k=k)["present"].to_numpy()
             assert_array_equal(asked, expected[model.pair_item_, model.pair_label_])
             names = np.array(model.label_names_.to_pylist())
-            assert model.sets(decode=rule, k=k)["labels"].to_pylist() == [names[row].tolist() for row in expected]
+            assert model.sets(decode=rule, k=k)["labels"].to_list() == [names[row].tolist() for row in expected]
 
     def test_sets_may_hold_labels_nobody_was_asked_about(self):
         """Nobody was asked about "a" on the second item; elsewhere everybody said yes."""
         model = MajorityVote().fit(Votes.from_dense([[[1, -1], [0, -1]]] * 3, label_names=["a", "b"]))
-        assert model.sets()["labels"].to_pylist() == [["a"], ["a"]]
-        assert model.sets(decode="top_k", k=2)["labels"].to_pylist() == [["a", "b"], ["a", "b"]]
+        assert model.sets()["labels"].to_list() == [["a"], ["a"]]
+        assert model.sets(decode="top_k", k=2)["labels"].to_list() == [["a", "b"], ["a", "b"]]
 
     def test_settled(self):
         """19, 18, 10, 2 and 1 yes of 20: wrong with probability .05, .1, .5, .1, .05."""
         n_yes = np.array([19, 18, 10, 2, 1])
         dense = np.where(np.arange(20)[:, None] < n_yes, 1, -1)[:, :, None]
-        table = MajorityVote().fit(Votes.from_dense(dense)).pairs()
+        table = MajorityVote().fit(Votes.from_dense(dense)).pairs(frame="arrow")
         assert table.column_names == ["item", "label", "probability", "present", "settled"]
         assert table["settled"].to_pylist() == [1, 0, 0, 0, 1]
         assert table["present"].to_pylist() == [1, 1, 0, 0, 0]

@@ -258,7 +258,7 @@ def test_unasked_labels_are_foreseen_by_the_item_s_cluster():
     model = MCMLD(n_clusters=2).fit(votes)
     assert (model.predict()[:200, 5] == truth[:200, 5]).mean() > 0.95
     assert_allclose(model.predict_proba(votes), model.predict_proba(), rtol=0, atol=1e-9)
-    assert ["5" in map(str, labels) for labels in model.sets()["labels"].to_pylist()[:200]] == (
+    assert ["5" in map(str, labels) for labels in model.sets()["labels"].to_list()[:200]] == (
         model.predict()[:200, 5].tolist()
     )
 

@@ -176,7 +176,7 @@ def test_features_foresee_unasked_pairs(featured):
     foreseen = model.predict_proba()[100:]
     present = crowd.truth[100:]
     assert foreseen[present].mean() > foreseen[~present].mean() + 0.1
-    assert sum(map(len, model.sets()["labels"].to_pylist()[100:])) == (foreseen > 0.5).sum()
+    assert sum(map(len, model.sets()["labels"].to_list()[100:])) == (foreseen > 0.5).sum()
     without = NAM().fit(votes).predict_proba()[100:]
     assert_array_equal(without, np.broadcast_to(without[0], without.shape))
 

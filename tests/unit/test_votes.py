@@ -456,8 +456,8 @@ def test_frames_round_trip(votes):
     assert Votes.from_frame(votes.to_pandas()) == votes
     assert Votes.from_frame(votes.to_polars()) == votes
     assert Votes.from_frame(votes.to_sets()) == votes
-    assert Votes.from_frame(votes.to_sets().to_pandas()) == votes
-    assert Votes.from_frame(pl.from_arrow(votes.to_sets())) == votes
+    assert Votes.from_frame(votes.to_sets("arrow")) == votes
+    assert Votes.from_frame(votes.to_sets("polars")) == votes
 
 
 def test_equality_looks_at_names_and_votes(toy_votes):
@@ -470,8 +470,13 @@ def test_equality_looks_at_names_and_votes(toy_votes):
 
 
 def test_sets_list_what_was_ticked_and_what_was_asked(toy_votes):
-    assert toy_votes.to_sets().to_pylist()[-1] == {"worker": "w3", "item": "i2", "labels": ["l2"], "asked": ["l2"]}
-    assert toy_votes.to_sets().num_rows == 6
+    assert toy_votes.to_sets("arrow").to_pylist()[-1] == {
+        "worker": "w3",
+        "item": "i2",
+        "labels": ["l2"],
+        "asked": ["l2"],
+    }
+    assert len(toy_votes.to_sets()) == 6
 
 
 def test_select_keeps_the_vocabularies(toy_votes):
@@ -480,7 +485,7 @@ def test_select_keeps_the_vocabularies(toy_votes):
     assert some.worker_names.equals(toy_votes.worker_names)
     assert_array_equal(some.answers_per_worker, [0, 0, 2])
     nobody = toy_votes.select(np.zeros(len(toy_votes), dtype=bool))
-    assert (len(nobody), len(nobody.pairs), len(nobody.coins), nobody.to_sets().num_rows) == (0, 0, 0, 0)
+    assert (len(nobody), len(nobody.pairs), len(nobody.coins), len(nobody.to_sets())) == (0, 0, 0, 0)
     assert nobody.to_dense().any() == 0
 
 

@@ -26,7 +26,7 @@ from amcc.active.prices import Money, Prices
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.kernels import Floats
-from amcc.tables import Signs
+from amcc.tables import Frame, Signs, as_frame
 from amcc.votes import Votes
 
 __all__ = ["Ledger", "Round", "add_hashes", "answer_prices", "joined", "workers_on_record"]
@@ -99,12 +99,12 @@ class Ledger:
         self._write(self._answer_lines(value, price))
         self._append_answers(value, price)
 
-    def table(self) -> pa.Table:
+    def table(self, frame: Frame = "pandas") -> Any:
         """Table round, item, label, worker, value, price, audit, one row per answer; value is null where nobody did."""
         names = self._vocabularies
         number = np.repeat(np.arange(len(self.rounds)), [len(each.questions) for each in self.rounds])
         audit = np.concatenate([np.empty(0, dtype=bool), *(each.audit for each in self.rounds)])
-        return pa.table(
+        table = pa.table(
             {
                 "round": number[: len(self.value)],
                 "item": names.item_names.take(pa.array(self.asked.item)),
@@ -115,6 +115,7 @@ class Ledger:
                 "audit": audit[: len(self.value)],
             }
         )
+        return as_frame(table, frame)
 
     def _priced(self, value: Signs) -> Money:
         """Prices of answers to the next questions; what was answered on the same pages before counts."""

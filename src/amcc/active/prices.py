@@ -50,8 +50,8 @@ def minor_units(amount: Any, decimals: int = 0, what: str = "an amount") -> int:
         raise InputError(f"{what} must be at most {major_units(LARGEST, decimals)}; got {amount}.")
     if units != units.to_integral_value():
         raise InputError(
-            f"{what} must {_precision(decimals)}; got {amount}. Round it, or say how many decimals the currency has "
-            f"(decimals, at most {MOST_DECIMALS})."
+            f"{what} must {_precision(decimals)}; got {amount}. Round it, or say how many decimals amounts have: "
+            f"{_way_out(number)}."
         )
     return int(units)
 
@@ -77,6 +77,14 @@ def _decimal(amount: Any, what: str) -> Decimal:
 
 def _precision(decimals: int) -> str:
     return f"have at most {decimals} decimals" if decimals else "be a whole number of minor units (cents)"
+
+
+def _way_out(number: Decimal) -> str:
+    """What to say so that the amount is taken as it is, as far as that is possible."""
+    needed = max(2, -int(number.normalize().as_tuple().exponent))
+    if needed > MOST_DECIMALS:
+        return f"at most decimals={MOST_DECIMALS} (command line: --decimals {MOST_DECIMALS})"
+    return f"decimals={needed} (command line: --decimals {needed})"
 
 
 def _checked_decimals(decimals: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from amcc import __version__
 from amcc.cli import data
@@ -19,8 +20,10 @@ from amcc.cli.consensus import consensus
 from amcc.cli.demo import demo
 from amcc.cli.evaluate import evaluate
 from amcc.cli.methods import methods
+from amcc.cli.names import visible
 from amcc.cli.next_questions import next_questions
 from amcc.cli.pack import pack
+from amcc.cli.paths import checked
 from amcc.cli.replay import replay
 from amcc.cli.reproduce import reproduce
 from amcc.cli.simulate_crowd import simulate_crowd
@@ -49,7 +52,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
 }
 for command, example in EXAMPLES.items():
-    app.command(epilog=f"Example: {example}")(reads_standard_input(command))
+    app.command(epilog=f"Example: {example}")(reads_standard_input(checked(command)))
 app.add_typer(data.app, name="data")
 
 
@@ -67,12 +70,12 @@ def _options(
 
 
 INTERRUPTED = 130
-"""What typer makes of Ctrl-C."""
+"""What typer makes of Ctrl-C, and what shells expect."""
 
 
 def main() -> None:
     """Run a command; whatever goes wrong becomes one message and an exit code."""
-    warnings.showwarning = lambda message, *_, **__: notes.print(f"warning: {message}")
+    warnings.showwarning = lambda message, *_, **__: notes.print(f"warning: {message}", soft_wrap=True)
     try:
         app()
     except (InputError, ParameterError) as error:
@@ -83,24 +86,26 @@ def main() -> None:
         # The reader of our output has had enough; leave without a second complaint at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except KeyboardInterrupt:  # while typer was not looking
+        _say_interrupted()
+        sys.exit(INTERRUPTED)
     except SystemExit as end:
         if end.code == INTERRUPTED:
-            notes.print("interrupted; nothing half-written was left")
+            _say_interrupted()
         raise
     except OSError as error:
-        _stop(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
+        # files that are written have a name in errors, see `files.written_to`
+        _stop(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
     except Exception as error:
         if os.environ.get("AMCC_DEBUG"):
             raise
         _stop(f"internal error: {type(error).__name__}: {error} (AMCC_DEBUG=1 shows where). Please report it.", 1)
 
 
+def _say_interrupted() -> None:
+    notes.print("interrupted; nothing half-written was left")
+
+
 def _stop(message: str, code: int) -> None:
-    notes.print(f"[bold red]error:[/] {_escaped(message)}", soft_wrap=True)
+    notes.print(Text.assemble(("error:", "bold red"), f" {visible(message)}"), soft_wrap=True)
     sys.exit(code)
-
-
-def _escaped(message: str) -> str:
-    from rich.markup import escape
-
-    return escape(message)

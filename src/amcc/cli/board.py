@@ -11,12 +11,13 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from amcc.cli.common import Json, notes, print_json, screen
+from amcc.cli.names import PlainConsole
+from amcc.cli.paths import FOLDER, READS
 from amcc.errors import ParameterError
 from amcc.experiments.board import SCORES, Result, Variant, installed, known_methods, parse_variant, run_board
 from amcc.experiments.cells import SIZES, cells_of
@@ -39,10 +40,17 @@ from amcc.io import write_table
 WIDE = 1000
 """Columns of text that no table needs."""
 
+BEST = "\0"
+"""Before the cells of a table that are printed bold; no name holds it."""
+
 
 def board(
-    data: Annotated[Path | None, typer.Option(help="Folder of crowd data; without it, simulated crowds only.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables and the cache.")] = Path("board"),
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of crowd data; without it, simulated crowds only."), READS
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables and the cache."), FOLDER] = Path(
+        "board"
+    ),
     methods: Annotated[
         str | None,
         typer.Option(help=f"What to compare, separated by commas. Default: all of {','.join(known_methods())}"),
@@ -63,7 +71,7 @@ def board(
     wanted = known_methods() if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
     chosen = installed(wanted)
     if left_out := [method for method in wanted if method not in chosen]:
-        notes.print(escape(missing_crowdkit(left_out)), soft_wrap=True)
+        notes.print(missing_crowdkit(left_out), soft_wrap=True)
     cells = cells_of(data, n_seeds=seeds, sizes=[size for size in SIZES if size <= largest])
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
@@ -83,7 +91,7 @@ def board(
     if as_json:
         print_json(_as_json(summary, output))
         return
-    cell_rows = score_rows(summary, "jaccard", mark="[bold]{}[/]".format)
+    cell_rows = score_rows(summary, "jaccard", mark=f"{BEST}{{}}".format)
     _print_table("Jaccard", summary.methods, cell_rows)
     if any(EMPTY in row for row in cell_rows):
         screen.print(footer(summary), soft_wrap=True)
@@ -139,9 +147,9 @@ def _verdicts(summary: Board, method: str) -> dict[str, Any]:
 
 def _print_table(name: str, head: Sequence[str], rows: Rows) -> None:
     """Print a table, as wide as it is unless a terminal sets a limit."""
-    table = Table(*(escape(title) for title in (name, *head)), box=None)
-    for first, *entries in rows:
-        table.add_row(escape(first), *entries)
-    console = screen if screen.is_terminal else Console(highlight=False, width=WIDE)
+    table = Table(name, *head, box=None)
+    for row in rows:
+        table.add_row(*(Text(cell[1:], "bold") if cell.startswith(BEST) else cell for cell in row))
+    console = screen if screen.is_terminal else PlainConsole(width=WIDE)
     console.print()
     console.print(table)

@@ -15,26 +15,37 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from amcc.cli.engines import ENGINE_OPTIONS, EngineChoice
+from amcc.cli.names import ACTING, PlainConsole, for_spreadsheets, for_terminals, visible
+from amcc.cli.paths import READS, TABLE
 from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
 from amcc.data.features import read_features
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
-from amcc.io import csv, open_packed, read_ids, read_votes, spool, write_tables
+from amcc.io import csv, format_of, open_packed, read_ids, read_votes, spool, write_tables
 from amcc.kernels import Floats
 from amcc.tables import ROLES, number_in
 from amcc.votes import Unmentioned, Votes
 
-notes = Console(stderr=True, highlight=False)
-screen = Console(highlight=False)
+notes = PlainConsole(stderr=True)
+screen = PlainConsole()
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead, for scripts.")]
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="File to write; .csv(.gz), .tsv, .parquet or .jsonl. Default: CSV to stdout."),
+    TABLE,
+]
+SafeCsv = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv",
+        help="In .csv and .tsv, put ' before names that a spreadsheet would take for formulas (=, +, -, @). To read "
+        "the file with amcc again, write it without this.",
+    ),
 ]
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
 
@@ -43,11 +54,12 @@ TruthPath = Annotated[
     typer.Argument(
         metavar="TRUTH", help="What is true: a table item,label or item,labels, or item,label,truth with yes and no."
     ),
+    READS,
 ]
 KnownItems = Annotated[
-    Path | None, typer.Option(help="Table of the items that the truth covers. Default: those it mentions.")
+    Path | None, typer.Option(help="Table of the items that the truth covers. Default: those it mentions."), READS
 ]
-KnownPairs = Annotated[Path | None, typer.Option(help="Table item,label of the pairs that the truth covers.")]
+KnownPairs = Annotated[Path | None, typer.Option(help="Table item,label of the pairs that the truth covers."), READS]
 TruthUnmentioned = Annotated[
     Unmentioned, typer.Option(help="What the truth does not mention: absent if it covers everything.")
 ]
@@ -57,9 +69,10 @@ Features = Annotated[
         help="Numbers that describe the items, for methods and strategies that use them: a table with a column item, "
         ".npz (X and items) or .npy."
     ),
+    READS,
 ]
 FeaturesItems = Annotated[
-    Path | None, typer.Option(help="Whose rows those of a .npy file are: a list of items in their order.")
+    Path | None, typer.Option(help="Whose rows those of a .npy file are: a list of items in their order."), READS
 ]
 
 DEFAULT_METHOD = "amcc"
@@ -70,6 +83,7 @@ VotesPath = Annotated[
         metavar="VOTES",
         help="Table of votes: .csv, .tsv, .parquet or .jsonl, a folder that amcc pack made, or - for standard input.",
     ),
+    READS,
 ]
 
 
@@ -96,8 +110,11 @@ _READING: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
-    "labels": (Annotated[Path | None, typer.Option(help="File with the whole label list.")], None),
-    "items": (Annotated[Path | None, typer.Option(help="File with further items that nobody answered yet.")], None),
+    "labels": (Annotated[Path | None, typer.Option(help="File with the whole label list."), READS], None),
+    "items": (
+        Annotated[Path | None, typer.Option(help="File with further items that nobody answered yet."), READS],
+        None,
+    ),
     "threshold": (
         Annotated[
             float | None,
@@ -116,12 +133,6 @@ _READING: dict[str, tuple[Any, Any]] = {
         "error",
     ),
 }
-
-
-def refuse_to_overwrite(votes: Path, output: Path | None) -> None:
-    """Votes were paid for: no result may take their place."""
-    if output is not None and output.exists() and votes.exists() and output.samefile(votes):
-        raise ParameterError(f"--output must not be the file of the votes itself; got {output}. Name another file.")
 
 
 def load_votes(path: Path, reading: Mapping[str, Any]) -> Votes:
@@ -185,7 +196,6 @@ def takes_reading(command: Command) -> Command:
     """Give a command the argument VOTES and every option of reading; the command itself gets `path` and `reading`."""
 
     def run(**arguments: Any) -> None:
-        refuse_to_overwrite(arguments["path"], arguments.get("output"))
         command(reading={name: arguments.pop(name) for name in _READING}, **arguments)
 
     return _with_options(run, command, _READING, given=("path", "reading"))
@@ -204,7 +214,6 @@ def reading_votes(load: Callable[[Path, Mapping[str, Any]], Votes], **kinds: Any
 
         def run(**arguments: Any) -> None:
             reading, path = {name: arguments.pop(name) for name in _READING}, arguments.pop("path")
-            refuse_to_overwrite(path, arguments.get("output"))
             if by_blocks:
                 arguments["engine"] = EngineChoice(**{name: arguments.pop(name) for name in ENGINE_OPTIONS})
             packed = by_blocks and path.is_dir()
@@ -287,23 +296,24 @@ def busy(text: str) -> Iterator[None]:
     if not notes.is_terminal:
         yield
         return
-    with notes.status(f"{text} …"):
+    with notes.status(Text(visible(f"{text} …"))):
         yield
 
 
-def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None) -> None:
+def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None, *, safe_csv: bool) -> None:
     """Write the rows of a table, or of several with the same columns, to the file or as CSV to standard output."""
     n_rows = 0
+    safe = safe_csv and (output is None or format_of(output).read is csv.read)
 
     def counted() -> Iterator[pa.Table]:
         nonlocal n_rows
         for each in [table] if isinstance(table, pa.Table) else table:
             n_rows += each.num_rows
-            yield each
+            yield for_spreadsheets(each) if safe else each
 
     if output is None:
         sys.stdout.flush()
-        csv.write_stream(counted(), sys.stdout.buffer)
+        csv.write_stream(map(for_terminals, counted()) if sys.stdout.isatty() else counted(), sys.stdout.buffer)
     else:
         write_tables(counted(), output)
         notes.print(f"wrote {n_rows:,} rows to {output}")
@@ -311,7 +321,8 @@ def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None) -> Non
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object; numbers that are not defined become null."""
-    sys.stdout.write(json.dumps(_without_nan(value), indent=2, ensure_ascii=False) + "\n")
+    lines = json.dumps(_without_nan(value), indent=2, ensure_ascii=False).split("\n")  # those of the layout
+    sys.stdout.writelines(ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) + "\n" for line in lines)
 
 
 def _without_nan(value: Any) -> Any:

@@ -16,6 +16,7 @@ from amcc.cli.common import (
     Json,
     Method,
     Output,
+    SafeCsv,
     busy,
     described_items,
     fit,
@@ -26,6 +27,7 @@ from amcc.cli.common import (
     write_rows,
 )
 from amcc.cli.engines import EngineChoice, by_blocks
+from amcc.cli.paths import FILE, PAGE, READS
 from amcc.consensus import ConsensusModel, make_model
 from amcc.consensus.base import check_all_pairs
 from amcc.decode import Rule, check_rule
@@ -52,34 +54,26 @@ def consensus(
     features: Features = None,
     features_items: FeaturesItems = None,
     output: Output = None,
+    safe_csv: SafeCsv = False,
     sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False,
     all_labels: Annotated[bool, typer.Option("--all-labels", help="Also pairs that nobody was asked about.")] = False,
     decode: Annotated[Rule, typer.Option(help=DECODE_HELP)] = "threshold",
     top_k: Annotated[int | None, typer.Option(help="Labels per item, for --decode top_k.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file.")] = None,
-    start: Annotated[Path | None, typer.Option("--from", help=FROM_HELP)] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file."), PAGE] = None,
+    save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file."), FILE] = None,
+    start: Annotated[Path | None, typer.Option("--from", help=FROM_HELP), READS] = None,
     as_json: Json = False,
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
     check_rule(decode, top_k)
     if features or features_items:
         make_model(method).check_uses_features()
+    kind: dict[str, Any] = {"decode": decode, "k": top_k, "frame": "arrow"}
     if isinstance(votes, PackedVotes):
         if by_blocks(method) and report is None:
+            kind |= {"sets": sets, "all_labels": all_labels}
             with engine.over(votes) as blocks:
-                _consensus_of_blocks(
-                    blocks,
-                    method,
-                    start,
-                    output,
-                    save,
-                    as_json,
-                    sets=sets,
-                    all_labels=all_labels,
-                    decode=decode,
-                    k=top_k,
-                )
+                _consensus_of_blocks(blocks, method, start, output, safe_csv, save, as_json, **kind)
             return
         votes = votes.votes()
     engine.refuse_for_files()
@@ -87,10 +81,8 @@ def consensus(
         check_all_pairs(votes.n_items, votes.n_labels)
     model = fit(votes, method, start, described_items(votes, features, features_items))
     if not as_json or output is not None:
-        write_rows(
-            model.sets(decode=decode, k=top_k) if sets else model.pairs(all_labels=all_labels, decode=decode, k=top_k),
-            output,
-        )
+        table = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, **kind)
+        write_rows(table, output, safe_csv=safe_csv)
     if save is not None:
         model.save(save)
         notes.print(f"saved the model to {save}")
@@ -110,6 +102,7 @@ def _consensus_of_blocks(
     method: str,
     start: Path | None,
     output: Path | None,
+    safe_csv: bool,
     save: Path | None,
     as_json: bool,
     **options: Any,
@@ -126,13 +119,14 @@ def _consensus_of_blocks(
     if not as_json or output is not None:
         tables = model.tables(blocks, **options)
         with busy("Writing the consensus"):
-            write_rows(counted(tables) if _has_asked_pairs(options) else tables, output)
+            write_rows(counted(tables) if _has_asked_pairs(options) else tables, output, safe_csv=safe_csv)
     if save is not None:
         model.save(save)
         notes.print(f"saved the model, without results by item, to {save}")
     if as_json:
         if not found:  # what was written does not say it
-            found = [_found(table) for table in model.tables(blocks, decode=options["decode"], k=options["k"])]
+            options |= {"sets": False, "all_labels": False}
+            found = [_found(table) for table in model.tables(blocks, **options)]
         unanswered = blocks.total(items_without_answer).items
         print_json(_summary(blocks, model, method, output, unanswered, Found(*map(sum, zip(*found, strict=True)))))
 

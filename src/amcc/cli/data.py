@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from amcc.cli.common import Json, print_json, screen
+from amcc.cli.paths import READS, checked
 from amcc.data.registry import (
     DATASETS,
     LAYOUTS,
@@ -25,7 +25,7 @@ from amcc.data.registry import (
 from amcc.errors import EmptyInputError, ParameterError
 
 Data = Annotated[
-    Path | None, typer.Option("--data", help=f"Folder of data sets. Default: environment variable {VARIABLE}.")
+    Path | None, typer.Option("--data", help=f"Folder of data sets. Default: environment variable {VARIABLE}."), READS
 ]
 TRUTH = {
     "independent": "found without the votes",
@@ -41,11 +41,11 @@ def list_sets(data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"folder": _text(folder), "sets": {name: _described(name, folder) for name in DATASETS}})
         return
-    table = Table("set", "about", "workers", "items", "labels", "answers", "truth", "in the paper", "here", box=None)
+    table = Table("set", "about", "here", box=None)
     for name, data_set in DATASETS.items():
-        counts = [f"{data_set.counts[what]:,}" if what in data_set.counts else "–" for what in _COUNTED]
         here = "?" if folder is None else _yes(is_present(name, folder))
-        table.add_row(name, data_set.title, *counts, TRUTH[data_set.truth], _yes(data_set.in_paper), here)
+        table.add_row(name, data_set.title, here)
+        table.add_row("", _in_short(data_set), style="dim")
     screen.print(table)
     if folder is None:
         screen.print(f"where they are is not known: give --data FOLDER or set {VARIABLE}", soft_wrap=True)
@@ -67,9 +67,9 @@ def check_sets(
     if as_json:
         print_json({"folder": str(folder), "differences": found})
     for name, differences in found.items() if not as_json else ():
-        screen.print(f"{name}: {_verdict(DATASETS[name], differences)}", soft_wrap=True, markup=False)
+        screen.print(f"{name}: {_verdict(DATASETS[name], differences)}", soft_wrap=True)
         for difference in differences:
-            screen.print(f"  {difference}", soft_wrap=True, markup=False)
+            screen.print(f"  {difference}", soft_wrap=True)
     if any(found.values()):
         raise typer.Exit(2)
 
@@ -84,7 +84,7 @@ def where(
         return
     table = Table(show_header=False, box=None)
     for title, text in _account(data_set, folder):
-        table.add_row(title, escape(text))
+        table.add_row(title, text)
     screen.print(table)
 
 
@@ -98,7 +98,14 @@ app = typer.Typer(
     help="Public data sets: what there is, what is here, and where to get the rest.", no_args_is_help=True
 )
 for command_name, (command, example) in COMMANDS.items():
-    app.command(command_name, epilog=f"Example: {example}")(command)
+    app.command(command_name, epilog=f"Example: {example}")(checked(command))
+
+
+def _in_short(data_set: DataSet) -> str:
+    """Sizes, truth, and whether the paper has it, in a line or two."""
+    counts = ", ".join(f"{count:,} {what}" for what, count in data_set.counts.items() if what in _COUNTED)
+    return "; ".join([counts, f"truth: {TRUTH[data_set.truth]}", *(["in the paper"] if data_set.in_paper else [])])
+
 
 _COUNTED = ("workers", "items", "labels", "answers")
 

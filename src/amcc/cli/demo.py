@@ -11,6 +11,7 @@ from rich.table import Table
 
 from amcc import metrics
 from amcc.cli.common import DEFAULT_METHOD, busy, fit, screen
+from amcc.cli.paths import FOLDER_OF_REPORT
 from amcc.consensus import ConsensusModel
 from amcc.consensus.workers import likely_spammers
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
@@ -19,7 +20,9 @@ from amcc.report import write_report
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report.")] = Path("amcc-demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report."), FOLDER_OF_REPORT] = Path(
+        "amcc-demo"
+    ),
     votes: Annotated[int, typer.Option(help="About how many votes to simulate.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Same seed, same crowd.")] = 0,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from amcc.cli.paths import FILE
 from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.packed import PackedVotes
@@ -45,6 +46,7 @@ ENGINE_OPTIONS: dict[str, tuple[Any, Any]] = {
         Annotated[
             Path | None,
             typer.Option(help="File to note how far a fit to packed votes is; if it is there, the fit goes on."),
+            FILE,
         ],
         None,
     ),

@@ -19,12 +19,13 @@ from amcc.cli.common import (
     print_json,
     screen,
 )
+from amcc.cli.paths import READS
 from amcc.evaluate import evaluate_consensus
 from amcc.io import read_table, read_truth
 
 
 def evaluate(
-    consensus: Annotated[Path, typer.Argument(help="What `amcc consensus` wrote.")],
+    consensus: Annotated[Path, typer.Argument(help="What `amcc consensus` wrote."), READS],
     truth: TruthPath,
     known_items: KnownItems = None,
     known_pairs: KnownPairs = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ from amcc.cli.common import (
     FeaturesItems,
     Json,
     Output,
+    SafeCsv,
     busy,
     described_items,
     load_votes,
@@ -31,9 +33,10 @@ from amcc.cli.common import (
     reading_votes,
     write_rows,
 )
+from amcc.cli.paths import READS
 from amcc.consensus import make_model
 from amcc.errors import EmptyInputError, InputError, ParameterError
-from amcc.io import FORMATS, format_of, naming, read_ids, read_table
+from amcc.io import FORMATS, naming, read_ids, read_table
 from amcc.truth import positions
 from amcc.votes import Votes
 
@@ -44,18 +47,23 @@ DEFAULT_STRATEGY = "voi"
 INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
 """How much more often a worker says yes where the label is present, to be called so."""
 
-PriceList = Annotated[Path | None, typer.Option("--prices", help="Price list: a table worker,price.")]
+BY_CHANCE = 2.0
+"""Chance chose where the skill that it drew makes an answer worth this many times what the expected skill does: from
+here on, most of the reason is the draw. The worth of an answer goes with the square of the skill."""
+
+PriceList = Annotated[Path | None, typer.Option("--prices", help="Price list: a table worker,price."), READS]
 Price = Annotated[
     str | None,
     typer.Option(help="What a vote costs of everybody who is not in the price list. Default, without a list: 1."),
 ]
 Decimals = Annotated[int, typer.Option(help="Digits after the point of all amounts: 0 for whole cents, 2 for 1.25.")]
 MoreItems = Annotated[
-    Path | None, typer.Option(help="Table with a column item: further items, which nobody was asked about.")
+    Path | None, typer.Option(help="Table with a column item: further items, which nobody was asked about."), READS
 ]
 MoreLabels = Annotated[
     str | None,
     typer.Option(help="Further labels, which nobody was asked about: names separated by commas, or a file of them."),
+    READS,
 ]
 
 
@@ -95,6 +103,7 @@ def next_questions(
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
     output: Output = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
 ) -> None:
     """Choose the questions that help most for the money; writes item,label,worker,price,utility,why.
@@ -107,7 +116,6 @@ def next_questions(
         check_features_used(chooser, make_model(chooser.model))
     money = checked_budget(budget, decimals)
     check_batch(batch)
-    check_output(output)
     listed = {} if prices is None else read_price_list(prices, decimals=decimals)
     votes = with_newcomers(votes, listed, worker or ())
     allowed = allowed_workers(votes, worker)
@@ -124,7 +132,7 @@ def next_questions(
         amounts = {"budget": _amount(money, decimals), "cost": _amount(cost, decimals)}
         print_json({"strategy": strategy, **amounts, "questions": rows.to_pylist()})
     if not as_json or output is not None:
-        write_rows(rows, output)
+        write_rows(rows, output, safe_csv=safe_csv)
     spent = f"{major_units(cost, decimals)} of {major_units(money, decimals)}"
     # other strategies rank questions: to them, 0 need not be nothing
     n_worthless = int((chosen.utility <= 0).sum()) if isinstance(chooser, ValueOfInformation) else 0
@@ -163,19 +171,6 @@ def price_of_others(prices: Path | None, price: str | None) -> str | None:
     return "1" if prices is None and price is None else price
 
 
-def check_output(path: Path | None) -> None:
-    """Raise before the work is done, not after, where its result could not be written."""
-    if path is not None:
-        format_of(path)
-        check_folder(path)
-
-
-def check_folder(path: Path) -> None:
-    """Raise InputError where there is no folder to write the file to."""
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written: there is no folder {path.parent}. Make it, or choose another.")
-
-
 # -- what there is ---------------------------------------------------------------------------------------------------
 
 
@@ -198,7 +193,9 @@ def listed_labels(text: str) -> Sequence[Any]:
 def is_file_name(text: str) -> bool:
     """Whether it is meant as a file: it is one, or one of that kind is misspelt."""
     suffixes = tuple(suffix for kind in FORMATS for suffix in kind.suffixes)
-    return Path(text).is_file() or ("," not in text and text.lower().endswith(suffixes))
+    return os.path.isfile(text) or (  # noqa: PTH113  # pathlib raises where text is too long for a name
+        "," not in text and text.lower().endswith(suffixes)
+    )
 
 
 def names_in(path: Path, role: tables.Role) -> Sequence[Any]:
@@ -339,7 +336,7 @@ def question_rows(
             "worker": votes.worker_names.take(pa.array(asked.worker)),
             "price": pa.array(price, pa.float64() if decimals else pa.int64()),
             "utility": chosen.utility,
-            "why": pa.array(reasons(asked, beliefs, drawn=drawn), pa.string()),
+            "why": pa.array(reasons(chosen, beliefs, drawn=drawn), pa.string()),
             **(chosen.parts if explain else {}),
         }
     )
@@ -357,8 +354,9 @@ def summary(n_questions: int, n_worthless: int, spent: str) -> str:
     return f"{n_questions} question{'s' * (n_questions > 1)} for {spent}{warning}"
 
 
-def reasons(asked: Triplets, beliefs: Beliefs, *, drawn: bool) -> list[str]:
+def reasons(chosen: Questions, beliefs: Beliefs, *, drawn: bool) -> list[str]:
     """Why each question was chosen, in words; `drawn`: by chance."""
+    asked = chosen.asked
     columns = (
         beliefs.proba[asked.item, asked.label],
         votes_on(beliefs.votes, asked.item, asked.label)[1],
@@ -367,7 +365,25 @@ def reasons(asked: Triplets, beliefs: Beliefs, *, drawn: bool) -> list[str]:
         beliefs.false_alarm[asked.worker, asked.label],
     )
     prefix = "drawn at random: " if drawn else ""
-    return [prefix + reason(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    told = [prefix + reason(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    if "drawn_skill" not in chosen.parts:
+        return told
+    skills = (chosen.parts[name].tolist() for name in ("skill", "drawn_skill"))
+    return [text + by_skill(*of_worker) for text, of_worker in zip(told, zip(*skills, strict=True), strict=True)]
+
+
+def by_skill(skill: float, drawn: float) -> str:
+    """What the strategy itself went by, and whether that was mainly chance.
+
+    >>> by_skill(0.6, 0.62)
+    ', skill on all labels 0.60'
+    >>> by_skill(0.08, 0.62)
+    ', tried by chance: skill on all labels 0.08, drawn as 0.62'
+    """
+    expected = f"skill on all labels {skill:.2f}"
+    if drawn**2 <= BY_CHANCE * max(skill, 0.0) ** 2:
+        return f", {expected}"
+    return f", tried by chance: {expected}, drawn as {drawn:.2f}"
 
 
 def reason(proba: float, n_votes: int, experience: int, hit: float, false_alarm: float) -> str:

@@ -9,6 +9,7 @@ import typer
 from rich.progress import Progress
 
 from amcc.cli.common import Json, notes, print_json, reading_options, takes_reading
+from amcc.cli.paths import PACK
 from amcc.io.pack import BLOCK_VOTES, pack_votes
 
 
@@ -16,7 +17,7 @@ from amcc.io.pack import BLOCK_VOTES, pack_votes
 def pack(
     path: Path,
     reading: dict[str, Any],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to make.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to make."), PACK],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace packed votes that are there.")] = False,
     block_votes: Annotated[int, typer.Option(help="Votes of a block, about: memory follows it.")] = BLOCK_VOTES,
     as_json: Json = False,

@@ -53,14 +53,13 @@ from amcc.cli.next_questions import (
     Price,
     PriceList,
     check_batch,
-    check_folder,
-    check_output,
     checked_budget,
     make_strategy,
     price_of_others,
 )
+from amcc.cli.paths import PICTURE, TABLE
 from amcc.consensus import make_model
-from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, MissingExtraError, ParameterError
+from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError
 from amcc.experiments.board import computed
 from amcc.files import whole_file
 from amcc.io import read_truth, write_table
@@ -70,8 +69,6 @@ from amcc.votes import Votes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 @reads_votes
@@ -101,9 +98,9 @@ def replay(
     features_items: FeaturesItems = None,
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard.")
+        Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard."), TABLE
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf."), PICTURE] = None,
     as_json: Json = False,
 ) -> None:
     """Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?
@@ -121,7 +118,6 @@ def replay(
     check_batch(batch)
     first = parse_start(start)
     money = None if budget is None else checked_budget(budget, decimals)
-    check_outputs(output, plot)
     recording = recorded(
         votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs, unmentioned=truth_unmentioned)
     )
@@ -173,21 +169,6 @@ def parse_start(text: str) -> Start:
     return percent / 100
 
 
-def check_outputs(output: Path | None, plot: Path | None) -> None:
-    """Raise before the work is done, not after, where its result could not be written."""
-    check_output(output)
-    if plot is not None:
-        if plot.suffix.lower() not in PICTURES:
-            raise InputError(f"{plot}: the suffix must say the format, one of {', '.join(PICTURES)}.")
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError as error:
-            raise MissingExtraError(
-                f"--plot needs matplotlib, which cannot be imported ({error}). Install it: pip install 'amcc[plot]'."
-            ) from error
-        check_folder(plot)
-
-
 def recorded(votes: Votes, truth: Truth) -> Recording:
     """Votes with their truth, which must speak of some of them."""
     truth.check_names("the votes", item=votes.item_names, label=votes.label_names)
@@ -216,7 +197,7 @@ def prices_of_recorded(votes: Votes, path: Path | None, price: str | None, decim
     tables.refuse_slips(pa.array(list(listed), pa.string()), votes.worker_names, "worker")
     there = set(votes.worker_names.cast(pa.string()).to_pylist())
     if strangers := [name for name in listed if name not in there]:
-        notes.print(f"{len(strangers)} workers of the price list have no recorded vote", markup=False)
+        notes.print(f"{len(strangers)} workers of the price list have no recorded vote")
     amounts = {name: amount for name, amount in listed.items() if name in there}
     return Prices.of(votes.worker_names, amounts, default=price_of_others(path, price), decimals=decimals)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from amcc.cli.common import Json, notes, print_json, screen
+from amcc.cli.paths import FILE, FOLDER, READS
 from amcc.data.registry import data_folder
 from amcc.errors import ParameterError
 from amcc.experiments.reproduce import STUDIES, chosen_studies, make_plan, run_studies
@@ -29,8 +29,9 @@ def reproduce(
     data: Annotated[
         Path | None,
         typer.Option(help="Folder of data sets (default: AMCC_DATA); without one, a generated crowd only."),
+        READS,
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for all files and the cache.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for all files and the cache."), FOLDER] = Path(
         "reproduction"
     ),
     quick: Annotated[
@@ -41,6 +42,7 @@ def reproduce(
     docs: Annotated[
         Path | None,
         typer.Option(help=f"Also put the tables into this markdown file, between {files.BEGIN} and {files.END}."),
+        FILE,
     ] = None,
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     as_json: Json = False,
@@ -70,12 +72,12 @@ def reproduce(
     if docs is not None:
         files.update_docs(docs, found, provenance)
     for note in found.notes:
-        notes.print(escape(note), soft_wrap=True)
+        notes.print(note, soft_wrap=True)
     if as_json:
         print_json(_as_json(found, written, docs))
         return
     for output in found.all():
-        screen.print(escape(f"{output.name:<28} {output.title}"), soft_wrap=True)
+        screen.print(f"{output.name:<28} {output.title}", soft_wrap=True)
     screen.print(f"all on one page: {out / 'index.html'}", soft_wrap=True)
 
 

@@ -9,12 +9,13 @@ import typer
 from rich.progress import Progress
 
 from amcc.cli.common import Json, notes, print_json
+from amcc.cli.paths import FOLDER
 from amcc.data.simulate import CrowdSpec, write_crowd
 from amcc.errors import ParameterError
 
 
 def simulate_crowd(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to; it is made if need be.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to; it is made if need be."), FOLDER],
     votes: Annotated[
         int | None,
         typer.Option(help="About how many votes; sizes not given below follow from it. Default: 100000, or by items."),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
 
+from amcc.cli.account import Account, find_worker
 from amcc.cli.common import (
     DEFAULT_METHOD,
     Features,
@@ -14,15 +18,18 @@ from amcc.cli.common import (
     Json,
     Method,
     Output,
+    SafeCsv,
     described_items,
     fit,
     notes,
     print_json,
     reads_votes,
+    screen,
     write_rows,
 )
 from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.consensus import AMCC, ConsensusModel, make_model
+from amcc.engine.base import Engine
 from amcc.engine.packed import PackedVotes
 from amcc.votes import Votes
 
@@ -37,23 +44,54 @@ def workers(
     features: Features = None,
     features_items: FeaturesItems = None,
     output: Output = None,
+    safe_csv: SafeCsv = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Also the bounds of the 95 % intervals.")] = False,
+    worker: Annotated[
+        str | None,
+        typer.Option(help="The account of one worker: rates, agreement by label, and the votes behind the verdict."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Judge the workers, best first, and say what speaks against the likely spammers.
+    """Judge the workers, best first, and give the evidence against the likely spammers.
 
-    Writes worker,answers,hit_rate,false_alarm_rate,informativeness,group,weight,evidence.
+    Writes worker,answers,hit_rate,false_alarm_rate,informativeness,group,weight,evidence; with --worker, prints what is
+    known about them, and writes item,label,vote,probability,others_yes,others_no to --output.
     """
     if features or features_items:
         make_model(method).check_uses_features()
+    code = None if worker is None else find_worker(worker, votes.worker_names)
+    with _where_it_runs(votes, engine, method) as blocks:
+        described = described_items(blocks, features, features_items) if isinstance(blocks, Votes) else None
+        model = fit(blocks, method, features=described)
+        model.worker_evidence_  # noqa: B018  # judged while the blocks are there
+        account = None if code is None else Account.of(model, blocks, code)
+    if account is None:
+        _tell_all(model, method, output, safe_csv, intervals, as_json)
+        return
+    if as_json:
+        print_json({"method": method, **account.as_json()})
+    else:
+        for table in account.tables():
+            screen.print(table)
+            screen.print()
+    if output is not None:
+        write_rows(account.votes, output, safe_csv=safe_csv)
+
+
+@contextmanager
+def _where_it_runs(votes: Votes | PackedVotes, engine: EngineChoice, method: str) -> Iterator[Votes | Engine]:
+    """Packed votes block by block, where the method can; otherwise votes in memory."""
     if isinstance(votes, PackedVotes) and by_blocks(method):
         with engine.over(votes) as blocks:
-            model = fit(blocks, method)
-            model.worker_evidence_  # noqa: B018  # judged while the blocks are there
+            yield blocks
     else:
         engine.refuse_for_files()
-        in_memory = votes.votes() if isinstance(votes, PackedVotes) else votes
-        model = fit(in_memory, method, features=described_items(in_memory, features, features_items))
+        yield votes.votes() if isinstance(votes, PackedVotes) else votes
+
+
+def _tell_all(
+    model: ConsensusModel, method: str, output: Path | None, safe_csv: bool, intervals: bool, as_json: bool
+) -> None:
     table: pa.Table = model.workers(frame="arrow")
     table = table.select([*COLUMNS, *(name for name in table.column_names if intervals and name not in COLUMNS)])
     table = table.sort_by([("informativeness", "descending"), ("worker", "ascending")])
@@ -61,13 +99,13 @@ def workers(
     if as_json:
         print_json({"method": method, "groups": groups, "workers": table.to_pylist()})
     for group in groups:
-        notes.print(group["summary"], style="dim", markup=False, soft_wrap=True)
+        notes.print(group["summary"], style="dim", soft_wrap=True)
     n_spammers = len(model.worker_evidence_)
     if n_spammers:
         who = "1 worker looks like a spammer" if n_spammers == 1 else f"{n_spammers} workers look like spammers"
-        notes.print(f"{who}: see the column evidence")
+        notes.print(f"{who}: see the column evidence, or one by one: --worker NAME")
     if not as_json or output is not None:
-        write_rows(table, output)
+        write_rows(table, output, safe_csv=safe_csv)
 
 
 def _groups(model: ConsensusModel) -> list[dict[str, Any]]:

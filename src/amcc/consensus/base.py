@@ -26,7 +26,7 @@ from amcc.errors import AmccError, ConvergenceWarning, FileFormatError, NotFitte
 from amcc.fields import Arrays, Each, Stored, fits, hints_of, read_fields, take_apart, write_fields
 from amcc.kernels import CERTAIN, Floats, Judgement
 from amcc.memory import check_size
-from amcc.tables import Codes
+from amcc.tables import Codes, Frame, as_frame
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -38,7 +38,6 @@ Mask = npt.NDArray[np.bool_]
 FORMAT_VERSION = 2
 """Of saved models. Before 2, names with zeros at their end came back without them, and what is settled was not kept."""
 RATES = "worker_rates"
-Frame = Literal["pandas", "polars", "arrow"]
 
 PREDICTION_BYTES = 32
 """What a pair of an item and a label takes while it is predicted: its probability, what that was made of, its rank."""
@@ -338,14 +337,15 @@ class ConsensusModel(ABC):
 
     def tables(
         self, engine: Engine, *, sets: bool = False, all_labels: bool = False, decode: Rule = "threshold",
-        k: int | None = None,
-    ) -> Iterator[pa.Table]:  # fmt: skip
+        k: int | None = None, frame: Frame = "pandas",
+    ) -> Iterator[Any]:  # fmt: skip
         """What `pairs`, or with `sets` the method of that name, says about the items of an engine, block by block."""
         self._check_fitted(items=False)
         model = copy.copy(self)
         model._to_judge = None  # stays here
         options = {"decode": decode, "k": k, **({} if sets else {"all_labels": all_labels})}
-        return engine.each(table_of, model, "sets" if sets else "pairs", options)
+        tables = engine.each(table_of, model, "sets" if sets else "pairs", options)
+        return (as_frame(table, frame) for table in tables)
 
     def predict_proba(self, votes: Any | None = None) -> Floats:
         """(n_items, n_labels) probability that each label is present.
@@ -407,7 +407,9 @@ class ConsensusModel(ABC):
             return self.pair_proba_ > 0.5
         return self.predict(decode=decode, k=k)[self.pair_item_, self.pair_label_]
 
-    def pairs(self, *, all_labels: bool = False, decode: Rule = "threshold", k: int | None = None) -> pa.Table:
+    def pairs(
+        self, *, all_labels: bool = False, decode: Rule = "threshold", k: int | None = None, frame: Frame = "pandas"
+    ) -> Any:
         """Table item, label, probability, present, settled: the asked pairs, or with `all_labels` every pair.
 
         present is 1 for the labels of the item's set, see `predict`; settled is 1 where more answers are hardly needed,
@@ -424,7 +426,7 @@ class ConsensusModel(ABC):
         else:
             item, label, proba, done = self.pair_item_, self.pair_label_, self.pair_proba_, self.pair_settled_
             present = self.pair_present(decode=decode, k=k)
-        return pa.table(
+        table = pa.table(
             {
                 "item": self.item_names_.take(pa.array(item)),
                 "label": self.label_names_.take(pa.array(label)),
@@ -433,8 +435,9 @@ class ConsensusModel(ABC):
                 "settled": done.astype(np.int8),
             }
         )
+        return as_frame(table, frame)
 
-    def sets(self, *, decode: Rule = "threshold", k: int | None = None) -> pa.Table:
+    def sets(self, *, decode: Rule = "threshold", k: int | None = None, frame: Frame = "pandas") -> Any:
         """Table item, labels: one row per item with the list of its labels, see `predict`."""
         self._check_fitted()
         if decode == "threshold" and not ((self.label_prior_ > 0.5).any() or self._foresees):
@@ -445,14 +448,14 @@ class ConsensusModel(ABC):
             item, label = rows.astype(np.int32), columns.astype(np.int32)
         start = np.append(0, np.cumsum(np.bincount(item, minlength=len(self.item_names_))))
         lists = pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), self.label_names_.take(pa.array(label)))
-        return pa.table({"item": self.item_names_, "labels": lists})
+        return as_frame(pa.table({"item": self.item_names_, "labels": lists}), frame)
 
     @property
     def labels_(self) -> pd.Series[Any]:
         """Label lists by item, as crowd-kit's aggregators give them."""
         import pandas as pd
 
-        table = self.sets()
+        table = self.sets(frame="arrow")
         index = pd.Index(table["item"].to_pylist(), name="item")
         return pd.Series(table["labels"].to_pylist(), index=index, name="agg_label", dtype=object)
 
@@ -635,7 +638,7 @@ def table_of(
     block: Block, model: ConsensusModel, kind: Literal["pairs", "sets"], options: Mapping[str, Any]
 ) -> pa.Table:
     """The model's table of this kind for the items of the block."""
-    table: pa.Table = getattr(model.applied_to(block.votes(names=True)), kind)(**options)
+    table: pa.Table = getattr(model.applied_to(block.votes(names=True)), kind)(**options, frame="arrow")
     return table
 
 
@@ -695,19 +698,6 @@ def _checked_evidence(evidence: Any, stored: Stored) -> dict[int, str]:
 def as_votes(data: Any) -> Votes:
     """Votes as they are, tables read by `Votes.from_frame`."""
     return data if isinstance(data, Votes) else Votes.from_frame(data)
-
-
-def as_frame(table: pa.Table, frame: Frame) -> Any:
-    """An Arrow table as the kind of frame the user wants."""
-    if frame == "arrow":
-        return table
-    if frame == "pandas":
-        return table.to_pandas()
-    if frame == "polars":
-        import polars as pl
-
-        return pl.from_arrow(table)
-    raise ParameterError(f"frame must be 'pandas', 'polars' or 'arrow'; got {frame!r}.")
 
 
 def new_code(names: pa.Array, learned: pa.Array) -> npt.NDArray[np.int64]:

@@ -29,7 +29,7 @@ from pyarrow.csv import CSVWriter, WriteOptions, write_csv
 from pyarrow.parquet import ParquetWriter
 
 from amcc.errors import ParameterError
-from amcc.files import make_folder
+from amcc.files import make_folder, written_to
 from amcc.io.csv import LIST_SEPARATOR
 from amcc.votes import Votes
 
@@ -547,7 +547,7 @@ def write_crowd(spec: CrowdSpec, folder: Path | str, progress: Callable[[int, in
     """
     folder = Path(folder)
     make_folder(folder)
-    with TemporaryDirectory(prefix=".unfinished-", dir=folder) as staging:
+    with written_to(folder), TemporaryDirectory(prefix=".unfinished-", dir=folder) as staging:
         _write_files(spec, Path(staging), progress or (lambda done, total: None))
         (folder / "features.parquet").unlink(missing_ok=True)
         for path in Path(staging).iterdir():

@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import re
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -187,12 +188,29 @@ def computed(
         return
     # Fresh processes, not copies of this one: a copy would keep the number of threads that numpy has already chosen.
     context = multiprocessing.get_context("spawn")
-    with _one_thread_each(), ProcessPoolExecutor(n_processes, mp_context=context) as pool:
-        running = {pool.submit(work, *arguments): name for name, arguments in tasks}
+    with _one_thread_each(), ProcessPoolExecutor(n_processes, context, _die_of_interrupts) as pool:
+        with _interrupts_wait():
+            running = {pool.submit(work, *arguments): name for name, arguments in tasks}
         try:
             yield from ((running[future], future.result()) for future in as_completed(running))
         finally:
             pool.shutdown(cancel_futures=True)  # after an error, what waits need not run
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Ctrl-C waits until the block has ended; in processes started inside, until `_die_of_interrupts`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _die_of_interrupts() -> None:
+    """In a process of the pool: Ctrl-C ends it without a word, for the one that started it has the last."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 @contextmanager

@@ -197,7 +197,7 @@ def open_packed(path: str | Path, *, plain: bool = True) -> PackedVotes:
 
 def write_votes(votes: Votes, path: str | Path, *, sets: bool = False) -> None:
     """Write votes as a long table worker, item, label, value, or with `sets` one row per answer."""
-    write_table(votes.to_sets() if sets else votes.to_arrow(), path)
+    write_table(votes.to_sets("arrow") if sets else votes.to_arrow(), path)
 
 
 def read_truth(

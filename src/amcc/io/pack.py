@@ -26,7 +26,7 @@ from amcc import tables
 from amcc.engine.packed import META, Entry, PackedVotes, write_arrays, write_block, write_meta, write_names
 from amcc.errors import EmptyInputError, InputError
 from amcc.fields import names_from_bytes
-from amcc.files import make_folder, whole_file
+from amcc.files import make_folder, whole_file, written_to
 from amcc.io import naming, read_batches
 from amcc.votes import Reading, Votes, roles_read
 
@@ -244,7 +244,7 @@ def _partition(work: Path, source: Source, block_votes: int, report: Progress) -
     plan, n_rows = _survey(source, block_votes, report)
     make_folder(work)
     done = 0
-    with ExitStack() as stack, _named_full_disk(work):
+    with written_to(work), ExitStack() as stack:  # closing writes, too
         buckets: dict[int, Any] = {}
         for table in source.batches():
             roles = source.roles(table)
@@ -329,17 +329,6 @@ def _used_only(cells: pa.DictionaryArray) -> pa.DictionaryArray:
     place = np.zeros(len(cells.dictionary), np.int32)
     place[used.to_numpy()] = np.arange(len(used))
     return pa.DictionaryArray.from_arrays(pa.array(place).take(cells.indices), cells.dictionary.take(used))
-
-
-@contextmanager
-def _named_full_disk(work: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{work} cannot be written: {error.strerror or error}. Make room or choose another place; what is done "
-            "so far is kept there."
-        ) from None
 
 
 # -- blocks --------------------------------------------------------------------------------------------------------

@@ -38,12 +38,10 @@ from amcc.consensus.amcc.likelihood import (
 )
 from amcc.consensus.base import (
     ConsensusModel,
-    Frame,
     Gold,
     Learned,
     Monitor,
     Posterior,
-    as_frame,
     known_or_mean,
     match_coins,
     new_code,
@@ -55,7 +53,7 @@ from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.kernels import Belief, Floats, Ints, weight_per_code
 from amcc.memory import check_size
-from amcc.tables import Codes
+from amcc.tables import Codes, Frame, as_frame
 from amcc.votes import Coins, Votes
 
 Loss = Literal["likelihood", "frobenius"]
@@ -510,7 +508,7 @@ class AMCC(ConsensusModel):
 
     def groups(self, frame: Frame = "pandas") -> Any:
         """One row per group, the best first: group, workers, weight, hit_rate, false_alarm_rate, summary."""
-        self._check_fitted()
+        self._check_fitted(items=False)
         return as_frame(describe_groups(self.commonality_, self.group_weights_, self.worker_group_), frame)
 
     def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:
