@@ -639,8 +639,9 @@ def encode_times(column: pa.ChunkedArray | pa.Array, name: str) -> npt.NDArray[A
         raise InputError(f"column {name!r} must hold times; it holds {kind}. Drop it to go by the order of rows.")
     coded, names = _by_dictionary(column, name)
     times = _parsed_times(names) if is_text(kind) else names
-    if pa.types.is_floating(kind) and _any(rounded := pc.greater_equal(pc.abs(times), float(EXACT))):
-        code = _first(rounded)
+    numbers = times.to_numpy(zero_copy_only=False).astype(np.float64) if pa.types.is_floating(kind) else np.empty(0)
+    if (large := np.abs(numbers) >= EXACT).any():
+        code = int(large.argmax())
         raise InputError(
             f"times must be exact; column {name!r} has {names[code].as_py()!r} in row {coded.first_row(code)}, which "
             "may be rounded. Give whole numbers without missing cells, or text."
