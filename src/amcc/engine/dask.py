@@ -138,16 +138,22 @@ class DaskEngine(Engine):
     def _results(self, futures: list[Any]) -> list[Any]:
         """Results of tasks; straight from the processes where these are here.
 
-        Dask waits for ever for tasks that it was given between the loss of the scheduler and the notice of it.
+        Dask waits for ever for tasks that it was given between the loss of the scheduler and the notice of it, and for
+        processes that it started here and could not replace.
         """
         from distributed import wait
 
+        seen = time.monotonic()
         while True:
             try:
                 wait(futures, timeout=LOOK_SECONDS)
                 break
             except TimeoutError:
                 self._need_scheduler()
+                if not self._here or self._processes():
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > START_SECONDS:
+                    raise self._stopped("all processes of the Dask cluster were lost and none came back") from None
         found: list[Any] = self.client.gather(futures, direct=self._here)
         return found
 
@@ -162,25 +168,25 @@ class DaskEngine(Engine):
                 return work()
             except Exception as error:
                 self._need_scheduler()
-                if attempt == ATTEMPTS or not isinstance(error, (KilledWorker, CancelledError, OSError)):
+                if not isinstance(error, (KilledWorker, CancelledError, OSError)):
                     raise
+                if attempt == ATTEMPTS:
+                    raise self._stopped(f"processes were lost {ATTEMPTS} times in the same round ({error})") from error
         raise AssertionError  # for the type checker: the loop does not end
 
     def _need_scheduler(self) -> None:
         """Raise EngineError where the scheduler was lost; Dask waits for it to come back, then gives up."""
         while self.client.status == "connecting":
             time.sleep(0.1)
-        if self.client.status == "running":
-            return
-        go_on = (
-            f"the fit goes on from {self.checkpoint.path}"
-            if self.checkpoint
-            else "with --checkpoint FILE a fit goes on where it stopped"
-        )
-        raise EngineError(
-            f"the Dask scheduler {self.cluster} was lost in the middle of the work and did not come back. Start it "
-            f"and its workers, and run the same again: {go_on}."
-        )
+        if self.client.status != "running":
+            raise self._stopped(f"the Dask scheduler {self.cluster} was lost in the middle of the work")
+
+    def _stopped(self, why: str) -> EngineError:
+        """The error that says why the work stopped, and how to go on."""
+        go_on = "with --checkpoint FILE a fit goes on where it stopped"
+        if self.checkpoint is not None:
+            go_on = f"the fit goes on from {self.checkpoint.path}"
+        return EngineError(f"{why}. See that scheduler and processes run, and do the same again: {go_on}.")
 
     def _processes(self) -> list[str]:
         """Addresses of the processes that are there now."""
