@@ -72,7 +72,7 @@ class Rows(list[dict[str, Any]]):
 
 def csv_rows(data: bytes, *, tabs: bool = False) -> Rows:
     """Rows of delimited text."""
-    text = decoded(data)
+    text = data.decode("utf-8-sig", "surrogateescape")  # columns that nobody needs may hold anything
     lines = [line for line in re.split(r"\r\n|\n|\r", text) if line]
     if not lines:
         raise RefusedError("header")
@@ -142,6 +142,8 @@ def name(cell: Any) -> str:
         cell = int(cell)
     if not str(cell).strip():
         raise RefusedError("blank name")
+    if any("\udc80" <= char <= "\udcff" for char in str(cell)):
+        raise RefusedError("utf-8")
     return str(cell)
 
 
@@ -224,7 +226,10 @@ def _votes_of_ticks(
         raise RefusedError("layout")
     if "labels" in found:
         answers = list(zip(worker, item, lists([row[found["labels"]] for row in rows]), strict=True))
-        asked = lists([row[found["asked"]] for row in rows]) if "asked" in found else [None] * len(rows)
+        # A row that does not say what was asked asked nothing, where other rows say it.
+        asked: list[list[str] | None] = [None] * len(rows)
+        if "asked" in found:
+            asked = [each or [] for each in lists([row[found["asked"]] for row in rows])]
     else:
         ticks = names([row[found["label"]] for row in rows])
         by_answer: dict[tuple[str, str], list[str]] = {}
@@ -293,7 +298,7 @@ def prices(rows: Rows) -> dict[str, Decimal]:
         raise RefusedError("columns")
     listed: dict[str, Decimal] = {}
     for row in rows:
-        who = str(row[found["worker"]]).strip()
+        who = name(row[found["worker"]]).strip()
         amount = str(row[price]).strip()
         if not who or who in listed:
             raise RefusedError("name")

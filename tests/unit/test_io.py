@@ -334,6 +334,11 @@ def test_what_a_stream_holds_is_known_by_its_beginning(content, suffix, tmp_path
     assert path.read_bytes() == content
 
 
+def test_a_list_of_names_that_ends_in_the_mark_at_its_beginning(put):
+    with pytest.raises(FileFormatError, match="UTF-8"):
+        read_ids(put("l.txt", b"\xef\xbb"))
+
+
 def test_a_list_of_names_that_is_not_utf8(put):
     with pytest.raises(FileFormatError, match="UTF-8"):
         read_ids(put("labels.txt", b"caf\xe9\n"))

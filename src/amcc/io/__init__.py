@@ -231,7 +231,7 @@ def read_ids(path: str | Path) -> list[Any]:
     check_readable(path)
     try:
         if path.suffix.lower() in (".txt", ".list", ""):
-            names: list[Any] = re.split(r"\r\n|\r|\n", path.read_text(encoding="utf-8-sig"))
+            names: list[Any] = re.split(r"\r\n|\r|\n", path.read_bytes().decode("utf-8-sig"))
         else:
             table = read_table(path, lambda columns: columns[:1])
             with naming(path):

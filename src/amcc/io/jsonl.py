@@ -31,6 +31,8 @@ STEPS = np.array([0, 0, 0, 1, -1])
 ODD = re.compile(rb"(?:\A|\n)[ \t\r]*[^{ \t\r\n]|\}[ \t\r]*[^],} \t\r\n]")
 """Where a line does not begin with an object, or something follows the object, unless it stands in text."""
 
+LIST_IN_LIST = re.compile(rb"\[[^]]*\[")
+
 
 def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
     """Read the fields that `choose` picks."""
@@ -58,6 +60,9 @@ def _check_lines(path: Path) -> None:
     row = 1
     with open_text(path) as stream:
         for lines in _whole_lines(stream):
+            if _is_plain(lines):
+                row += lines.count(b"\n")
+                continue
             depths, ends = _depths(lines)
             if (depths > MAX_DEPTH).any():
                 row += int(np.count_nonzero(ends[: (depths > MAX_DEPTH).argmax()]))
@@ -85,6 +90,15 @@ def _whole_lines(stream: Any) -> Iterator[bytes]:
             rest += block
     if rest:
         yield rest
+
+
+def _is_plain(lines: bytes) -> bool:
+    """Whether a quick look shows one object per line and no list in a list, as in most files."""
+    n_lines = lines.count(b"\n") + (not lines.endswith(b"\n"))
+    begun = lines.startswith(b"{") + lines.count(b"\n{")
+    ended = lines.endswith(b"}") + lines.count(b"}\n") + lines.count(b"}\r\n")
+    all_braces_there = begun == ended == lines.count(b"{") == lines.count(b"}") == n_lines
+    return all_braces_there and not LIST_IN_LIST.search(lines)
 
 
 def _depths(lines: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
