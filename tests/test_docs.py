@@ -83,7 +83,9 @@ def readme_commands() -> list[str]:
 def readme_folder(tmp_path_factory) -> Path:
     """A folder in which the files exist that the README's commands read."""
     folder = tmp_path_factory.mktemp("readme")
-    votes = Votes.from_dense([[[1, -1], [-1, 1]]] * 3, item_names=["a", "b"], label_names=["x", "y"])
+    votes = Votes.from_dense(
+        [[[1, -1], [-1, 1]]] * 3, item_names=["a", "b"], label_names=["x", "y"], worker_names=["ann", "bob", "cid"]
+    )
     from amcc import write_votes
 
     write_votes(votes, folder / "votes.csv")

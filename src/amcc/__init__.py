@@ -30,7 +30,7 @@ from amcc.io.pack import pack_votes
 from amcc.truth import Truth
 from amcc.votes import Votes
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AMCC",

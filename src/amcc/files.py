@@ -48,7 +48,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     if path.is_dir():
         raise InputError(f"{path} cannot be written: it is a directory. Name a file in it.")
     with written_to(path):
-        _remove_left_behind(path)
+        remove_left_behind(path)
         temporary, lock = _new_part(path)
         try:
             yield temporary
@@ -70,7 +70,8 @@ def _new_part(path: Path) -> tuple[Path, IO[bytes]]:
         file.close()  # somebody took it for left behind before it was locked
 
 
-def _remove_left_behind(path: Path) -> None:
+def remove_left_behind(path: Path) -> None:
+    """Remove what writers of this file left when they were killed; files of living writers stay."""
     for left in path.parent.glob(f".part-????????-{glob.escape(path.name)}"):
         with suppress(OSError), left.open("r+b") as file:
             if _lock(file, wait=False):

@@ -266,7 +266,7 @@ def _head(findings: Findings) -> Html:
             _element("h2", "What the data chose"),
             _list(_choices(findings.model.blend_, findings.votes.n_labels)),
         ]
-    notes = findings.votes.reading.notes()
+    notes = findings.votes.notes()
     if notes:
         parts += [_element("h2", "How the votes were read"), _list(notes)]
     return Html("".join(parts))

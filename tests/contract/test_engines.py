@@ -138,7 +138,7 @@ def test_without_new_votes_nothing_changes_wherever_they_are(places, saved, pack
         return votes if place == "memory" else LocalEngine(packed)
 
     def pairs(model):
-        return pa.concat_tables(model.tables(LocalEngine(packed)))
+        return pa.concat_tables(model.tables(LocalEngine(packed), frame="arrow"))
 
     model = AMCC(warm_start=True, adapt=False).fit(there(places[0]))
     expected, workers = pairs(model), copy.copy(model).workers()

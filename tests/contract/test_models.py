@@ -126,7 +126,7 @@ def test_names_may_be_numbers(make):
         model = make().fit(votes)
     except (AttributeError, TypeError) as error:
         raise AssertionError("names that are numbers are not welcome") from error
-    assert model.sets()["item"].to_pylist() == [2, 10]
+    assert model.sets()["item"].to_list() == [2, 10]
     assert_probabilities(model.predict_proba(), (2, 2))
 
 
@@ -264,7 +264,7 @@ def test_few_votes_settle_nothing(make, case):
     votes, expected, may_settle = TINY[case]
     model = make().fit(Votes.from_dense(np.array(votes)[:, None, None]))
     assert len(model.workers()) == len(votes)
-    (row,) = model.pairs().to_pylist()
+    (row,) = model.pairs(frame="arrow").to_pylist()
     if expected == "present":
         assert row["probability"] > 0.5
     if expected == "absent":

@@ -322,7 +322,7 @@ def test_damaged_containers(tmp_path, votes_file):
     [
         (["consensus", "missing.csv"], "does not exist"),
         (["consensus", "votes.csv", "-m", "oracle"], "one of amcc, "),
-        (["consensus", "votes.csv", "-o", "out.xlsx"], "the suffix must say the format"),
+        (["consensus", "votes.csv", "-o", "out.xyz"], "the suffix must say the format"),
         (["consensus", "votes.csv", "-o", "no/such/folder/out.csv"], "cannot be written"),
         (["consensus", "votes.csv", "--unmentioned", "guess"], "guess"),
         (["consensus", "votes.csv", "--decode", "guess"], "expected_jaccard"),

@@ -67,6 +67,7 @@ def test_nothing_is_harmed_by_kills_while_it_is_written(tmp_path: Path) -> None:
     assert lines[-1] == "harm: 0"
     kills = {line[:16].strip(): int(line.split()[-5]) for line in lines[2:-1]}
     assert kills["all"] >= 50
+    assert lines[-2].split()[-2] == "0", "temporary files of killed writers are left"
     assert min(kills.values()) > 0
 
 

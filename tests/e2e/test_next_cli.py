@@ -310,7 +310,7 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "9", "--features", "features.csv"], "use a strategy that does: amcc, amcc-rsl, amcc-nlc, nam-a"),
         (["--budget", "9", "--strategy", "amcc", "--features", "prices.csv"], "prices.csv: a column for the item is"),
         (["--budget", "9", "--features-items", "prices.csv"], "give both"),
-        (["--budget", "9", "-o", "out.xlsx"], "the suffix must say the format"),
+        (["--budget", "9", "-o", "out.xyz"], "the suffix must say the format"),
         (["--budget", "9", "--json", "-o", "no/such/out.csv"], "there is no folder no/such"),
         (["--batch", "9"], "Missing option '--budget'"),
     ],

@@ -190,7 +190,7 @@ def test_features_tell_which_items_are_alike(folder, amcc_replay):
         (["--price", "-3"], "the default price must not be negative; got -3"),
         (["--plot", "curves.bmp"], "curves.bmp: the suffix must say the format, one of .png, .svg, .pdf"),
         (["--plot", "no/such/curves.png"], "there is no folder no/such"),
-        (["-o", "curves.xlsx"], "the suffix must say the format"),
+        (["-o", "curves.xyz"], "the suffix must say the format"),
         (["-o", "no/such/curves.csv"], "there is no folder no/such"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

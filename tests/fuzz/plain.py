@@ -298,7 +298,7 @@ def prices(rows: Rows) -> dict[str, Decimal]:
         raise RefusedError("columns")
     listed: dict[str, Decimal] = {}
     for row in rows:
-        who = name(row[found["worker"]]).strip()
+        who = name(row[found["worker"]])
         amount = str(row[price]).strip()
         if not who or who in listed:
             raise RefusedError("name")
@@ -310,4 +310,4 @@ def prices(rows: Rows) -> dict[str, Decimal]:
 
 def ids(data: bytes) -> list[str]:
     """One name per line."""
-    return [line.strip() for line in re.split(r"\r\n|\n|\r", decoded(data)) if line.strip()]
+    return [line for line in re.split(r"\r\n|\n|\r", decoded(data)) if line.strip()]

@@ -123,3 +123,10 @@ def test_not_every_state_is_written(tmp_path):
     assert not (tmp_path / "c").exists()
     checkpoint.flush()
     assert (tmp_path / "c").exists()
+
+
+def test_what_a_killed_fit_left_goes_with_the_checkpoint(tmp_path):
+    left = tmp_path / ".part-01234567-fit.checkpoint"
+    left.write_bytes(b"half a state")
+    Checkpoint(tmp_path / "fit.checkpoint").remove()
+    assert not left.exists()

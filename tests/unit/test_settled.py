@@ -49,9 +49,9 @@ def test_known_truth_is_settled_and_an_unasked_pair_is_not():
     votes = Votes.from_dense(dense, item_names=["i0", "i1"], label_names=["a", "b"])
     pair = pa.table({"item": ["i0"], "label": ["a"]})
     model = MajorityVote().fit(votes, truth=Truth.from_frames(pair, known_pairs=pair))
-    assert model.pairs()["settled"].to_pylist() == [1, 1, 0]
-    assert model.pairs(all_labels=True)["settled"].to_pylist() == [1, 0, 1, 0]
-    assert MajorityVote().fit(votes).pairs()["settled"].to_pylist() == [0, 1, 0]
+    assert model.pairs()["settled"].to_list() == [1, 1, 0]
+    assert model.pairs(all_labels=True)["settled"].to_list() == [1, 0, 1, 0]
+    assert MajorityVote().fit(votes).pairs()["settled"].to_list() == [0, 1, 0]
 
 
 def test_saved_and_applied_models_settle_alike(crowd, tmp_path):

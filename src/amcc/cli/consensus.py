@@ -93,7 +93,7 @@ def consensus(
             write_report(model, votes, report)
         notes.print(f"wrote the report to {report}")
     if as_json:
-        found = _found(model.pairs(decode=decode, k=top_k))
+        found = _found(model.pairs(decode=decode, k=top_k, frame="arrow"))
         print_json(_summary(InMemory(votes), model, method, output, int((~model.item_answered_).sum()), found))
 
 

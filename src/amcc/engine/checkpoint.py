@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from amcc.errors import FileFormatError, InputError
 from amcc.fields import Arrays, Stored, read_fields, take_apart, write_fields
+from amcc.files import remove_left_behind
 
 State = TypeVar("State")
 
@@ -83,6 +84,7 @@ class Checkpoint:
         """The fit is finished: nothing is left to go on with."""
         self._pending = False
         self.path.unlink(missing_ok=True)
+        remove_left_behind(self.path)  # a short fit writes nothing that would have done so
 
 
 @contextmanager
