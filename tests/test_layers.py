@@ -81,3 +81,34 @@ import amcc
 amcc.DawidSkene().fit(amcc.Votes.from_dense([[[1, -1]]])).pairs()
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_has_a_home() -> None:
+    import amcc
+
+    assert set(amcc.__all__) <= set(dir(amcc))
+    for name in amcc.__all__:
+        assert getattr(amcc, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        amcc.nonsense  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = "import amcc, sys; sys.exit(bool({'numpy', 'pandas', 'pyarrow', 'typer'} & set(sys.modules)))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_ctrl_c_during_imports_is_one_line() -> None:
+    code = """
+import sys
+from importlib.abc import MetaPathFinder
+class Impatient(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "amcc.cli":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Impatient())
+from amcc.__main__ import main
+main()
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stderr.count("\n")) == (130, 1)
