@@ -46,6 +46,10 @@ class _Listed:
     present: npt.NDArray[np.bool_]
 
 
+CALIBRATION = {"ece": metrics.expected_calibration_error, "brier": metrics.brier, "log_loss": metrics.log_loss}
+"""Scores of probabilities, which sets do not have."""
+
+
 def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
     """Compare a table item, label, probability, present (or item, labels) with the truth, where that is known.
 
@@ -67,7 +71,7 @@ def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
     score[row, column] = listed.present if listed.probability is None else listed.probability
     predicted[row, column] = listed.present
     scores = metrics.evaluate(true, predicted, score, known)
-    for name, measure in (("ece", metrics.expected_calibration_error), ("brier", metrics.brier)):
+    for name, measure in CALIBRATION.items():
         del scores[name]
         if not in_sets:
             scores[name] = measure(true, score, known & given)
@@ -82,7 +86,7 @@ def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
         n_pairs_unknown=int((~known[in_consensus]).sum()),
         notes=[
             *_notes_on_names((true & known).sum(axis=0), label_names, listed, int((scored & ~in_consensus).sum())),
-            *["sets have no probabilities: calibration (ece, brier) is left out"] * in_sets,
+            *["sets have no probabilities: calibration (ece, brier, log-loss) is left out"] * in_sets,
         ],
     )
 

@@ -111,7 +111,7 @@ def posterior_pass(
         return posterior_pass_numpy(slot, start, evidence, prior, before)
     from amcc import vote_loops
 
-    bounds = _block_bounds(start)
+    bounds = block_bounds(start)
     proba = np.empty(len(prior))
     present = np.empty((n_pieces(), len(evidence)))
     slot, start = unsigned(slot), unsigned(start)
@@ -207,7 +207,7 @@ def round_pass(
 
     old = before if isinstance(before, Belief) else now
     kept = before if isinstance(before, np.ndarray) else NO_FLOATS
-    bounds = _block_bounds(start)
+    bounds = block_bounds(start)
     proba = np.empty(len(label))
     present = np.empty((n_pieces(), len(now.evidence)))
     label_present = np.zeros((n_pieces(), len(now.log_odds)))
@@ -275,7 +275,7 @@ def sum_over_votes(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats) -
     from amcc import vote_loops
 
     total = np.zeros(len(start) - 1)
-    bounds = _block_bounds(start)
+    bounds = block_bounds(start)
     slot, start = unsigned(slot), unsigned(start)
 
     def run(block: int) -> None:
@@ -292,7 +292,7 @@ def sum_over_slots(slot: npt.NDArray[np.int32], start: Ints, proba: Floats, n_sl
     from amcc import vote_loops
 
     present = np.zeros((n_pieces(), n_slots))
-    bounds = _block_bounds(start)
+    bounds = block_bounds(start)
     slot, start = unsigned(slot), unsigned(start)
 
     def run(block: int) -> None:
@@ -319,7 +319,7 @@ def others_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prio
     from amcc import vote_loops
 
     weight, square = np.zeros((2, n_pieces(), len(evidence)))
-    bounds = _block_bounds(start)
+    bounds = block_bounds(start)
     slot, start = unsigned(slot), unsigned(start)
 
     def run(block: int) -> None:
@@ -339,7 +339,7 @@ def others_pass_numpy(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats
     return Judgement(weight_per_code(slot, proba, len(evidence)), weight_per_code(slot, proba**2, len(evidence)))
 
 
-def _block_bounds(start: Ints) -> Ints:
+def block_bounds(start: Ints) -> Ints:
     """First pair of each block, and the number of pairs; blocks hold about equally many votes."""
     cuts = np.linspace(0, start[-1], n_pieces() + 1)[1:-1].astype(
         np.int64

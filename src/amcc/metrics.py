@@ -220,13 +220,27 @@ def brier(truth: BoolArray, scores: ScoreArray, known: BoolArray | None = None) 
     return _mean_defined((probability - is_true) ** 2)
 
 
+NEVER = 1e-4
+"""Probabilities nearer to 0 or 1 count as this far away: one pair that was called impossible must not decide a mean."""
+
+
+def log_loss(truth: BoolArray, scores: ScoreArray, known: BoolArray | None = None) -> float:
+    """Mean of −log of the probability that was given to what is true, over known pairs.
+
+    It punishes false certainty: .9 for something absent costs 2.3, .999 costs 6.9.
+    """
+    is_true, probability = _calibration_pairs(truth, scores, known)
+    probability = np.clip(probability, NEVER, 1 - NEVER)
+    return _mean_defined(-np.log(np.where(is_true, probability, 1 - probability)))
+
+
 # --- everything at once -------------------------------------------------------------------------------------
 
 
 def evaluate(
     truth: BoolArray, predicted: BoolArray, scores: ScoreArray, known: BoolArray | None = None
 ) -> dict[str, float]:
-    """All metrics under their default rules; higher is better except for `ece` and `brier`.
+    """All metrics under their default rules; higher is better except for `ece`, `brier` and `log_loss`.
 
     `scores` must be probabilities. A metric that no item or pair defines is NaN.
     """
@@ -242,6 +256,7 @@ def evaluate(
         "one_minus_oe": 1.0 - one_error(truth, scores, known),
         "ece": expected_calibration_error(truth, scores, known),
         "brier": brier(truth, scores, known),
+        "log_loss": log_loss(truth, scores, known),
     }
 
 

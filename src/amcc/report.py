@@ -333,6 +333,11 @@ def _choices(blend: Mapping[str, Any], n_labels: int) -> list[str]:
         sentences.insert(0, f"Labels of an item {does} about each other: label correlation is used {correlation:.0%}.")
     if tempers and sum(tempers) > 0 and tempers[-1] / sum(tempers) < 0.95:
         sentences.append("Votes on the same question partly repeat each other, so each counts for a little less.")
+    if blend["degrees"] > 0:
+        sentences.append(
+            "People may agree for other reasons than presence, and votes cannot rule that out: the reading by how many "
+            f"would say yes always keeps a weight of {blend['degrees']:.0%}."
+        )
     return sentences
 
 

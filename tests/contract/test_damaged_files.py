@@ -194,7 +194,8 @@ def test_changed_checkpoints(method, stages, packed, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     checkpoint, sizes = Checkpoint(path), {}
     monkeypatch.setattr(checkpoint, "remove", checkpoint.flush)
-    params = {"blend": {"correlation": 1.0, "tempers": [0.0, 0.0, 1.0], "graded": 0.0}} if method == "amcc" else {}
+    blend = {"correlation": 1.0, "tempers": [0.0, 0.0, 1.0], "graded": 0.0, "degrees": 0.4}
+    params = {"blend": blend} if method == "amcc" else {}
     make_model(method).set_params(**params).fit(LocalEngine(packed, None, checkpoint))
     identity, sizes = checkpoint.identity, checkpoint._sizes
     meta, arrays = read_fields(path, "a checkpoint")

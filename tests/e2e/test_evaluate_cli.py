@@ -77,5 +77,5 @@ def test_other_names(amcc_evaluate):
 def test_sets_without_calibration(amcc_evaluate):
     out, err = amcc_evaluate("item,label\n1,cat\n2,dog\n", "--json", consensus="sets.csv")
     assert json.loads(out)["jaccard"] == 1
-    assert not {"ece", "brier"} & set(json.loads(out))
-    assert "sets have no probabilities: calibration (ece, brier) is left out" in err
+    assert not {"ece", "brier", "log_loss"} & set(json.loads(out))
+    assert "sets have no probabilities: calibration (ece, brier, log-loss) is left out" in err

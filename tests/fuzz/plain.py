@@ -112,9 +112,14 @@ def json_rows(data: bytes) -> Rows:
     return Rows(list(fields), [{name: row.get(name) for name in fields} for row in rows])
 
 
+def bare(column: str) -> str:
+    """The name of a column without what people spell differently."""
+    return "".join(char for char in column.lower().lstrip("\ufeff") if char.isalnum())
+
+
 def roles(columns: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
     """Which column is what."""
-    plain = {name: "".join(char for char in name.lower().lstrip("\ufeff") if char.isalnum()) for name in columns}
+    plain = {name: bare(name) for name in columns}
     found = {}
     for role in wanted:
         known = NAMES[role].split()
@@ -274,9 +279,15 @@ def lists(cells: Sequence[Any]) -> list[list[str] | None]:
     return [None if row is None else [name(each) for each in row] for row in result]
 
 
+VERDICTS = ("truth", "istrue", "true", "gold", "groundtruth")
+"""What only tables of truth call the column that says yes and no."""
+
+
 def truth(rows: Rows) -> Pairs:
     """True pairs."""
     found = roles(rows.columns, ("item", "label", "labels", "value"))
+    if verdicts := [each for name in VERDICTS for each in rows.columns if bare(each) == name]:
+        found["value"] = verdicts[0]
     if "item" not in found or not {"label", "labels"} & set(found):
         raise RefusedError("columns")
     item = names([row[found["item"]] for row in rows])

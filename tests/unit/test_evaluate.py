@@ -111,8 +111,8 @@ def test_names_that_the_consensus_does_not_know():
 
 def test_sets_have_no_calibration():
     result = evaluate_consensus(pa.table({"item": ["i", "j"], "labels": [["a"], ["a", "b"]]}), TRUTH)
-    assert not {"ece", "brier"} & set(result.scores)
-    assert result.notes == ["sets have no probabilities: calibration (ece, brier) is left out"]
+    assert not {"ece", "brier", "log_loss"} & set(result.scores)
+    assert result.notes == ["sets have no probabilities: calibration (ece, brier, log-loss) is left out"]
 
 
 def test_calibration_is_undefined_where_no_probability_has_a_known_truth():

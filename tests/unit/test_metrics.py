@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import brier_score_loss, f1_score, jaccard_score, label_ranking_loss
+from sklearn.metrics import log_loss as sklearn_log_loss
 
 from amcc import metrics
 from amcc.errors import ParameterError
@@ -17,8 +18,8 @@ from amcc.errors import ParameterError
 EXACT = {"rtol": 0, "atol": 1e-12}  # two routes to one number, apart from the order of summation
 
 SET_METRICS = ["jaccard", "precision", "recall", "f1", "hamming", "subset"]
-EVALUATE_KEYS = [*SET_METRICS, "one_minus_rl", "one_minus_oe", "ece", "brier"]
-SCORE_METRICS = ["ranking_loss", "one_error", "expected_calibration_error", "brier"]
+EVALUATE_KEYS = [*SET_METRICS, "one_minus_rl", "one_minus_oe", "ece", "brier", "log_loss"]
+SCORE_METRICS = ["ranking_loss", "one_error", "expected_calibration_error", "brier", "log_loss"]
 
 
 # The worked example of BASELINES.md, section 2.3.
@@ -108,7 +109,8 @@ class TestWorkedExample:
         # Scores .1 .2 .5 .6 .9 fall in five of 15 bins, (count, true): (1,0) (1,0) (3,1) (2,1) (1,1).
         ece = (0.1 + 0.2 + 3 * abs(1 / 2 - 1 / 3) + 2 * abs(0.6 - 1 / 2) + 0.1) / 8
         brier = (0.1**2 + 0.6**2 + 0.4**2 + 0.1**2 + 3 * 0.5**2 + 0.2**2) / 8
-        expected = [1 / 3, 2 / 3, 1 / 2, 2 / 5, 3 / 4, 0, 13 / 24, 2 / 3, ece, brier]
+        log_loss = -(2 * np.log(0.9) + np.log(0.4) + np.log(0.6) + 3 * np.log(0.5) + np.log(0.8)) / 8
+        expected = [1 / 3, 2 / 3, 1 / 2, 2 / 5, 3 / 4, 0, 13 / 24, 2 / 3, ece, brier, log_loss]
         result = metrics.evaluate(TRUTH, PREDICTED, SCORES)
         assert list(result) == EVALUATE_KEYS
         assert all(type(value) is float for value in result.values())
@@ -237,6 +239,11 @@ class TestAgainstScikitLearn:
         expected = label_ranking_loss(truth[rankable], scores[rankable])
         assert_allclose(metrics.ranking_loss(truth, scores), expected, **EXACT)
 
+    def test_log_loss(self):
+        truth, _, scores, known = random_case(0)
+        expected = sklearn_log_loss(truth[known], np.clip(scores[known], metrics.NEVER, 1 - metrics.NEVER))
+        assert_allclose(metrics.log_loss(truth, scores, known), expected, **EXACT)
+
     def test_brier(self):
         truth, _, scores, known = random_case(0)
         expected = brier_score_loss(truth[known], scores[known])
@@ -287,14 +294,18 @@ class TestProperties:
     @given(bool_tables, bool_tables)
     def test_a_perfect_answer_scores_one(self, truth, known):
         result = metrics.evaluate(truth, truth, truth.astype(float), known)
-        for name in set(EVALUATE_KEYS) - {"ece", "brier"}:
+        for name in set(EVALUATE_KEYS) - {"ece", "brier", "log_loss"}:
             assert isnan(result[name]) or result[name] == 1
+        assert isnan(result["log_loss"]) or result["log_loss"] <= 1.001 * metrics.NEVER
         for name in ("ece", "brier"):
             assert isnan(result[name]) or result[name] == 0
 
     @given(bool_tables, bool_tables, tied_scores, bool_tables)
     def test_every_metric_lies_between_zero_and_one(self, truth, predicted, scores, known):
-        values = np.array(list(metrics.evaluate(truth, predicted, scores, known).values()))
+        result = metrics.evaluate(truth, predicted, scores, known)
+        log_loss = result.pop("log_loss")
+        assert isnan(log_loss) or 0 <= log_loss <= 9.22
+        values = np.array(list(result.values()))
         assert np.all(np.isnan(values) | ((values >= 0) & (values <= 1)))
 
     @given(bool_tables, bool_tables, tied_scores, bool_tables, bool_tables)

@@ -147,7 +147,7 @@ def test_the_first_purchases_do_no_harm_on_real_data(shared_data, seed):
     assert_first_purchases_do_no_harm(affective(shared_data), seed)
 
 
-CRISP = {"correlation": 0.0, "tempers": [0.0, 0.0, 1.0], "graded": 0.0}
+CRISP = {"correlation": 0.0, "tempers": [0.0, 0.0, 1.0], "graded": 0.0, "degrees": 0.0}
 
 
 @pytest.mark.parametrize("settings", [{}, {"adapt": False}, {"adapt": False, "correlation": False}, {"blend": CRISP}])

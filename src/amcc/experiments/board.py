@@ -33,7 +33,7 @@ from amcc.experiments.peers import ORACLE, PEERS
 from amcc.files import make_folder, whole_file
 from amcc.kernels import Floats
 
-SCORES = ("jaccard", "f1", "hamming", "one_minus_rl", "one_minus_oe", "ece", "seconds")
+SCORES = ("jaccard", "f1", "hamming", "one_minus_rl", "one_minus_oe", "ece", "log_loss", "seconds")
 HIGHER_IS_BETTER = SCORES[:5]
 
 Variant = tuple[str, Mapping[str, Any]]

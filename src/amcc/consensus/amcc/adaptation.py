@@ -49,20 +49,28 @@ N_FOLDS = 5
 SAMPLE = 1_000_000
 """Votes that suffice to choose."""
 
+HEDGE = 0.4
+"""Share of the reading by degrees, whatever held-out votes say: they cannot tell agreement on presence from agreement
+for other reasons, so neither reading is ever ruled out (`benchmarks/trust.py` shows what that is worth)."""
+
 IGNORED = 1e-3
 """Answers with less weight than this are not computed."""
 
 
 @dataclass(frozen=True)
 class Blend:
-    """Weights of the answers: how far labels inform each other, (n_tempers,) scales of evidence, graded presence."""
+    """Weights of the answers: how far labels inform each other, (n_tempers,) scales of evidence, graded presence.
+
+    degrees : share of the reading by degrees (`degrees`) in the result; the others share the rest.
+    """
 
     correlation: float = 0.0
     tempers: tuple[float, ...] = (0.0,) * (len(TEMPERS) - 1) + (1.0,)
     graded: float = 0.0
+    degrees: float = 0.0
 
     def __post_init__(self) -> None:
-        weights = (self.correlation, *self.tempers, self.graded)
+        weights = (self.correlation, *self.tempers, self.graded, self.degrees)
         if len(self.tempers) != len(TEMPERS) or not all(map(_is_weight, weights)):
             raise ValueError(f"must have weights of correlation, {len(TEMPERS)} scales of evidence and graded presence")
         if not max(*self.tempers, self.graded) >= IGNORED:
@@ -180,7 +188,7 @@ def choose_blend(
     is_graded = 1 / (1 + np.exp(np.clip(max(foretold) - graded_foretold, -50, 50)))
     graded_weight = MOST_GRADED * float(is_graded)
     tempers = (1 - graded_weight) * np.exp(foretold - logsumexp(foretold))
-    return Blend(weight, tuple(tempers.tolist()), graded_weight)
+    return Blend(weight, tuple(tempers.tolist()), graded_weight, HEDGE)
 
 
 def held_out_answers(votes: Votes, chance: Signatures) -> Iterator[tuple[Votes, Votes]]:

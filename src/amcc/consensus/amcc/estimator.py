@@ -20,6 +20,7 @@ from amcc.consensus.amcc import frobenius
 from amcc.consensus.amcc.adaptation import IGNORED, Blend, Evidence, choose_blend, evidence_of, learn_label_sets
 from amcc.consensus.amcc.coins import Counts
 from amcc.consensus.amcc.correlation import LabelSets
+from amcc.consensus.amcc.degrees import Degrees, fit_degrees
 from amcc.consensus.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
 from amcc.consensus.amcc.groups import describe_groups
 from amcc.consensus.amcc.likelihood import (
@@ -48,7 +49,7 @@ from amcc.consensus.base import (
 )
 from amcc.consensus.rounds import first_look, judge_votes
 from amcc.consensus.signature import Signatures, content, signatures
-from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, as_engine
+from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, WholeBlock, as_engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.kernels import Belief, Floats, Ints, weight_per_code
@@ -93,7 +94,7 @@ class AMCC(ConsensusModel):
         Groups of workers. More than the data need do no harm: they stay empty or alike.
     individuality, correlation, adapt : bool
         Parts of the probability model, to be switched off for comparison. Without `adapt`, correlation is trusted
-        fully, every vote counts fully, and presence is a matter of yes or no.
+        fully, every vote counts fully, presence is a matter of yes or no, and nothing is hedged.
     blend : dict, optional
         The `blend_` of an earlier fit, to be used instead of choosing, which takes most of the time on few votes.
     anchor : "consensus" or "self"; printed : bool; hsic_weight, laplacian_weight, weight_exponent
@@ -122,7 +123,8 @@ class AMCC(ConsensusModel):
     worker_cost_ : (n_workers,)
         What a worker's answers are worth by eq12.
     blend_ : dict
-        What the data chose: weight of label correlation, of each scale of evidence, of graded presence.
+        What the data chose: weight of label correlation, of each scale of evidence, of graded presence; and the share
+        of the reading by degrees, which is always kept.
     objective_history_ : list of float
         Rises at every round (the paper's objective falls).
 
@@ -154,6 +156,7 @@ class AMCC(ConsensusModel):
     set_share_: Annotated[Floats, Each("kind", only=LIKELIHOOD)]
     set_frequency_: Annotated[Floats, Each("kind", "label", only=LIKELIHOOD)]
     item_kind_: Annotated[Floats, Each("item", "kind", optional=True)]
+    degrees_: Annotated[Degrees, Each(optional=True)]
 
     label_similarity_: Annotated[Floats, Each("label", "label", only=FROBENIUS, finite=False)]
     individuality_matrices_: Annotated[Floats, Each("worker", "label", "label", only=FROBENIUS)]
@@ -227,13 +230,16 @@ class AMCC(ConsensusModel):
         evidence = evidence_of(votes, self.coin_evidence_.ravel(), label, sets)
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
         self._foresee(votes, evidence)
-        return Posterior(evidence.blended(_as_blend(self.blend_)), label, judge)
+        degrees = self.degrees_ if self._has_degrees else None
+        return Posterior(self._hedged(votes, evidence, degrees), label, judge)
 
     def _learn_from(self, engine: Engine) -> Learned:
         if self.loss != "likelihood":
             self._refuse_blocks()
         self.fitted_to_ = ""  # until the fit is done
-        fit, sets = self._go_on_from(engine) if self._needs_no_fit(engine) else self._learn_anew_from(engine)
+        few_new = self._needs_no_fit(engine)
+        fit, sets = self._go_on_from(engine) if few_new else self._learn_anew_from(engine)
+        self._learn_degrees(engine, fit.crowd, few_new=few_new)
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
@@ -262,6 +268,30 @@ class AMCC(ConsensusModel):
         self.blend_ = asdict(blend) | {"tempers": list(blend.tempers)}
         self.n_votes_ = engine.n_votes
         return fit, sets
+
+    def _learn_degrees(self, engine: Engine, crowd: Crowd, *, few_new: bool) -> None:
+        """Degrees of the pairs, where the blend has a share for them; votes of workers who do not look say nothing."""
+        before = vars(self).pop("degrees_", None)
+        if self.blend_["degrees"] < IGNORED:
+            return
+        looks = crowd.seeing_member.sum(axis=1)
+        if few_new and before is not None:
+            start = before.known_to(*self._learned_codes(engine))
+            self.degrees_ = fit_degrees(engine, looks, start, UPDATE_ROUNDS)
+        else:
+            self.degrees_ = fit_degrees(engine, looks)
+
+    @property
+    def _has_degrees(self) -> bool:
+        return hasattr(self, "degrees_")
+
+    def _hedged(self, votes: Votes, evidence: Evidence, degrees: Degrees | None) -> Floats:
+        """(n_pairs,) the blend of readings by presence, and the reading by degrees."""
+        blend = _as_blend(self.blend_)
+        proba = evidence.blended(blend)
+        if degrees is None:
+            return proba
+        return (1 - blend.degrees) * proba + blend.degrees * degrees.presence(WholeBlock(votes))
 
     def _fitted_to(self, engine: Engine) -> str:
         """What a fit depends on, but for names, which the model has."""
@@ -430,7 +460,8 @@ class AMCC(ConsensusModel):
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
         if self.loss == "frobenius":
             return self._infer_frobenius(votes, prior)
-        return self._evidence(votes, prior).blended(_as_blend(self.blend_))
+        degrees = self.degrees_.known_to(*self._learned_codes(votes)) if self._has_degrees else None
+        return self._hedged(votes, self._evidence(votes, prior), degrees)
 
     def settled_params(self) -> dict[str, Any] | None:
         """The blend, see `ConsensusModel.settled_params`."""
