@@ -4,7 +4,8 @@
 
 A family is one source: its sets share people, questions or makers, so they count once. Means are over families, with
 their standard error; nothing here was fitted, but the default's settings were chosen in view of these sets, as
-docs/results.md says. `no hedge` is the default without its reading by degrees.
+docs/results.md says. Without --data, only simulated crowds are shown. `no hedge` is the default without its reading by
+degrees.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from amcc import metrics
 from amcc.consensus import AMCC, ConsensusModel, make_model
 from amcc.errors import ConvergenceWarning
-from amcc.experiments.cells import Cell, Draw
+from amcc.experiments.cells import Cell, Draw, cells_of
 
 FAMILIES: dict[str, tuple[tuple[str, int | None], ...]] = {
     "sonyc": (("sonyc_ust_fine_val", None), ("sonyc_ust_coarse_val", None)),
@@ -66,11 +67,17 @@ def scores(draw: Draw, model: ConsensusModel) -> dict[str, float]:
     }
 
 
-def cells(data: Path, seeds: int) -> Iterator[tuple[str, str, Draw]]:
-    """Family, name and draw of every set that is there."""
-    for family, sets in FAMILIES.items():
+SIMULATED = "simulated"
+"""A family that is shown, but is no part of the means: its votes really are independent given presence."""
+
+
+def cells(data: Path | None, seeds: int) -> Iterator[tuple[str, str, Draw]]:
+    """Family, name and draw of every set that is there, and of simulated crowds."""
+    for crowd in cells_of(None, n_seeds=1, sizes=(10_000, 100_000)):
+        yield SIMULATED, crowd.name, crowd.draw(0)
+    for family, sets in FAMILIES.items() if data else ():
         for name, answers in sets:
-            if not (data / name / "annotations.csv.gz").exists():
+            if not data or not (data / name / "annotations.csv.gz").exists():
                 continue
             cell = Cell(name, "independent", 1, str(data / name), answers)
             for seed in range(seeds if answers else 1):
@@ -101,7 +108,7 @@ def show(title: str, by_method: dict[str, dict[str, float]], extra: Callable[[st
 def main() -> None:
     """Fit everything, print every set and the means over families."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--methods", default="amcc,majority,dawid-skene")
     parser.add_argument("--seeds", type=int, default=2, help="draws where sets are thinned")
     chosen = parser.parse_args()
@@ -113,13 +120,17 @@ def main() -> None:
             found.setdefault(family, {}).setdefault(name, {}).setdefault(method, []).append(scores(draw, model))
     means: dict[str, list[dict[str, float]]] = {}
     worst: dict[str, float] = {}
-    for by_name in found.values():
+    for family, by_name in found.items():
         of_sets = {name: {m: mean_of(rows) for m, rows in by_method.items()} for name, by_method in by_name.items()}
         for name, by_method in of_sets.items():
             show(name, by_method)
+            if family == SIMULATED:
+                continue
             for method, row in by_method.items():
                 behind = row["jaccard"] - by_method["majority"]["jaccard"] if "majority" in by_method else 0.0
                 worst[method] = min(worst.get(method, 0.0), behind)
+        if family == SIMULATED:
+            continue
         for method in dict.fromkeys(m for by_method in of_sets.values() for m in by_method):
             means.setdefault(method, []).append(mean_of([row[method] for row in of_sets.values() if method in row]))
     for method, rows in means.items():
