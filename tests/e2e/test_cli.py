@@ -244,6 +244,7 @@ def test_standard_input(votes_file, truth_file, tmp_path):
     assert b"jaccard" in piped(truth_file.read_bytes(), "evaluate", scored, "-").stdout
     twice = piped(b"", "evaluate", "-", "-", code=2).stderr
     assert b"standard input (-) can be read once; it stands for consensus and truth" in twice
+    assert piped(b"", "check", "-", code=2).stderr.startswith(b"error: standard input is empty")
 
 
 def test_of_very_many_labels_a_terminal_shows_the_most_asked(tmp_path):

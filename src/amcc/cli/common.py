@@ -187,9 +187,19 @@ def reads_standard_input(command: Command) -> Command:
             for name in given:
                 folder = kept.enter_context(TemporaryDirectory(prefix="amcc-"))
                 arguments[name] = spool(sys.stdin.buffer, Path(folder))
+                kept.enter_context(_called_standard_input(arguments[name]))
             command(**arguments)
 
     return run
+
+
+@contextmanager
+def _called_standard_input(path: Path) -> Iterator[None]:
+    """Errors about the file are about standard input: nobody else knows its name."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(str(error).replace(str(path), "standard input")) from None
 
 
 def takes_reading(command: Command) -> Command:
