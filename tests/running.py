@@ -50,3 +50,9 @@ def amcc(*arguments: object, code: int = 0, cwd: Path | None = None, **environme
     assert run.returncode == code, run.stderr
     assert "Traceback" not in run.stderr
     return run
+
+
+def said(*arguments: object, code: int = 0, cwd: Path | None = None) -> tuple[str, str]:
+    """The same: what it prints, and what it notes."""
+    run = amcc(*arguments, code=code, cwd=cwd)
+    return run.stdout, run.stderr

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
-from amcc.cli import main
+from running import said
 
 CONSENSUS = "item,label,probability,present\n1,cat,0.9,1\n1,dog,0.1,0\n2,cat,0.1,0\n2,dog,0.9,1\n"
 COUNTS = ("items_scored", "pairs_scored", "items_unknown", "pairs_unknown")
 
 
 @pytest.fixture
-def amcc_evaluate(tmp_path, monkeypatch, capsys):
+def amcc_evaluate(tmp_path):
     """Runs the command in this process with the truth as it is written: what it prints, what it notes."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "c.csv").write_text(CONSENSUS)
     (tmp_path / "sets.csv").write_text("item,labels\n1,cat\n2,dog\n")
 
     def run(truth: str, *options: str, consensus: str = "c.csv", code: int = 0) -> tuple[str, str]:
         (tmp_path / "truth.csv").write_text(truth)
-        monkeypatch.setattr(sys, "argv", ["amcc", "evaluate", consensus, "truth.csv", *options])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        said = capsys.readouterr()
-        assert (stopped.value.code or 0) == code, said.err
-        return said.out, said.err
+        return said("evaluate", consensus, "truth.csv", *options, code=code, cwd=tmp_path)
 
     return run
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from amcc import pack_votes, write_votes
-from amcc.cli import main
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from running import said
 
 
 @pytest.fixture
@@ -29,18 +28,9 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def amcc(monkeypatch, capsys):
-    """Runs a command in this process: what it prints, what it notes."""
-
-    def run(*arguments: str, code: int = 0) -> tuple[str, str]:
-        monkeypatch.setattr(sys, "argv", ["amcc", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        said = capsys.readouterr()
-        assert (stopped.value.code or 0) == code, said.err
-        return said.out, said.err
-
-    return run
+def amcc():
+    """Runs a command: what it prints, what it notes."""
+    return said
 
 
 @pytest.mark.parametrize("command", ["consensus", "workers"])

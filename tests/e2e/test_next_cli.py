@@ -15,9 +15,9 @@ import pytest
 from amcc import write_votes
 from amcc.active.base import Questions, cold_beliefs
 from amcc.active.strategies import STRATEGIES
-from amcc.cli import main
 from amcc.cli.next_questions import choose, prices_of_allowed, summary
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from running import said
 
 COLUMNS = ["item", "label", "worker", "price", "utility", "why"]
 WORKERS = [f"w{number}" for number in range(1, 9)]
@@ -47,16 +47,11 @@ def write_prices(folder: Path, prices: dict[str, object]) -> None:
 
 
 @pytest.fixture
-def amcc_next(folder, monkeypatch, capsys):
+def amcc_next(folder):
     """Runs the command in this process: what it prints, what it notes."""
 
     def run(*arguments: object, code: int = 0) -> tuple[str, str]:
-        monkeypatch.setattr(sys, "argv", ["amcc", "next", "votes.csv", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        said = capsys.readouterr()
-        assert (stopped.value.code or 0) == code, said.err
-        return said.out, said.err
+        return said("next", "votes.csv", *arguments, code=code)
 
     return run
 

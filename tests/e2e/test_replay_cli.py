@@ -14,10 +14,10 @@ import pytest
 
 from amcc import Votes, write_votes
 from amcc.active.replay import Curve
-from amcc.cli import main
 from amcc.cli.common import screen
 from amcc.cli.replay import Replay, result_table
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from running import said
 
 QUICK = ("--seeds", 1, "--batch", 24, "--processes", 1)
 
@@ -39,16 +39,11 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def amcc_replay(folder, monkeypatch, capsys):
+def amcc_replay(folder):
     """Runs the command in this process: what it prints, what it notes."""
 
     def run(*arguments: object, code: int = 0, truth: str = "truth.csv") -> tuple[str, str]:
-        monkeypatch.setattr(sys, "argv", ["amcc", "replay", "votes.csv", truth, *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        said = capsys.readouterr()
-        assert (stopped.value.code or 0) == code, said.err
-        return said.out, said.err
+        return said("replay", "votes.csv", truth, *arguments, code=code)
 
     return run
 
