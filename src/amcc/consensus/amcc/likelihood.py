@@ -78,8 +78,8 @@ BLIND_STARTS = 1.0, 64.0
 """Strengths at the start: workers who always tick the same do not resemble each other, those who tick at random do."""
 
 STRENGTH_SPREAD, STRENGTH_RANGE = 2.0, (0.5, 4096.0)
-"""How far strengths may lie from those above, in logarithms; vague, since crowds differ. Beyond the range nothing changes:
-fewer pseudo-votes than one vote, or more than anybody gives."""
+"""How far strengths may lie from those above, in logarithms; vague, since crowds differ. Beyond the range nothing
+changes: fewer pseudo-votes than one vote, or more than anybody gives."""
 
 THOROUGH = 3
 """In every third round strengths are looked at, and all groups for all workers: they move slowly and cost most."""
