@@ -13,14 +13,17 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from amcc import metrics
 from amcc.consensus import AMCC, ConsensusModel, make_model
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.cells import Cell, Draw, cells_of
+from amcc.truth import PairList, Truth
 
 FAMILIES: dict[str, tuple[tuple[str, int | None], ...]] = {
     "sonyc": (("sonyc_ust_fine_val", None), ("sonyc_ust_coarse_val", None)),
@@ -84,13 +87,32 @@ def cells(data: Path | None, seeds: int) -> Iterator[tuple[str, str, Draw]]:
                 yield family, name if answers is None else f"{name} @{answers}", cell.draw(seed)
 
 
-def fitted(draw: Draw, methods: list[str]) -> Iterator[tuple[str, ConsensusModel]]:
-    """The methods on a draw, and the default without its hedge."""
+def some_truth(draw: Draw, n_items: int, seed: int) -> tuple[Truth, Draw]:
+    """The truth of some items, drawn at random among those known, and the draw in which only the others are scored."""
+    there = np.flatnonzero(draw.known.any(axis=1))
+    chosen = np.random.default_rng(seed).choice(there, min(n_items, len(there) // 2), replace=False)
+    names = [draw.votes.item_names.cast("string"), draw.votes.label_names.cast("string")]
+
+    def pairs(mask: np.ndarray) -> PairList:
+        inside = np.zeros_like(mask)
+        inside[chosen] = mask[chosen]
+        return PairList(*(name.take(pa.array(codes)) for name, codes in zip(names, np.nonzero(inside), strict=True)))
+
+    known = draw.known.copy()
+    known[chosen] = False
+    return Truth(pairs(draw.truth & draw.known), known_pairs=pairs(draw.known)), replace(draw, known=known)
+
+
+def fitted(draw: Draw, methods: list[str], n_known: list[int]) -> Iterator[tuple[str, ConsensusModel, Draw]]:
+    """The methods on a draw, the default without its hedge, and with the truth of some items."""
     for method in methods:
         model = make_model(method).fit(draw.votes)
-        yield method, model
+        yield method, model, draw
+        for number in n_known if method == "amcc" else ():
+            truth, rest = some_truth(draw, number, seed=number)
+            yield f"amcc, {number} known items", make_model(method).fit(draw.votes, truth=truth), rest
         if isinstance(model, AMCC) and model.loss == "likelihood" and model.blend_["degrees"] > 0:
-            yield f"{method}, no hedge", no_hedge(model).fit(draw.votes)
+            yield f"{method}, no hedge", no_hedge(model).fit(draw.votes), draw
 
 
 def mean_of(rows: list[dict[str, float]]) -> dict[str, float]:
@@ -102,7 +124,7 @@ def show(title: str, by_method: dict[str, dict[str, float]], extra: Callable[[st
     """One line per method."""
     for method, row in by_method.items():
         numbers = "  ".join(f"{row[name]:.3f}" for name in SCORES)
-        print(f"{title:28s} {method:20s} {numbers}  {extra(method)}", flush=True)
+        print(f"{title:28s} {method:22s} {numbers}  {extra(method)}", flush=True)
 
 
 def main() -> None:
@@ -110,14 +132,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--methods", default="amcc,majority,dawid-skene")
+    parser.add_argument("--known", type=int, nargs="*", default=[], help="also amcc with the truth of so many items")
     parser.add_argument("--seeds", type=int, default=2, help="draws where sets are thinned")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print(f"{'set':28s} {'method':20s} " + "  ".join(SCORES))
+    print(f"{'set':28s} {'method':22s} " + "  ".join(SCORES))
     found: dict[str, dict[str, dict[str, list[dict[str, float]]]]] = {}
     for family, name, draw in cells(chosen.data, chosen.seeds):
-        for method, model in fitted(draw, chosen.methods.split(",")):
-            found.setdefault(family, {}).setdefault(name, {}).setdefault(method, []).append(scores(draw, model))
+        for method, model, scored in fitted(draw, chosen.methods.split(","), chosen.known):
+            found.setdefault(family, {}).setdefault(name, {}).setdefault(method, []).append(scores(scored, model))
     means: dict[str, list[dict[str, float]]] = {}
     worst: dict[str, float] = {}
     for family, by_name in found.items():

@@ -266,6 +266,8 @@ def _head(findings: Findings) -> Html:
             _element("h2", "What the data chose"),
             _list(_choices(findings.model.blend_, findings.votes.n_labels)),
         ]
+    if isinstance(findings.model, AMCC) and hasattr(findings.model, "calibration_"):
+        parts += [_element("h2", "What known truth changed"), _list([findings.model.calibration_.sentence()])]
     notes = findings.votes.notes()
     if notes:
         parts += [_element("h2", "How the votes were read"), _list(notes)]

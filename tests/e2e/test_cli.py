@@ -13,10 +13,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from amcc import Votes, write_votes
 from amcc.cli import EXAMPLES
+from amcc.data.simulate import CrowdSpec, simulate_crowd
 from running import amcc
 
 VOTES = """worker,item,label,value
@@ -464,3 +466,27 @@ def test_names_that_look_alike_are_noted(tmp_path):
 @pytest.mark.parametrize("threshold", ["0_5", "nan", "infinity"])
 def test_a_threshold_is_a_plain_number(threshold, votes_file):
     assert "is not a number" in amcc("check", votes_file, "--threshold", threshold, code=2).stderr
+
+
+@pytest.mark.parametrize("command", ["consensus", "workers"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_known_truth_is_kept_and_corrects_the_rest(command, packed, tmp_path):
+    crowd = simulate_crowd(CrowdSpec(n_items=40, n_workers=8, n_labels=3, answers_per_item=4, seed=2))
+    votes = tmp_path / "votes.csv"
+    write_votes(crowd.votes, votes)
+    names = crowd.votes.item_names.to_pylist()[:5]
+    every = crowd.votes.label_names.to_pylist()
+    labels = [[every[label] for label in np.flatnonzero(~row)] for row in crowd.truth[:5]]  # the opposite
+    rows = [f"{name},{'|'.join(row)}" for name, row in zip(names, labels, strict=True)]
+    (tmp_path / "gold.csv").write_text("\n".join(["item,labels", *rows]))
+    if packed:
+        amcc("pack", votes, "-o", tmp_path / "packed")
+    run = amcc(command, tmp_path / "packed" if packed else votes, "--truth", tmp_path / "gold.csv")
+    assert "the truth of 15 pairs corrects the others: 95 % becomes" in run.stderr
+    if command == "consensus":
+        found = {(row["item"], row["label"]): row["probability"] for row in csv.DictReader(io.StringIO(run.stdout))}
+        for name, row in zip(names, labels, strict=True):
+            assert [float(found[name, label]) for label in row] == [1.0] * len(row)
+    assert amcc(command, votes).stdout != run.stdout
+    refused = amcc(command, votes, "--known-items", tmp_path / "gold.csv", code=2)
+    assert "say what --truth covers" in refused.stderr

@@ -420,6 +420,19 @@ def test_three_hundred_labels_are_cut_to_the_most_involved(tmp_path):
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
+def test_known_truth_says_what_it_changed(crowd, tmp_path):
+    from amcc.truth import PairList, Truth
+
+    votes = crowd.votes
+    items, labels = votes.item_names.cast("string"), votes.label_names.cast("string")
+    truth = Truth(PairList(items[:1], labels[:1]), known_items=items[:10])
+    model = AMCC().fit(votes, truth=truth)
+    write_report(model, votes, tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "What known truth changed" in page.headings
+    assert model.calibration_.sentence() in page.text
+
+
 def test_cosines_of_the_papers_objective_are_not_called_more_than_chance(crowd, tmp_path):
     page = report(crowd.votes, tmp_path, AMCC(loss="frobenius"))
     assert "the cosine of eq4" in page.text

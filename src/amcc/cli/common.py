@@ -25,9 +25,10 @@ from amcc.data.features import read_features
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
-from amcc.io import csv, format_of, open_packed, read_ids, read_votes, spool, write_tables
+from amcc.io import csv, format_of, open_packed, read_ids, read_truth, read_votes, spool, write_tables
 from amcc.kernels import Floats
 from amcc.tables import ROLES, number_in
+from amcc.truth import Truth
 from amcc.votes import Unmentioned, Votes
 
 notes = PlainConsole(stderr=True)
@@ -53,6 +54,14 @@ TruthPath = Annotated[
     Path,
     typer.Argument(
         metavar="TRUTH", help="What is true: a table item,label or item,labels, or item,label,truth with yes and no."
+    ),
+    READS,
+]
+KnownTruth = Annotated[
+    Path | None,
+    typer.Option(
+        "--truth",
+        help="What is already known, as for evaluate: it is kept, teaches about workers and corrects probabilities.",
     ),
     READS,
 ]
@@ -265,14 +274,31 @@ def described_items(votes: Votes, features: Path | None, items: Path | None) -> 
     return None
 
 
+def known_truth(
+    truth: Path | None, known_items: Path | None, known_pairs: Path | None, unmentioned: Unmentioned
+) -> Truth | None:
+    """The truth that options name, if they do."""
+    if truth is not None:
+        return read_truth(truth, known_items=known_items, known_pairs=known_pairs, unmentioned=unmentioned)
+    if known_items is not None or known_pairs is not None or unmentioned != "unknown":
+        raise ParameterError("--known-items, --known-pairs and --truth-unmentioned say what --truth covers; name it.")
+    return None
+
+
 def fit(
-    votes: Votes | Engine, method: str, start: Path | None = None, features: Floats | None = None
+    votes: Votes | Engine,
+    method: str,
+    start: Path | None = None,
+    features: Floats | None = None,
+    truth: Truth | None = None,
 ) -> ConsensusModel:
     """Fit the model of that name, or go on from a saved one, and tell about items that nobody answered."""
     model = make_model(method) if start is None else _to_go_on_from(start, method)
     n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
     with busy(f"Fitting {method} to {n_votes:,} votes"):
-        model.fit(votes, features)
+        model.fit(votes, features, truth)
+    if isinstance(model, AMCC) and hasattr(model, "calibration_"):
+        notes.print(model.calibration_.sentence(), soft_wrap=True)
     unanswered = as_engine(votes).total(items_without_answer).items
     if unanswered:
         notes.print(f"{unanswered} items have no answer: all that is known of them are the label frequencies")

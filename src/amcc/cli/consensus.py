@@ -14,13 +14,18 @@ from amcc.cli.common import (
     Features,
     FeaturesItems,
     Json,
+    KnownItems,
+    KnownPairs,
+    KnownTruth,
     Method,
     Output,
     SafeCsv,
+    TruthUnmentioned,
     busy,
     described_items,
     fit,
     items_without_answer,
+    known_truth,
     notes,
     print_json,
     reads_votes,
@@ -53,6 +58,10 @@ def consensus(
     method: Method = DEFAULT_METHOD,
     features: Features = None,
     features_items: FeaturesItems = None,
+    truth: KnownTruth = None,
+    known_items: KnownItems = None,
+    known_pairs: KnownPairs = None,
+    truth_unmentioned: TruthUnmentioned = "unknown",
     output: Output = None,
     safe_csv: SafeCsv = False,
     sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False,
@@ -70,7 +79,7 @@ def consensus(
         make_model(method).check_uses_features()
     kind: dict[str, Any] = {"decode": decode, "k": top_k, "frame": "arrow"}
     if isinstance(votes, PackedVotes):
-        if by_blocks(method) and report is None:
+        if by_blocks(method) and report is None and truth is None:
             kind |= {"sets": sets, "all_labels": all_labels}
             with engine.over(votes) as blocks:
                 _consensus_of_blocks(blocks, method, start, output, safe_csv, save, as_json, **kind)
@@ -79,7 +88,8 @@ def consensus(
     engine.refuse_for_files()
     if sets or all_labels or decode != "threshold":
         check_all_pairs(votes.n_items, votes.n_labels)
-    model = fit(votes, method, start, described_items(votes, features, features_items))
+    known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
+    model = fit(votes, method, start, described_items(votes, features, features_items), known)
     if not as_json or output is not None:
         table = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, **kind)
         write_rows(table, output, safe_csv=safe_csv)

@@ -16,11 +16,16 @@ from amcc.cli.common import (
     Features,
     FeaturesItems,
     Json,
+    KnownItems,
+    KnownPairs,
+    KnownTruth,
     Method,
     Output,
     SafeCsv,
+    TruthUnmentioned,
     described_items,
     fit,
+    known_truth,
     notes,
     print_json,
     reads_votes,
@@ -43,6 +48,10 @@ def workers(
     method: Method = DEFAULT_METHOD,
     features: Features = None,
     features_items: FeaturesItems = None,
+    truth: KnownTruth = None,
+    known_items: KnownItems = None,
+    known_pairs: KnownPairs = None,
+    truth_unmentioned: TruthUnmentioned = "unknown",
     output: Output = None,
     safe_csv: SafeCsv = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Also the bounds of the 95 % intervals.")] = False,
@@ -60,9 +69,12 @@ def workers(
     if features or features_items:
         make_model(method).check_uses_features()
     code = None if worker is None else find_worker(worker, votes.worker_names)
+    known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
+    if known is not None and isinstance(votes, PackedVotes):
+        votes = votes.votes()  # what is known is looked up pair by pair
     with _where_it_runs(votes, engine, method) as blocks:
         described = described_items(blocks, features, features_items) if isinstance(blocks, Votes) else None
-        model = fit(blocks, method, features=described)
+        model = fit(blocks, method, features=described, truth=known)
         model.worker_evidence_  # noqa: B018  # judged while the blocks are there
         account = None if code is None else Account.of(model, blocks, code)
     if account is None:

@@ -47,6 +47,7 @@ from amcc.consensus.base import (
     match_coins,
     new_code,
 )
+from amcc.consensus.calibration import Calibration, fit_calibration
 from amcc.consensus.rounds import first_look, judge_votes
 from amcc.consensus.signature import Signatures, content, signatures
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, WholeBlock, as_engine
@@ -125,6 +126,8 @@ class AMCC(ConsensusModel):
     blend_ : dict
         What the data chose: weight of label correlation, of each scale of evidence, of graded presence; and the share
         of the reading by degrees, which is always kept.
+    calibration_ : Calibration
+        How known truth corrected the probabilities; only where `fit` was given some.
     objective_history_ : list of float
         Rises at every round (the paper's objective falls).
 
@@ -157,6 +160,7 @@ class AMCC(ConsensusModel):
     set_frequency_: Annotated[Floats, Each("kind", "label", only=LIKELIHOOD)]
     item_kind_: Annotated[Floats, Each("item", "kind", optional=True)]
     degrees_: Annotated[Degrees, Each(optional=True)]
+    calibration_: Annotated[Calibration, Each(optional=True)]
 
     label_similarity_: Annotated[Floats, Each("label", "label", only=FROBENIUS, finite=False)]
     individuality_matrices_: Annotated[Floats, Each("worker", "label", "label", only=FROBENIUS)]
@@ -231,7 +235,24 @@ class AMCC(ConsensusModel):
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
         self._foresee(votes, evidence)
         degrees = self.degrees_ if self._has_degrees else None
-        return Posterior(self._hedged(votes, evidence, degrees), label, judge)
+        self._learn_calibration(votes, gold)
+        proba = self._calibrated(self._hedged(votes, evidence, degrees), votes.pairs.label)
+        return Posterior(proba, label, judge)
+
+    def _learn_calibration(self, votes: Votes, gold: Gold) -> None:
+        """How known truth corrects probabilities: compared are those of a fit that has not seen it."""
+        vars(self).pop("calibration_", None)
+        if not (self.adapt and gold.known.any()):
+            return
+        unseen = type(self)(**{**self.get_params(), "warm_start": False}).fit(votes)
+        known = np.flatnonzero(gold.known)
+        self.calibration_ = fit_calibration(
+            unseen.pair_proba_[known], votes.pairs.label[known], gold.present[known], votes.n_labels
+        )
+
+    def _calibrated(self, proba: Floats, label: npt.NDArray[np.integer]) -> Floats:
+        """Probabilities of pairs with these labels, as learned, corrected by known truth if there was any."""
+        return self.calibration_.of(proba, label) if hasattr(self, "calibration_") else proba
 
     def _learn_from(self, engine: Engine) -> Learned:
         if self.loss != "likelihood":
@@ -461,7 +482,8 @@ class AMCC(ConsensusModel):
         if self.loss == "frobenius":
             return self._infer_frobenius(votes, prior)
         degrees = self.degrees_.known_to(*self._learned_codes(votes)) if self._has_degrees else None
-        return self._hedged(votes, self._evidence(votes, prior), degrees)
+        proba = self._hedged(votes, self._evidence(votes, prior), degrees)
+        return self._calibrated(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
 
     def settled_params(self) -> dict[str, Any] | None:
         """The blend, see `ConsensusModel.settled_params`."""

@@ -1,0 +1,90 @@
+"""Known truth corrects probabilities: the correction by itself, and what a fit makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from test_degrees import log_loss, tempting_crowd
+
+from amcc import AMCC, Truth, Votes, load_model
+from amcc.consensus.calibration import (
+    INTERCEPT_SPREAD,
+    LABEL_SPREAD,
+    SLOPE_SPREAD,
+    Calibration,
+    fit_calibration,
+)
+from amcc.truth import PairList
+
+
+def truth_of(items, votes: Votes, present) -> Truth:
+    """All labels of some items."""
+    pairs = [(item, label) for item in items for label in np.flatnonzero(present[item])]
+    rows = [(str(votes.item_names[item]), str(votes.label_names[label])) for item, label in pairs]
+    names = votes.item_names.cast("string")
+    item, label = zip(*rows, strict=True)
+    return Truth(PairList(pa.array(item), pa.array(label)), known_items=names.take(pa.array(items)))
+
+
+def test_it_is_the_most_probable_correction():
+    """The same optimum as a general method finds, on every parameter."""
+    rng = np.random.default_rng(0)
+    proba, label = rng.uniform(0.01, 0.99, 200), rng.integers(0, 3, 200)
+    present = rng.random(200) < expit(-0.8 + 0.6 * logit(proba) + np.array([0.5, 0, -0.5])[label])
+
+    def loss(parameters):
+        intercept, slope, *offset = parameters
+        log_odds = intercept + slope * logit(proba) + np.array(offset)[label]
+        prior = (intercept / INTERCEPT_SPREAD) ** 2 + ((slope - 1) / SLOPE_SPREAD) ** 2
+        prior += (np.array(offset) ** 2).sum() / LABEL_SPREAD**2
+        return np.logaddexp(0, np.where(present, -log_odds, log_odds)).sum() + 0.5 * prior
+
+    best = minimize(loss, [0, 1, 0, 0, 0], options={"gtol": 1e-9}).x
+    found = fit_calibration(proba, label, present, 3)
+    assert_allclose([found.intercept, found.slope, *found.label], best, rtol=0, atol=1e-5)
+    assert found.n_pairs == 200
+
+
+def test_nothing_known_changes_nothing_and_new_labels_have_no_offset():
+    nothing = fit_calibration(np.empty(0), np.empty(0, int), np.empty(0, bool), 2)
+    assert (nothing.intercept, nothing.slope, nothing.label.tolist()) == (0.0, 1.0, [0.0, 0.0])
+    proba = np.array([0.2, 0.7])
+    assert_allclose(nothing.of(proba, np.array([0, 1])), proba, rtol=1e-12)
+    strict = Calibration(-1.0, 0.5, np.array([2.0]), 5)
+    assert_allclose(strict.of(proba, np.array([-1, 0])), expit([-1 + 0.5 * logit(0.2), 1 + 0.5 * logit(0.7)]))
+
+
+@pytest.fixture(scope="module")
+def strict_expert():
+    """A crowd, and an expert who keeps only what nearly everybody sees; the truth of ten items is known."""
+    votes, _ = tempting_crowd(seed=4, n_items=200)
+    present = votes.to_dense().mean(axis=0) > 0.75
+    return votes, present, truth_of(range(10), votes, present)
+
+
+def test_ten_known_items_say_what_the_expert_means(strict_expert):
+    votes, present, truth = strict_expert
+    plain, told = AMCC().fit(votes), AMCC().fit(votes, truth=truth)
+    assert told.calibration_.n_pairs == 40
+    assert told.calibration_.intercept < 0
+    rest = slice(10, None)
+    before, after = (log_loss(present[rest], model.predict_proba()[rest]) for model in (plain, told))
+    assert after < 0.85 * before
+    assert_allclose(told.predict_proba()[:10], present[:10], rtol=0, atol=0)  # what is known stays
+
+
+def test_the_correction_is_kept_and_holds_for_new_votes(strict_expert, tmp_path):
+    votes, _, truth = strict_expert
+    told = AMCC().fit(votes, truth=truth)
+    told.save(tmp_path / "m")
+    loaded = load_model(tmp_path / "m")
+    assert loaded.calibration_.slope == told.calibration_.slope
+    some = votes.select(votes.item >= 100)
+    assert_allclose(loaded.predict_proba(some), told.predict_proba(some), rtol=0, atol=0)
+    unknown = np.arange(votes.n_items) >= 100
+    assert_allclose(told.predict_proba(some)[unknown], told.predict_proba()[unknown], rtol=0, atol=1e-9)
+    assert not hasattr(told.fit(votes), "calibration_")
