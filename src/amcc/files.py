@@ -6,7 +6,7 @@ import glob
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,24 +49,26 @@ def whole_file(path: Path) -> Iterator[Path]:
         raise InputError(f"{path} cannot be written: it is a directory. Name a file in it.")
     with written_to(path):
         remove_left_behind(path)
-        temporary, lock = _new_part(path)
-        try:
+        temporary = path.with_name(f".part-{secrets.token_hex(4)}-{path.name}")
+        with ExitStack() as stack:
+            stack.callback(_remove, temporary)  # before it is there: Ctrl-C may come at any moment
+            stack.callback(_locked(temporary).close)
             yield temporary
             temporary.replace(path)
-        finally:
-            with suppress(OSError):  # what cannot be made need not be removed
-                temporary.unlink()
-            lock.close()
 
 
-def _new_part(path: Path) -> tuple[Path, IO[bytes]]:
-    """A new empty file beside `path`, and what keeps it locked until it is closed: so others see that we live."""
+def _remove(temporary: Path) -> None:
+    with suppress(OSError):  # what cannot be made need not be removed
+        temporary.unlink()
+
+
+def _locked(temporary: Path) -> IO[bytes]:
+    """The new empty file, locked until it is closed: so others see that its writer lives."""
     while True:
-        temporary = path.with_name(f".part-{secrets.token_hex(4)}-{path.name}")
         file = temporary.open("xb")
         _lock(file, wait=True)
         if temporary.exists():
-            return temporary, file
+            return file
         file.close()  # somebody took it for left behind before it was locked
 
 
