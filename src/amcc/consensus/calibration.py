@@ -49,11 +49,11 @@ class Calibration:
         """What known truth changed, in words.
 
         >>> Calibration(-0.4, 0.8, np.zeros(2), 40).sentence()
-        'the truth of 40 pairs corrects the others: 95 % becomes 88 %, 50 % becomes 40 %'
+        '40 known pairs correct the others: 95 % becomes 88 %, 50 % becomes 40 %'
         """
         sure, even = 100 * expit(self.intercept + self.slope * logit(np.array([0.95, 0.5])))
         changes = f"95 % becomes {sure:.0f} %, 50 % becomes {even:.0f} %"
-        return f"the truth of {self.n_pairs:,} pairs corrects the others: {changes}"
+        return f"{self.n_pairs:,} known pairs correct the others: {changes}"
 
 
 def fit_calibration(
