@@ -13,6 +13,7 @@ import sys
 from distributed import Security
 from distributed.comm import connect
 from distributed.protocol.pickle import dumps
+from tornado.ioloop import IOLoop
 
 SECONDS = 3
 """For all attempts; who lets strangers in does so at once."""
@@ -38,6 +39,7 @@ async def main(folder: str, *ports: str) -> None:
         for port in ports
         for how, security in ways.items()
     ]
+    IOLoop.current()  # imports what connections need
     if os.getuid() == 0:  # everything is imported: nobody may not be allowed to read it
         os.setgroups([])
         os.setgid(NOBODY)
