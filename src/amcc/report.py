@@ -326,20 +326,24 @@ def _first_looks(findings: Findings) -> list[str]:
 
 
 def _choices(blend: Mapping[str, Any], n_labels: int) -> list[str]:
-    """What held-out answers said about how to read the votes."""
-    correlation, graded, tempers = blend["correlation"], blend["graded"], blend["tempers"]
-    does = "tell much" if correlation > 0.5 else "tell something" if correlation > 0.05 else "tell next to nothing"
-    nature = "mostly a matter of degree" if graded > 0.5 else "partly a matter of degree" if graded > 0.05 else "crisp"
-    sentences = [f"Presence is {nature}: the reading by the share of yes votes has a weight of {graded:.0%}."]
+    """What the votes said about how to read them."""
+    crisp, counts, correlation = blend["crisp"], blend["counts"], blend["correlation"]
+    sentences = []
     if n_labels > 1:
-        sentences.insert(0, f"Labels of an item {does} about each other: label correlation is used {correlation:.0%}.")
-    if tempers and sum(tempers) > 0 and tempers[-1] / sum(tempers) < 0.95:
-        sentences.append("Votes on the same question partly repeat each other, so each counts for a little less.")
-    if blend["degrees"] > 0:
+        does = "tell much" if correlation > 0.5 else "tell something" if correlation > 0.05 else "tell next to nothing"
+        sentences.append(f"Labels of an item {does} about each other: label correlation is used {correlation:.0%}.")
+    if crisp > 0.5:
         sentences.append(
-            "People may agree for other reasons than presence, and votes cannot rule that out: the reading by how many "
-            f"would say yes always keeps a weight of {blend['degrees']:.0%}."
+            "Votes look independent given presence, so what worker rates make of them is taken at its word "
+            f"({crisp:.0%})."
         )
+        return sentences
+    sentences.append(
+        "Votes may agree for other reasons than presence, or are too few to rule that out: several readings are "
+        "pooled, and probabilities stay cautious."
+    )
+    if counts > 0.5:
+        sentences.append("Plain counts predict votes about as well as worker rates do, so they count in their place.")
     return sentences
 
 

@@ -21,8 +21,8 @@ import pytest
 
 from amcc import METHODS, Votes, load_model
 from amcc.consensus import DawidSkene, MajorityVote, make_model
-from amcc.consensus.amcc.adaptation import Blend
-from amcc.consensus.amcc.likelihood import Ascent, JointAscent
+from amcc.consensus.amcc.likelihood import Ascent
+from amcc.consensus.amcc.readings import Blend
 from amcc.consensus.base import read_model_file
 from amcc.consensus.dawid_skene import Rounds
 from amcc.engine.checkpoint import Checkpoint
@@ -188,13 +188,13 @@ def test_an_empty_file_is_no_model(tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "stages"),
-    [("dawid-skene", {"rounds": Rounds}), ("amcc", {"blend": Blend, "fit": Ascent, "joint": JointAscent})],
+    [("dawid-skene", {"rounds": Rounds}), ("amcc", {"blend": Blend, "fit": Ascent})],
 )
 def test_changed_checkpoints(method, stages, packed, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     checkpoint, sizes = Checkpoint(path), {}
     monkeypatch.setattr(checkpoint, "remove", checkpoint.flush)
-    blend = {"correlation": 1.0, "tempers": [0.0, 0.0, 1.0], "graded": 0.0, "degrees": 0.4}
+    blend = {"crisp": 0.5, "counts": 0.0, "correlation": 1.0}
     params = {"blend": blend} if method == "amcc" else {}
     make_model(method).set_params(**params).fit(LocalEngine(packed, None, checkpoint))
     identity, sizes = checkpoint.identity, checkpoint._sizes

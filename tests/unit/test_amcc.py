@@ -91,9 +91,9 @@ def test_history_rises_for_the_likelihood_and_falls_for_the_paper(fitted):
     assert fitted.converged_
 
 
-def test_blend_weights_sum_to_one(model):
-    assert sum(model.blend_["tempers"]) + model.blend_["graded"] == pytest.approx(1)
-    assert 0 <= model.blend_["correlation"] <= 1
+def test_blend_holds_weights(model):
+    assert list(model.blend_) == ["crisp", "counts", "correlation"]
+    assert all(0 <= weight <= 1 for weight in model.blend_.values())
 
 
 def test_individuality_is_rate_minus_commonality(crowd, monkeypatch):
@@ -205,7 +205,7 @@ def test_blend_of_an_earlier_fit(crowd):
 def test_without_adaptation_votes_count_fully(crowd):
     for correlation in (True, False):
         model = AMCC(adapt=False, correlation=correlation).fit(crowd.votes)
-        assert model.blend_ == {"correlation": float(correlation), "tempers": [0, 0, 1], "graded": 0, "degrees": 0}
+        assert model.blend_ == {"crisp": 1, "counts": 0, "correlation": float(correlation)}
 
 
 def test_own_answers_as_anchor(crowd):
@@ -308,13 +308,6 @@ def test_anything_new_is_noticed(crowd, other):
     assert not np.array_equal(model.set_params(**settings).fit(votes).predict_proba(), before)
 
 
-def test_updates_keep_label_frequencies_of_the_last_whole_fit(growing, before):
-    """Workers judged in the light of label sets leave them alone: they would wander with every update."""
-    assert before.judged_by_sets_
-    model = copy.copy(before).fit(growing[0].votes)
-    assert_array_equal(model.label_prior_, before.label_prior_)
-
-
 def test_few_new_votes_need_few_rounds(growing, before):
     """Little is done, most of it is kept, and the result is about that of a whole fit."""
     crowd, _ = growing
@@ -374,10 +367,12 @@ def test_newcomers_among_the_new_votes(growing, before):
 # -- answering ----------------------------------------------------------------------------------------------------
 
 
-def test_probabilities_mean_what_they_say():
-    crowd = simulate_crowd(CrowdSpec.for_votes(10_000, seed=0))
+@pytest.mark.parametrize(("n_votes", "most"), [(10_000, 0.08), (100_000, 0.03)])
+def test_probabilities_mean_what_they_say(n_votes, most):
+    """With few votes it cannot be shown that they are independent, so probabilities stay more cautious than needed."""
+    crowd = simulate_crowd(CrowdSpec.for_votes(n_votes, seed=0))
     proba = AMCC().fit(crowd.votes).predict_proba()
-    assert metrics.expected_calibration_error(crowd.truth, proba) <= 0.05
+    assert metrics.expected_calibration_error(crowd.truth, proba) <= most
 
 
 def test_unasked_pairs_are_foreseen_better_than_by_frequency(sparse, sparse_model):

@@ -62,9 +62,9 @@ def test_what_was_chosen_by_trying_is_kept_for_a_while(recording):
     tried = []
 
     class Counting(AMCC):
-        def _chosen_blend(self, votes, chance):
+        def _chosen_blend(self, *known):
             tried.append(self.blend is None)
-            return super()._chosen_blend(votes, chance)
+            return super()._chosen_blend(*known)
 
     votes = recording.votes
     learner = Learner(Counting)
@@ -147,7 +147,7 @@ def test_the_first_purchases_do_no_harm_on_real_data(shared_data, seed):
     assert_first_purchases_do_no_harm(affective(shared_data), seed)
 
 
-CRISP = {"correlation": 0.0, "tempers": [0.0, 0.0, 1.0], "graded": 0.0, "degrees": 0.0}
+CRISP = {"crisp": 1.0, "counts": 0.0, "correlation": 0.0}
 
 
 @pytest.mark.parametrize("settings", [{}, {"adapt": False}, {"adapt": False, "correlation": False}, {"blend": CRISP}])

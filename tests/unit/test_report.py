@@ -389,16 +389,12 @@ def test_correlated_labels_become_neighbours_and_the_idle_are_left_out():
 
 
 def test_choices_in_words():
-    blend = {"correlation": 0.9, "tempers": [0.0, 0.0, 1.0], "graded": 0.0, "degrees": 0.0}
-    assert _choices(blend, 3) == [
-        "Labels of an item tell much about each other: label correlation is used 90%.",
-        "Presence is crisp: the reading by the share of yes votes has a weight of 0%.",
-    ]
-    graded = {"correlation": 0.0, "tempers": [0.1, 0.1, 0.0], "graded": 0.8, "degrees": 0.4}
-    degree, repeats, hedge = _choices(graded, 1)  # one label has no other to tell about
-    assert "always keeps a weight of 40%" in hedge
-    assert "mostly a matter of degree" in degree
-    assert "counts for a little less" in repeats
+    labels, coins = _choices({"crisp": 0.98, "counts": 0.0, "correlation": 0.9}, 3)
+    assert labels == "Labels of an item tell much about each other: label correlation is used 90%."
+    assert coins.startswith("Votes look independent given presence")
+    pooled, counts = _choices({"crisp": 0.0, "counts": 0.8, "correlation": 0.0}, 1)  # no other label to tell about
+    assert "several readings are pooled" in pooled
+    assert "Plain counts predict votes about as well" in counts
 
 
 @pytest.mark.parametrize("loss", ["likelihood", "frobenius"])

@@ -1,0 +1,174 @@
+"""What votes say about how to read them: each is predicted from the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit, logit
+
+from amcc import Votes
+from amcc.consensus.amcc import dependence
+from amcc.consensus.amcc.correlation import LabelSets
+from amcc.consensus.amcc.dependence import (
+    clustered_z,
+    compare,
+    kinds_predict,
+    labels_predict,
+    leave_votes_out,
+    log_probability,
+    looks_of,
+)
+from amcc.consensus.amcc.likelihood import fit_likelihood, start_crowd
+from amcc.consensus.amcc.readings import learn_label_sets
+from amcc.consensus.signature import signatures
+from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.engine.base import InMemory
+
+
+def fitted(votes, max_iter=60):
+    return fit_likelihood(InMemory(votes), start_crowd(votes.n_workers, votes.n_labels, 5), max_iter=max_iter, tol=5e-4)
+
+
+def compared(votes):
+    fit = fitted(votes)
+    return compare(votes, fit, learn_label_sets(InMemory(votes), fit, signatures(votes, 0).lot))
+
+
+def dense_crowd(seed=0, n_workers=8, n_items=150, n_labels=12):
+    """Few workers who answer everything, about pairs that more or fewer people would say yes to."""
+    rng = np.random.default_rng(seed)
+    degree = 1.6 * logit(rng.uniform(0.03, 0.12, n_labels)) + rng.normal(0, 2.2, (n_items, n_labels))
+    lean = rng.normal(0, 0.7, (n_workers, 1, 1))
+    yes = rng.random((n_workers, n_items, n_labels)) < expit(rng.uniform(0.8, 1.4, (n_workers, 1, 1)) * degree + lean)
+    return Votes.from_dense(np.where(yes, 1, -1))
+
+
+# -- standard errors ---------------------------------------------------------------------------------------------------
+
+
+def test_error_is_that_of_items():
+    """Votes on an item that all repeat one another count as one: the same gain, a larger error."""
+    rng = np.random.default_rng(0)
+    gain = rng.normal(0.3, 1.0, 400)
+    apart, item = clustered_z(gain, np.arange(400)), np.repeat(np.arange(400), 9)
+    assert clustered_z(np.repeat(gain, 9), item) == pytest.approx(apart)
+    assert clustered_z(np.repeat(gain, 9), np.arange(3600)) == pytest.approx(3 * apart, rel=1e-6)
+
+
+def test_z_is_standard_normal_where_nothing_is_gained():
+    rng = np.random.default_rng(1)
+    item = np.repeat(np.arange(100), 5)
+    z = [clustered_z(rng.normal(size=500) + np.repeat(rng.normal(size=100), 5), item) for _ in range(400)]
+    assert np.mean(z) == pytest.approx(0, abs=0.15)
+    assert np.std(z) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("gain", [[], [1.0], [0.0, 0.0]])
+def test_nothing_to_compare_is_no_gain(gain):
+    assert clustered_z(np.array(gain), np.arange(len(gain))) == 0
+
+
+# -- leaving votes out -------------------------------------------------------------------------------------------------
+
+
+def test_presence_without_a_vote_against_brute_force(toy_votes):
+    fit = fitted(toy_votes)
+    others = leave_votes_out(toy_votes, fit).others
+    for number in range(len(toy_votes)):
+        same = (toy_votes.item == toy_votes.item[number]) & (toy_votes.label == toy_votes.label[number])
+        same[number] = False
+        evidence = fit.evidence[toy_votes.coins.slot[same]].sum()
+        assert others[number] == pytest.approx(expit(logit(fit.frequency)[toy_votes.label[number]] + evidence))
+
+
+def test_rates_without_a_vote_against_brute_force(toy_votes):
+    fit = fitted(toy_votes)
+    found, crowd = leave_votes_out(toy_votes, fit), fit.crowd
+    slot = toy_votes.coins.slot
+    total = {}
+    for number, each in enumerate(slot.tolist()):
+        total.setdefault(each, []).append(number)
+    number = 0
+    coin, worker, label = slot[0] >> 1, toy_votes.worker[0], toy_votes.label[0]
+    is_yes = toy_votes.value[0] > 0
+    yes, no = fit.counts.total.yes[coin] - is_yes, fit.counts.total.no[coin] - (not is_yes)
+    usual = crowd.blind.usual
+    rate = (usual.yes[:, label] + yes) / (usual.yes[:, label] + usual.no[:, label] + yes + no)
+    assert found.by_chance[number] == pytest.approx(crowd.blind_member[worker] @ rate)
+
+
+def test_rates_are_shares_of_those_who_look(crowd):
+    fit = fitted(crowd.votes)
+    found, looks = leave_votes_out(crowd.votes, fit), looks_of(fit)[crowd.votes.worker]
+    for rate in (found.hit, found.false_alarm):
+        assert (rate >= 0).all()
+        assert (rate <= looks + 1e-12).all()
+    assert (found.by_chance <= 1 - looks + 1e-12).all()
+
+
+def test_kinds_are_probabilities_and_nobody_who_does_not_look_counts(crowd):
+    votes, nobody = crowd.votes, np.zeros(crowd.votes.n_workers)
+    chance = np.full(len(votes), 0.3)
+    assert_allclose(kinds_predict(votes, nobody, chance), chance)
+    yes = kinds_predict(votes, np.ones(votes.n_workers), 0 * chance)
+    assert ((yes > 0) & (yes < 1)).all()
+
+
+def test_order_of_rows_does_not_matter(crowd):
+    """Nor do names; predictions belong to votes."""
+    votes = crowd.votes
+    z = compared(votes)
+    order = np.random.default_rng(0).permutation(votes.n_workers)
+    other = Votes.from_dense(votes.to_dense()[order]) if hasattr(votes, "to_dense") else votes
+    assert_allclose(compared(other), z, rtol=1e-6, atol=1e-6)
+
+
+# -- the questions -----------------------------------------------------------------------------------------------------
+
+
+def test_independent_votes_are_recognised():
+    crowd = simulate_crowd(CrowdSpec.for_votes(20_000, seed=0))
+    found = compared(crowd.votes)
+    assert found.two_coins_over_kinds > 5
+    assert found.counts_over_two_coins < -5
+
+
+def test_votes_that_agree_for_other_reasons_are_recognised():
+    found = compared(dense_crowd())
+    assert found.two_coins_over_kinds < -3
+    assert found.counts_over_two_coins > 0
+
+
+@pytest.mark.parametrize(("correlation", "helps"), [(0.9, True), (0.0, False)])
+def test_labels_help_where_they_come_together(correlation, helps):
+    crowd = simulate_crowd(CrowdSpec(n_items=300, n_workers=30, n_labels=8, correlation=correlation, seed=0))
+    assert (compared(crowd.votes).labels_over_none > 3) is helps
+
+
+def test_one_kind_of_items_changes_no_prediction(crowd):
+    votes = crowd.votes
+    fit = fitted(votes)
+    coins = leave_votes_out(votes, fit)
+    alone = LabelSets(np.ones(1), np.clip(fit.frequency, 1e-9, 1)[None])
+    assert_allclose(labels_predict(votes, fit, alone, coins), coins.predict(coins.others), rtol=1e-9)
+
+
+def test_a_vote_is_predicted_without_the_answer_it_is_part_of():
+    """Two items that nobody else answered: what the worker says about one label must not predict the other."""
+    dense = np.zeros((2, 40, 2), dtype=int)
+    dense[0] = np.where(np.arange(40) % 2 == 0, 1, -1)[:, None]
+    dense[1, 2:] = dense[0, 2:]
+    votes = Votes.from_dense(dense)
+    fit = fitted(votes)
+    sets = LabelSets(np.array([0.5, 0.5]), np.array([[0.95, 0.95], [0.05, 0.05]]))
+    yes = labels_predict(votes, fit, sets, leave_votes_out(votes, fit))
+    on_first = votes.item == 0
+    same_without = labels_predict(votes, fit, LabelSets(np.array([0.5, 0.5]), np.full((2, 2), 0.5)),
+                                  leave_votes_out(votes, fit))  # fmt: skip
+    assert_allclose(yes[on_first], same_without[on_first])
+
+
+def test_one_slip_does_not_decide(toy_votes):
+    sure = log_probability(toy_votes, (toy_votes.value < 0).astype(float))  # certain of the opposite
+    assert_allclose(sure, np.log(dependence.SURE))
