@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc.experiments.board import SCORES, Result
-from amcc.experiments.summary import Board, Share, page, rank_rows, score_rows, summarise, verdict_rows
+from amcc.experiments.pages import page, rank_rows, score_rows, verdict_rows
+from amcc.experiments.summary import Board, Share, summarise
 
 NAN = np.nan
 
@@ -132,7 +133,7 @@ def test_page(gaps):
     assert "Cells: 4 (1 independent, 1 own, 2 simulated). Seeds per cell: 1" in text
     assert "| x | 3 of 4 | 0 of 1 | 1 of 1 | 2 of 2 | 1.25 | 0.100 | real | 1 of 2 |" in text
     assert "| real | **0.700** | 0.600 | 0.603 | — |" in text
-    assert "— no entry: true-rates needs a simulated crowd." in text
+    assert "— no entry: true-rates needs a simulated crowd with independent votes." in text
     for title in ("## Summary", "## Mean ranks", *(f"## {score}" for score in SCORES)):
         assert f"\n{title}\n" in text
     assert "nan" not in text
