@@ -112,8 +112,8 @@ def groups_of(board: Board) -> list[str]:
 
 FAMILY_NOTE = (
     "A family is one source, however many sets it gave: it counts once. ± is the standard error of the mean over "
-    "families. *Settled* is the share of known pairs called so, *claimed error* how many decisions would be wrong by the "
-    "method's own probabilities. Worst, and first or tied, are about Jaccard, cell by cell."
+    "families. *Settled* is the share of known pairs called so, *claimed error* how many decisions would be wrong by "
+    "the method's own probabilities. Worst, and first or tied, are about Jaccard, cell by cell."
 )
 
 
