@@ -202,6 +202,10 @@ def test_family_verdicts_by_hand(families):
     losses = [0.5, 0.1, 0.3]
     assert_allclose(found.means["log_loss"], (0.3, np.std(losses, ddof=1) / 3**0.5), rtol=1e-12)
     assert_allclose(found.means["wrong_settled"].mean, (0.02 + 0.06 + 0.04) / 3, rtol=1e-12)  # nothing settled in a2
+    gains = [0.05, 0.003, 0.3]  # of Jaccard over majority's .55, .8, .3
+    assert_allclose(found.gains["jaccard"], (np.mean(gains), np.std(gains, ddof=1) / 3**0.5), rtol=1e-12)
+    assert_allclose(found.gains["log_loss"].mean, (0.0 - 0.1 - 0.6) / 3, rtol=1e-12)
+    assert np.isnan(family_verdict(families, "majority", "real sets").gains["jaccard"].mean)
     assert (found.most_wrong_settled, found.most_wrong_cell) == (0.06, "b1")
     assert_allclose(found.worst_lead, -0.1, rtol=1e-12)
     assert found.worst_cell == "a2"
@@ -235,7 +239,7 @@ def test_page_shows_families(families):
     assert "### Mean over the families of real sets" in text
     assert "| a | 0.550 | 0.600 | — | 0.700 |" in text
     assert "| x | 3 | 0.668 ± 0.068 | 0.300 ± 0.115 |" in text
-    assert "| 0.060 | b1 | -0.100 | a2 | 3 of 4 |" in text
+    assert "| +0.118 ± 0.092 | -0.233 ± 0.186 | 0.060 | b1 | -0.100 | a2 | 3 of 4 |" in text
     assert "*Known items* were given with their truth" in text
     assert "nan" not in text
 

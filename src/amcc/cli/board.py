@@ -21,7 +21,7 @@ from amcc.cli.paths import FOLDER, READS
 from amcc.errors import ParameterError
 from amcc.experiments.board import SCORES, Result, Variant, installed, known_methods, parse_variant, run_board
 from amcc.experiments.cells import SIZES, cells_of
-from amcc.experiments.families import MEANS, family_verdict
+from amcc.experiments.families import GAINS, MEANS, family_verdict
 from amcc.experiments.pages import (
     EMPTY,
     FAMILY_HEAD,
@@ -177,6 +177,8 @@ def _family_verdict(summary: Board, method: str, group: str) -> dict[str, Any]:
     found: dict[str, Any] = {"families": verdict.n_families}
     for score in MEANS:
         found[score], found[f"{score}_error"] = verdict.means[score]
+    for score in GAINS:
+        found[f"{score}_gain"], found[f"{score}_gain_error"] = verdict.gains[score]
     for name in ("worst_lead", "worst_cell", "most_wrong_settled", "most_wrong_cell"):
         found[name] = getattr(verdict, name)
     return {**found, "first": verdict.first.value}

@@ -28,6 +28,10 @@ MEANS = {
 """Scores whose means over families are shown, and how people call them."""
 
 
+GAINS = ("jaccard", "log_loss")
+"""Scores that are also compared with majority family by family: families differ more than methods do."""
+
+
 class Estimate(NamedTuple):
     """A mean and its standard error; NaN where there is nothing, or only one, to tell it by."""
 
@@ -74,7 +78,9 @@ def family_means(board: Board, score: str, group: str) -> tuple[list[str], Float
 class FamilyVerdict:
     """How one method did on a group of cells.
 
-    means : of each score of `MEANS`, over families. n_families : those in which it has an entry.
+    n_families : those in which it has an entry.
+    means : of each score of `MEANS`, over families.
+    gains : of each score of `GAINS`, the difference to majority's, paired over families; NaN without majority.
     first : cells in which no competitor is better in Jaccard, or only by less than a tie; the oracle has none.
     worst_lead, worst_cell : Jaccard against majority where that is lowest, and where.
     most_wrong_settled, most_wrong_cell : the largest share of settled pairs that are wrong, and where.
@@ -82,6 +88,7 @@ class FamilyVerdict:
 
     n_families: int
     means: dict[str, Estimate]
+    gains: dict[str, Estimate]
     first: Share
     worst_lead: float | None
     worst_cell: str | None
@@ -92,15 +99,20 @@ class FamilyVerdict:
 def family_verdict(board: Board, method: str, group: str) -> FamilyVerdict:
     """How one method did on a group of cells."""
     column, chosen = board.methods.index(method), in_group(board, group)
-    means = {score: family_means(board, score, group)[1][:, column] for score in MEANS}
+    of_family = {score: family_means(board, score, group)[1] for score in MEANS}
+    means = {score: values[:, column] for score, values in of_family.items()}
+    compared = method not in (BASELINE, ORACLE) and BASELINE in board.methods
+    before = board.methods.index(BASELINE) if compared else None
+    gains = {score: means[score] - (np.nan if before is None else of_family[score][:, before]) for score in GAINS}
     ranks = board.ranks("jaccard")[chosen, column]
     cells = [cell for cell, one in zip(board.cells, chosen, strict=True) if one]
     lead = board.lead("jaccard", method)[chosen]
-    worst_lead, worst_cell = _extreme(-lead, cells) if method not in (BASELINE, ORACLE) else (None, None)
+    worst_lead, worst_cell = _extreme(-lead, cells) if compared else (None, None)
     most_wrong, most_wrong_cell = _extreme(board.of("wrong_settled")[chosen, column], cells)
     return FamilyVerdict(
         n_families=int((~np.isnan(means["jaccard"])).sum()),
         means={score: mean_and_error(values) for score, values in means.items()},
+        gains={score: mean_and_error(values) for score, values in gains.items()},
         first=Share(int((ranks == 1).sum()), int((~np.isnan(ranks)).sum())),
         worst_lead=None if worst_lead is None else -worst_lead,
         worst_cell=worst_cell,

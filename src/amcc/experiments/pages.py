@@ -11,7 +11,7 @@ import amcc
 from amcc.experiments import peers
 from amcc.experiments.board import NEITHER_IS_BETTER, SCORES
 from amcc.experiments.cells import KINDS, MOST_SIMULATED_SEEDS
-from amcc.experiments.families import GROUPS, MEANS, Estimate, family_means, family_verdict
+from amcc.experiments.families import GAINS, GROUPS, MEANS, Estimate, family_means, family_verdict
 from amcc.experiments.peers import ORACLE, PEERS
 from amcc.experiments.summary import BASELINE, JUDGED, TIE, Board
 
@@ -73,15 +73,20 @@ def footer(board: Board) -> str:
 # -- families ---------------------------------------------------------------------------------------------------------
 
 FAMILY_HEAD = [
-    "method", "families", *MEANS.values(), "most wrong among settled", "where", "worst against majority", "where",
+    "method",
+    "families",
+    *MEANS.values(),
+    *(f"{MEANS[score]} − {BASELINE}'s" for score in GAINS),
+    *("most wrong among settled", "where"),
+    *(f"worst against {BASELINE}", "where"),
     "first or tied",
-]  # fmt: skip
+]
 
 
 def estimate(value: Estimate, form: str = ".3f") -> str:
     """A mean with its standard error, where there is one."""
     told = number(value.mean, form)
-    return told if np.isnan(value.error) else f"{told} ± {number(value.error, form)}"
+    return told if np.isnan(value.error) else f"{told} ± {number(value.error)}"
 
 
 def family_rows(board: Board, group: str) -> Rows:
@@ -92,6 +97,7 @@ def family_rows(board: Board, group: str) -> Rows:
         worst = [number(found.worst_lead, "+.3f"), found.worst_cell or EMPTY]
         settled = [number(found.most_wrong_settled), found.most_wrong_cell or EMPTY]
         means = [estimate(found.means[score]) for score in MEANS]
+        means += [estimate(found.gains[score], "+.3f") for score in GAINS]
         rows.append([method, str(found.n_families), *means, *settled, *worst, str(found.first)])
     return rows
 
@@ -112,8 +118,9 @@ def groups_of(board: Board) -> list[str]:
 
 FAMILY_NOTE = (
     "A family is one source, however many sets it gave: it counts once. ± is the standard error of the mean over "
-    "families. *Settled* is the share of known pairs called so, *claimed error* how many decisions would be wrong by "
-    "the method's own probabilities. Worst, and first or tied, are about Jaccard, cell by cell."
+    "families; differences are paired. *Settled* is the share of known pairs called so, *claimed error* how many "
+    "decisions would be wrong by the method's own probabilities. Worst, and first or tied, are about Jaccard, cell by "
+    "cell."
 )
 
 
