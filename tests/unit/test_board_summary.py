@@ -240,7 +240,7 @@ def test_page_shows_families(families):
     assert "| a | 0.550 | 0.600 | — | 0.700 |" in text
     assert "| x | 3 | 0.668 ± 0.068 | 0.300 ± 0.115 |" in text
     assert "| +0.118 ± 0.092 | -0.233 ± 0.186 | 0.060 | b1 | -0.100 | a2 | 3 of 4 |" in text
-    assert "*Known items* were given with their truth" in text
+    assert "*Known items* were drawn at random and given with their truth" in text
     assert "nan" not in text
 
 

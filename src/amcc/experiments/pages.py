@@ -150,7 +150,8 @@ def page(board: Board, command: str) -> str:
         ]
     if any(board.informed):
         lines += [
-            "*Known items* were given with their truth and are not scored; these rows do not take a rank from others.",
+            "*Known items* were drawn at random and given with their truth; scored are the others. On a set that is",
+            "used whole, they are drawn as often as other sets are thinned. These rows take no rank from others.",
         ]
     for group in groups_of(board):
         lines += ["", f"### Mean over the families of {group}", "", FAMILY_NOTE, ""]
@@ -160,16 +161,12 @@ def page(board: Board, command: str) -> str:
     lines += ["", "## Mean ranks", "", *markdown_table(["score, cells", *board.methods], rank_rows(board))]
     for group in groups_of(board):
         for score in ("jaccard", "log_loss"):
-            rows = family_score_rows(board, score, group)
-            lines += [
-                "",
-                f"## {JUDGED[score]}, families of {group}",
-                "",
-                *markdown_table(["family", *board.methods], rows),
-            ]
+            lines += ["", f"## {JUDGED[score]}, families of {group}", ""]
+            lines += markdown_table(["family", *board.methods], family_score_rows(board, score, group))
     for score in SCORES:
         rows = score_rows(board, score, mark="**{}**".format)
-        lines += ["", f"## {score}", "", "Means over seeds, the best of each row in bold.", ""]
+        bold = "" if score in NEITHER_IS_BETTER else ", the best of each row in bold"
+        lines += ["", f"## {score}", "", f"Means over seeds{bold}.", ""]
         lines += markdown_table(["cell", *board.methods], rows)
         if any(EMPTY in row for row in rows):
             lines += ["", footer(board)]
