@@ -294,7 +294,7 @@ def test_trust_scores_by_hand():
     known = np.array([[True, True], [True, True], [True, False]])
     found = module.trust_scores(truth, module.Consensus(predicted, proba, settled), known)
     assert_allclose(found["settled"], 2 / 5, rtol=1e-12)
-    assert_allclose(found["wrong_settled"], 1 / 2, rtol=1e-12)
+    assert_allclose(found["wrong_among_settled"], 1 / 2, rtol=1e-12)
     assert_allclose(found["claimed_error"], (0.1 + 0.2 + 0.4 + 0.3 + 0.55) / 5, rtol=1e-12)
     assert_allclose(found["true_error"], 2 / 5, rtol=1e-12)
 
@@ -302,11 +302,11 @@ def test_trust_scores_by_hand():
 def test_what_is_not_said_has_no_score():
     truth, known = np.zeros((2, 2, 2), dtype=bool)
     of_peer = module.trust_scores(truth, module.Consensus(truth, np.full((2, 2), 0.25)), ~known)
-    assert np.isnan([of_peer["settled"], of_peer["wrong_settled"]]).all()
+    assert np.isnan([of_peer["settled"], of_peer["wrong_among_settled"]]).all()
     assert (of_peer["claimed_error"], of_peer["true_error"]) == (0.25, 0.0)
     nothing_settled = module.trust_scores(truth, module.Consensus(truth, np.zeros((2, 2)), known), ~known)
     assert nothing_settled["settled"] == 0
-    assert np.isnan(nothing_settled["wrong_settled"])
+    assert np.isnan(nothing_settled["wrong_among_settled"])
 
 
 def test_pairs_that_nobody_was_asked_about_are_not_counted(real_set):
@@ -317,7 +317,7 @@ def test_pairs_that_nobody_was_asked_about_are_not_counted(real_set):
     consensus = module.Consensus(np.ones((2, 2), bool), np.full((2, 2), 0.75), np.ones((2, 2), bool))
     assert module.scores_of(consensus, draw)["true_error"] == 0.5
     found = module.scores_of(consensus, part)
-    assert (found["true_error"], found["claimed_error"], found["wrong_settled"]) == (0.0, 0.25, 0.0)
+    assert (found["true_error"], found["claimed_error"], found["wrong_among_settled"]) == (0.0, 0.25, 0.0)
 
 
 # -- known items ----------------------------------------------------------------------------------------------------

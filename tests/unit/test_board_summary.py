@@ -166,7 +166,7 @@ def families() -> Board:
     """Family a has two cells, b and c one each; the peer has no entry in a2, and calls nothing settled."""
 
     def told(jaccard: float, log_loss: float, wrong: float | None = 0.1) -> dict[str, float | None]:
-        return {"jaccard": jaccard, "log_loss": log_loss, "wrong_settled": wrong}
+        return {"jaccard": jaccard, "log_loss": log_loss, "wrong_among_settled": wrong}
 
     table = {
         "a1": ("independent", "a", [told(0.5, 0.6), told(0.7, 0.4, 0.02), told(0.6, 0.5, None), told(0.8, 0.2)]),
@@ -201,12 +201,14 @@ def test_family_verdicts_by_hand(families):
     assert_allclose(found.means["jaccard"].mean, (0.6 + 0.803 + 0.6) / 3, rtol=1e-12)
     losses = [0.5, 0.1, 0.3]
     assert_allclose(found.means["log_loss"], (0.3, np.std(losses, ddof=1) / 3**0.5), rtol=1e-12)
-    assert_allclose(found.means["wrong_settled"].mean, (0.02 + 0.06 + 0.04) / 3, rtol=1e-12)  # nothing settled in a2
+    assert_allclose(
+        found.means["wrong_among_settled"].mean, (0.02 + 0.06 + 0.04) / 3, rtol=1e-12
+    )  # nothing settled in a2
     gains = [0.05, 0.003, 0.3]  # of Jaccard over majority's .55, .8, .3
     assert_allclose(found.gains["jaccard"], (np.mean(gains), np.std(gains, ddof=1) / 3**0.5), rtol=1e-12)
     assert_allclose(found.gains["log_loss"].mean, (0.0 - 0.1 - 0.6) / 3, rtol=1e-12)
     assert np.isnan(family_verdict(families, "majority", "real sets").gains["jaccard"].mean)
-    assert (found.most_wrong_settled, found.most_wrong_cell) == (0.06, "b1")
+    assert (found.most_wrong_among_settled, found.most_wrong_cell) == (0.06, "b1")
     assert_allclose(found.worst_lead, -0.1, rtol=1e-12)
     assert found.worst_cell == "a2"
     assert found.first == Share(3, 4)
@@ -214,8 +216,8 @@ def test_family_verdicts_by_hand(families):
 
 def test_who_calls_nothing_settled_has_no_share_of_it(families):
     found = family_verdict(families, "peer", "real sets")
-    assert np.isnan(found.means["wrong_settled"].mean)
-    assert (found.most_wrong_settled, found.most_wrong_cell, found.n_families) == (None, None, 2)
+    assert np.isnan(found.means["wrong_among_settled"].mean)
+    assert (found.most_wrong_among_settled, found.most_wrong_cell, found.n_families) == (None, None, 2)
     row = family_rows(families, "real sets")[2]
     assert row[FAMILY_HEAD.index("most wrong among settled")] == "—"
 
@@ -250,9 +252,9 @@ def test_scores_without_a_best_are_not_marked(families):
 
 def test_a_score_that_one_draw_lacks_is_the_mean_of_the_others():
     def of(seed: int, wrong: float | None) -> Result:
-        return Result("a", "own", seed, "x", {**dict.fromkeys(SCORES, 0.5), "wrong_settled": wrong})
+        return Result("a", "own", seed, "x", {**dict.fromkeys(SCORES, 0.5), "wrong_among_settled": wrong})
 
     board = summarise([of(0, 0.2), of(1, None), of(2, 0.4)])
-    assert_allclose(board.of("wrong_settled"), [[0.3]], rtol=1e-12)
+    assert_allclose(board.of("wrong_among_settled"), [[0.3]], rtol=1e-12)
     assert_allclose(board.of("jaccard"), [[0.5]], rtol=1e-12)
-    assert_array_equal(summarise([of(0, None)]).of("wrong_settled"), [[NAN]])
+    assert_array_equal(summarise([of(0, None)]).of("wrong_among_settled"), [[NAN]])

@@ -179,7 +179,7 @@ def _family_verdict(summary: Board, method: str, group: str) -> dict[str, Any]:
         found[score], found[f"{score}_error"] = verdict.means[score]
     for score in GAINS:
         found[f"{score}_gain"], found[f"{score}_gain_error"] = verdict.gains[score]
-    for name in ("worst_lead", "worst_cell", "most_wrong_settled", "most_wrong_cell"):
+    for name in ("worst_lead", "worst_cell", "most_wrong_among_settled", "most_wrong_cell"):
         found[name] = getattr(verdict, name)
     return {**found, "first": verdict.first.value}
 

@@ -39,7 +39,7 @@ from amcc.truth import Truth
 
 SCORES = (
     "jaccard", "f1", "hamming", "one_minus_rl", "one_minus_oe",
-    "ece", "log_loss", "settled", "wrong_settled", "claimed_error", "true_error", "seconds",
+    "ece", "log_loss", "settled", "wrong_among_settled", "claimed_error", "true_error", "seconds",
 )  # fmt: skip
 """Those of `metrics.evaluate`, those of `trust_scores`, and the time."""
 HIGHER_IS_BETTER = SCORES[:5]
@@ -304,7 +304,7 @@ def scores_of(consensus: Consensus, draw: Draw) -> dict[str, float | None]:
 def trust_scores(truth: Mask, consensus: Consensus, known: Mask) -> dict[str, float]:
     """How sure a consensus is of the `known` pairs, and with what right; NaN where it does not say, or of nothing.
 
-    settled : share of the pairs that are called settled; wrong_settled : share of these that are decided wrongly.
+    settled : share of the pairs that are called settled; wrong_among_settled : share of these that are decided wrongly.
     claimed_error : how many decisions should be wrong by its own probabilities; true_error : how many are, both as
     shares. All by the label sets, which are what users take.
     """
@@ -312,9 +312,9 @@ def trust_scores(truth: Mask, consensus: Consensus, known: Mask) -> dict[str, fl
     claimed = np.where(consensus.predicted, 1 - consensus.proba, consensus.proba)
     found = {"claimed_error": mean_at(claimed, known), "true_error": mean_at(wrong, known)}
     if consensus.settled is None:
-        return {**found, "settled": np.nan, "wrong_settled": np.nan}
-    settled, wrong_settled = mean_at(consensus.settled, known), mean_at(wrong, known & consensus.settled)
-    return {**found, "settled": settled, "wrong_settled": wrong_settled}
+        return {**found, "settled": np.nan, "wrong_among_settled": np.nan}
+    settled, wrong_among_settled = mean_at(consensus.settled, known), mean_at(wrong, known & consensus.settled)
+    return {**found, "settled": settled, "wrong_among_settled": wrong_among_settled}
 
 
 def mean_at(values: Mask | Floats, chosen: Mask) -> float:

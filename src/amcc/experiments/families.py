@@ -21,7 +21,7 @@ MEANS = {
     "log_loss": "log-loss",
     "ece": "calibration error",
     "settled": "settled",
-    "wrong_settled": "wrong among settled",
+    "wrong_among_settled": "wrong among settled",
     "claimed_error": "claimed error",
     "true_error": "true error",
 }
@@ -83,7 +83,7 @@ class FamilyVerdict:
     gains : of each score of `GAINS`, the difference to majority's, paired over families; NaN without majority.
     first : cells in which no competitor is better in Jaccard, or only by less than a tie; the oracle has none.
     worst_lead, worst_cell : Jaccard against majority where that is lowest, and where.
-    most_wrong_settled, most_wrong_cell : the largest share of settled pairs that are wrong, and where.
+    most_wrong_among_settled, most_wrong_cell : the largest share of settled pairs that are wrong, and where.
     """
 
     n_families: int
@@ -92,7 +92,7 @@ class FamilyVerdict:
     first: Share
     worst_lead: float | None
     worst_cell: str | None
-    most_wrong_settled: float | None
+    most_wrong_among_settled: float | None
     most_wrong_cell: str | None
 
 
@@ -108,7 +108,7 @@ def family_verdict(board: Board, method: str, group: str) -> FamilyVerdict:
     cells = [cell for cell, one in zip(board.cells, chosen, strict=True) if one]
     lead = board.lead("jaccard", method)[chosen]
     worst_lead, worst_cell = _extreme(-lead, cells) if compared else (None, None)
-    most_wrong, most_wrong_cell = _extreme(board.of("wrong_settled")[chosen, column], cells)
+    most_wrong, most_wrong_cell = _extreme(board.of("wrong_among_settled")[chosen, column], cells)
     return FamilyVerdict(
         n_families=int((~np.isnan(means["jaccard"])).sum()),
         means={score: mean_and_error(values) for score, values in means.items()},
@@ -116,7 +116,7 @@ def family_verdict(board: Board, method: str, group: str) -> FamilyVerdict:
         first=Share(int((ranks == 1).sum()), int((~np.isnan(ranks)).sum())),
         worst_lead=None if worst_lead is None else -worst_lead,
         worst_cell=worst_cell,
-        most_wrong_settled=most_wrong,
+        most_wrong_among_settled=most_wrong,
         most_wrong_cell=most_wrong_cell,
     )
 

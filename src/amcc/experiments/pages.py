@@ -95,7 +95,7 @@ def family_rows(board: Board, group: str) -> Rows:
     for method in board.methods:
         found = family_verdict(board, method, group)
         worst = [number(found.worst_lead, "+.3f"), found.worst_cell or EMPTY]
-        settled = [number(found.most_wrong_settled), found.most_wrong_cell or EMPTY]
+        settled = [number(found.most_wrong_among_settled), found.most_wrong_cell or EMPTY]
         means = [estimate(found.means[score]) for score in MEANS]
         means += [estimate(found.gains[score], "+.3f") for score in GAINS]
         rows.append([method, str(found.n_families), *means, *settled, *worst, str(found.first)])
