@@ -34,7 +34,7 @@ bench: $(VENV)/.bench  ## speed, memory and quality against others, packed votes
 	@$(BIN)/python benchmarks/scaling.py $(if $(QUICK),--votes 1e6 --workers 2e4,--write)
 
 board: $(VENV)/.bench  ## every method, and crowd-kit's, on every crowd with known truth; DATA=folder adds real ones
-	@$(BIN)/amcc board $(if $(DATA),--data $(DATA))
+	@$(BIN)/amcc board --known 10,30 $(if $(DATA),--data $(DATA))
 
 reproduce: $(VENV)/.dev  ## every table and figure of the paper; DATA=folder adds real crowds, QUICK=1 takes two minutes
 	@$(BIN)/amcc reproduce $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)

@@ -339,6 +339,11 @@ def test_damaged_containers(tmp_path, votes_file):
         (["simulate-crowd", "-o", "crowd", "--votes", "-5"], "votes"),
         (["simulate-crowd", "-o", "crowd", "--votes", "500", "--items", "5"], "either --votes or --items"),
         (["simulate-crowd", "-o", "crowd", "--spammers", "2"], "spammers must be"),
+        (["simulate-crowd", "-o", "crowd", "--faint", "2"], "faint must be"),
+        (
+            ["simulate-crowd", "-o", "crowd", "--family-correlation", "0.5"],
+            "family_correlation must be 0 without models",
+        ),
         (["simulate-crowd", "-o", "votes.csv", "--votes", "1000"], "votes.csv cannot be made"),
         (["demo", "-o", "votes.csv"], "votes.csv cannot be made"),
         (["board", "-o", "votes.csv", "--largest", "10000", "--seeds", "1"], "cannot be made"),
@@ -354,6 +359,21 @@ def test_bad_arguments(votes_file, arguments, message):
     run = amcc(*arguments, code=2, cwd=votes_file.parent)
     assert message in run.stderr
     assert run.stdout == ""
+
+
+def test_simulated_crowd_with_models_and_troubles(tmp_path):
+    troubles = (
+        "--faint", 0.1, "--tempting", 0.1, "--pair-spread", 0.5, "--taste", 1, "--tastes", 3, "--taste-labels", 0.4,
+        "--models", 6, "--families", 3, "--family-correlation", 0.6, "--model-correlation", 0.3, "--people-share", 0.25,
+        "--convention", 0.33, "--convention-spread", 0.5,
+    )  # fmt: skip
+    sizes = ("--items", 40, "--workers", 7, "--labels", 5, "--answers-per-item", 1)
+    run = amcc("simulate-crowd", "-o", tmp_path / "crowd", *sizes, *troubles, "--json")
+    assert json.loads(run.stdout)["n_votes"] == 5 * (6 * 40 + 10)
+    with (tmp_path / "crowd" / "workers.csv").open() as lines:
+        told = [(row["kind"], row["family"]) for row in csv.DictReader(lines)]
+    assert told == [("human", ""), *(("model", f"family_{number}") for number in [1, 2, 3] * 2)]
+    amcc("consensus", tmp_path / "crowd" / "votes.parquet", "-o", tmp_path / "consensus.csv")
 
 
 def test_simulated_crowd_of_so_many_items(tmp_path):

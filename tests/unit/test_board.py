@@ -21,7 +21,7 @@ from amcc.errors import EmptyInputError, MissingExtraError
 from amcc.experiments import board as module
 from amcc.experiments import peers
 from amcc.experiments.board import SCORES, entrants_of, evaluate_method, installed, parse_variant, run_board
-from amcc.experiments.cells import Cell, cells_of, thinned
+from amcc.experiments.cells import SHARED_TROUBLES, TROUBLES, Cell, cells_of, thinned, with_known_items
 from amcc.experiments.peers import ORACLE, PEERS, Peer
 
 TINY = Cell("tiny", "simulated", 2, spec=(1000, (("spammers", 0.2),)))
@@ -281,3 +281,126 @@ def test_only_the_first_process_speaks_of_ctrl_c(seconds, tmp_path):
         time.sleep(seconds)
         os.killpg(run.pid, signal.SIGINT)
         assert run.communicate(timeout=30)[1] == "interrupted\n"
+
+
+# -- how sure, and with what right ----------------------------------------------------------------------------------
+
+
+def test_trust_scores_by_hand():
+    truth = np.array([[True, False], [True, True], [False, False]])
+    predicted = np.array([[True, False], [False, True], [True, False]])  # wrong: (1, 0), (2, 0)
+    proba = np.array([[0.9, 0.2], [0.4, 0.7], [0.45, 0.05]])  # sets may hold what is less likely than not
+    settled = np.array([[True, False], [True, False], [False, True]])
+    known = np.array([[True, True], [True, True], [True, False]])
+    found = module.trust_scores(truth, module.Consensus(predicted, proba, settled), known)
+    assert_allclose(found["settled"], 2 / 5, rtol=1e-12)
+    assert_allclose(found["wrong_among_settled"], 1 / 2, rtol=1e-12)
+    assert_allclose(found["claimed_error"], (0.1 + 0.2 + 0.4 + 0.3 + 0.55) / 5, rtol=1e-12)
+    assert_allclose(found["true_error"], 2 / 5, rtol=1e-12)
+
+
+def test_what_is_not_said_has_no_score():
+    truth, known = np.zeros((2, 2, 2), dtype=bool)
+    of_peer = module.trust_scores(truth, module.Consensus(truth, np.full((2, 2), 0.25)), ~known)
+    assert np.isnan([of_peer["settled"], of_peer["wrong_among_settled"]]).all()
+    assert (of_peer["claimed_error"], of_peer["true_error"]) == (0.25, 0.0)
+    nothing_settled = module.trust_scores(truth, module.Consensus(truth, np.zeros((2, 2)), known), ~known)
+    assert nothing_settled["settled"] == 0
+    assert np.isnan(nothing_settled["wrong_among_settled"])
+
+
+def test_pairs_that_nobody_was_asked_about_are_not_counted(real_set):
+    """Votes of the set are all yes; settled and errors are about the two known pairs of its first item."""
+    cell = next(cell for cell in cells_of(real_set, sizes=[]) if cell.answers is None)
+    draw = cell.draw(0)
+    part = dataclasses.replace(draw, votes=draw.votes.select(draw.votes.label == 0))
+    consensus = module.Consensus(np.ones((2, 2), bool), np.full((2, 2), 0.75), np.ones((2, 2), bool))
+    assert module.scores_of(consensus, draw)["true_error"] == 0.5
+    found = module.scores_of(consensus, part)
+    assert (found["true_error"], found["claimed_error"], found["wrong_among_settled"]) == (0.0, 0.25, 0.0)
+
+
+# -- known items ----------------------------------------------------------------------------------------------------
+
+
+def test_known_items_are_given_and_not_scored():
+    draw = TINY.draw(0)
+    truth, rest = with_known_items(draw, 7, seed=3)
+    told, known = truth.matrices(draw.votes.item_names, draw.votes.label_names)
+    assert known.all(axis=1).sum() == known.any(axis=1).sum() == 7
+    assert_array_equal(rest.known, draw.known & ~known)
+    assert_array_equal(told, draw.truth & known)
+    assert_array_equal(with_known_items(draw, 7, seed=3)[1].known, rest.known)
+    assert not np.array_equal(with_known_items(draw, 7, seed=4)[1].known, rest.known)
+
+
+def test_half_of_the_known_items_stay_to_be_scored():
+    draw = TINY.draw(0)
+    assert with_known_items(draw, 1000, seed=0)[1].known.any(axis=1).sum() == 20
+
+
+def test_partly_known_items_keep_what_is_unknown():
+    draw = TINY.draw(0)
+    known = draw.known.copy()
+    known[:, 0] = False
+    truth, rest = with_known_items(dataclasses.replace(draw, known=known), 5, seed=0)
+    told = truth.matrices(draw.votes.item_names, draw.votes.label_names)[1]
+    assert not told[:, 0].any()
+    assert (told.sum(), rest.known.sum()) == (5 * 4, 35 * 4)
+
+
+def test_entrants_with_known_items():
+    names = [(entrant.name, entrant.known) for entrant in entrants_of(["majority", "amcc"], {}, [10, 30, 10])]
+    assert names == [("majority", 0), ("amcc", 0), ("amcc, 10 known items", 10), ("amcc, 30 known items", 30)]
+    with pytest.raises(ParameterError, match="known items must be at least 1; got 0"):
+        entrants_of(["amcc"], {}, [0])
+    with pytest.raises(ParameterError, match="given to amcc, which must be among the methods"):
+        entrants_of(["majority"], {}, [10])
+
+
+def test_known_items_help_and_are_kept_by_seed(tmp_path, monkeypatch):
+    cell = Cell("lenient", "simulated", 2, spec=(3000, tuple(SHARED_TROUBLES["strict experts"].items())))
+    results = run_board([cell], ["amcc"], tmp_path, known=[15])
+    loss = {(result.known, result.seed): result.scores["log_loss"] for result in results}
+    assert len(loss) == 4
+    assert loss[15, 0] + loss[15, 1] < loss[0, 0] + loss[0, 1]
+    monkeypatch.setattr(module, "evaluate_method", nothing_runs)
+    assert run_board([cell], ["amcc"], tmp_path, known=[15]) == results
+    with pytest.raises(AssertionError, match="not in the cache"):
+        run_board([cell], ["amcc"], tmp_path, known=[16])
+
+
+def test_whole_sets_are_drawn_once_but_their_known_items_often(tmp_path, real_set):
+    cells = cells_of(real_set, n_seeds=1, sizes=[])
+    (real_set / "set_one" / "truth_items.csv").write_text("item\na\nb\n")
+    runs = [(r.cell, r.seed, r.known) for r in run_board(cells[:1], ["amcc"], tmp_path, known=[1], known_draws=3)]
+    assert runs == [("set_one", 0, 0), ("set_one", 0, 1), ("set_one", 1, 1), ("set_one", 2, 1)]
+    assert len(list(tmp_path.glob("*.json"))) == 4  # the votes are the same, but not what is known
+
+
+# -- families and troubles ------------------------------------------------------------------------------------------
+
+
+def test_cells_have_families(real_set):
+    (real_set / "set_one").rename(real_set / "affective")
+    cells = cells_of(real_set, n_seeds=2, sizes=[10_000])
+    assert [(cell.name, cell.family) for cell in cells if cell.folder] == [
+        ("affective", "affective"), ("affective @3", "affective"),  # nobody has more than five answers
+    ]  # fmt: skip
+    simulated = {cell.family for cell in cells if cell.spec}
+    assert simulated == {f"simulated: {trouble}" for trouble in {**TROUBLES, **SHARED_TROUBLES}}
+
+
+def test_large_crowds_have_independent_votes():
+    cells = cells_of(None, n_seeds=1)
+    large = {cell.family for cell in cells if cell.spec[0] == 1_000_000}
+    assert large == {f"simulated: {trouble}" for trouble in TROUBLES}
+
+
+@pytest.mark.parametrize("trouble", SHARED_TROUBLES)
+def test_shared_troubles_can_be_drawn_and_have_no_oracle(trouble):
+    cell = Cell(trouble, "simulated", 1, spec=(2000, tuple(SHARED_TROUBLES[trouble].items())))
+    draw = cell.draw(0)
+    assert draw.rates is None
+    assert abs(len(draw.votes) - 2000) < 200
+    assert draw.truth.any()

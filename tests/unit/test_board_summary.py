@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc.experiments.board import SCORES, Result
-from amcc.experiments.summary import Board, Share, page, rank_rows, score_rows, summarise, verdict_rows
+from amcc.experiments.families import family_means, family_verdict
+from amcc.experiments.pages import FAMILY_HEAD, family_rows, page, rank_rows, score_rows, verdict_rows
+from amcc.experiments.summary import Board, Share, summarise
 
 NAN = np.nan
 
@@ -132,7 +134,7 @@ def test_page(gaps):
     assert "Cells: 4 (1 independent, 1 own, 2 simulated). Seeds per cell: 1" in text
     assert "| x | 3 of 4 | 0 of 1 | 1 of 1 | 2 of 2 | 1.25 | 0.100 | real | 1 of 2 |" in text
     assert "| real | **0.700** | 0.600 | 0.603 | — |" in text
-    assert "— no entry: true-rates needs a simulated crowd." in text
+    assert "— no entry: true-rates needs a simulated crowd with independent votes." in text
     for title in ("## Summary", "## Mean ranks", *(f"## {score}" for score in SCORES)):
         assert f"\n{title}\n" in text
     assert "nan" not in text
@@ -145,3 +147,114 @@ def test_page_says_up_to_which_size_peers_run():
 
 def test_names_cannot_break_the_page():
     assert "| a\\|b |" in page(board_of({"a|b": ("own", [0.5])}, ["x"]), "amcc board")
+
+
+# -- families -------------------------------------------------------------------------------------------------------
+
+
+def results_of(rows: list[tuple[str, str, str, str, dict[str, float | None] | None]]) -> list[Result]:
+    """Results from cell, kind, family, method and scores; what is not given is 0."""
+    blank = dict.fromkeys(SCORES, 0.0)
+    return [
+        Result(cell, kind, 0, method, None if scores is None else blank | scores, family, known=int("known" in method))
+        for cell, kind, family, method, scores in rows
+    ]
+
+
+@pytest.fixture
+def families() -> Board:
+    """Family a has two cells, b and c one each; the peer has no entry in a2, and calls nothing settled."""
+
+    def told(jaccard: float, log_loss: float, wrong: float | None = 0.1) -> dict[str, float | None]:
+        return {"jaccard": jaccard, "log_loss": log_loss, "wrong_among_settled": wrong}
+
+    table = {
+        "a1": ("independent", "a", [told(0.5, 0.6), told(0.7, 0.4, 0.02), told(0.6, 0.5, None), told(0.8, 0.2)]),
+        "a2": ("independent", "a", [told(0.6, 0.4), told(0.5, 0.6, None), None, told(0.6, 0.2)]),
+        "b1": ("own", "b", [told(0.8, 0.2), told(0.803, 0.1, 0.06), told(0.4, 0.9, None), told(0.7, 0.2)]),
+        "c1": ("own", "c", [told(0.3, 0.9), told(0.6, 0.3, 0.04), told(0.1, 0.9, None), told(0.9, 0.2)]),
+        "s": ("simulated", "s", [told(0.1, 1.0), told(0.2, 1.0), told(0.3, 1.0), told(0.4, 1.0)]),
+    }
+    methods = ["majority", "x", "peer", "x, 9 known items"]
+    return summarise(
+        results_of(
+            [
+                (cell, kind, family, method, scores)
+                for cell, (kind, family, row) in table.items()
+                for method, scores in zip(methods, row, strict=True)
+            ]
+        )
+    )
+
+
+def test_a_family_counts_once(families):
+    names, means = family_means(families, "jaccard", "real sets")
+    assert names == ["a", "b", "c"]
+    assert_allclose(means[:, 1], [0.6, 0.803, 0.6], rtol=1e-12)
+    assert_allclose(means[:, 2], [NAN, 0.4, 0.1], rtol=1e-12)  # no entry in one cell, no mean of the family
+    assert family_means(families, "jaccard", "simulated crowds")[0] == ["s"]
+
+
+def test_family_verdicts_by_hand(families):
+    found = family_verdict(families, "x", "real sets")
+    assert found.n_families == 3
+    assert_allclose(found.means["jaccard"].mean, (0.6 + 0.803 + 0.6) / 3, rtol=1e-12)
+    losses = [0.5, 0.1, 0.3]
+    assert_allclose(found.means["log_loss"], (0.3, np.std(losses, ddof=1) / 3**0.5), rtol=1e-12)
+    assert_allclose(
+        found.means["wrong_among_settled"].mean, (0.02 + 0.06 + 0.04) / 3, rtol=1e-12
+    )  # nothing settled in a2
+    gains = [0.05, 0.003, 0.3]  # of Jaccard over majority's .55, .8, .3
+    assert_allclose(found.gains["jaccard"], (np.mean(gains), np.std(gains, ddof=1) / 3**0.5), rtol=1e-12)
+    assert_allclose(found.gains["log_loss"].mean, (0.0 - 0.1 - 0.6) / 3, rtol=1e-12)
+    assert np.isnan(family_verdict(families, "majority", "real sets").gains["jaccard"].mean)
+    assert (found.most_wrong_among_settled, found.most_wrong_cell) == (0.06, "b1")
+    assert_allclose(found.worst_lead, -0.1, rtol=1e-12)
+    assert found.worst_cell == "a2"
+    assert found.first == Share(3, 4)
+
+
+def test_who_calls_nothing_settled_has_no_share_of_it(families):
+    found = family_verdict(families, "peer", "real sets")
+    assert np.isnan(found.means["wrong_among_settled"].mean)
+    assert (found.most_wrong_among_settled, found.most_wrong_cell, found.n_families) == (None, None, 2)
+    row = family_rows(families, "real sets")[2]
+    assert row[FAMILY_HEAD.index("most wrong among settled")] == "—"
+
+
+def test_who_knows_truth_takes_no_rank_from_others(families):
+    told = families.methods.index("x, 9 known items")
+    assert families.informed == [False, False, False, True]
+    assert_array_equal(families.ranks("jaccard")[:, told], [1, 1, 3, 1, 1])  # cells a1, a2, b1, c1, s
+    assert families.ranks("jaccard")[0].tolist()[:3] == [3, 1, 2]
+    assert families.verdict("jaccard", "x").first["all"] == Share(3, 5)
+
+
+def test_worst_loss_where_low_scores_are_good(families):
+    found = families.verdict("log_loss", "x")
+    assert_allclose(found.worst_loss, 0.2, rtol=1e-12)
+    assert found.worst_cell == "a2"
+
+
+def test_page_shows_families(families):
+    text = page(families, "amcc board")
+    assert "### Mean over the families of real sets" in text
+    assert "| a | 0.550 | 0.600 | — | 0.700 |" in text
+    assert "| x | 3 | 0.668 ± 0.068 | 0.300 ± 0.115 |" in text
+    assert "| +0.118 ± 0.092 | -0.233 ± 0.186 | 0.060 | b1 | -0.100 | a2 | 3 of 4 |" in text
+    assert "*Known items* were drawn at random and given with their truth" in text
+    assert "nan" not in text
+
+
+def test_scores_without_a_best_are_not_marked(families):
+    assert not any("*" in cell for row in score_rows(families, "settled", mark="**{}**".format) for cell in row)
+
+
+def test_a_score_that_one_draw_lacks_is_the_mean_of_the_others():
+    def of(seed: int, wrong: float | None) -> Result:
+        return Result("a", "own", seed, "x", {**dict.fromkeys(SCORES, 0.5), "wrong_among_settled": wrong})
+
+    board = summarise([of(0, 0.2), of(1, None), of(2, 0.4)])
+    assert_allclose(board.of("wrong_among_settled"), [[0.3]], rtol=1e-12)
+    assert_allclose(board.of("jaccard"), [[0.5]], rtol=1e-12)
+    assert_array_equal(summarise([of(0, None)]).of("wrong_among_settled"), [[NAN]])

@@ -13,10 +13,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc.data import registry
 from amcc.data.mulan import read_arff, read_label_names
-from amcc.data.registry import DATASETS, check_set, counts_of, data_folder, is_present, read_features, read_set
+from amcc.data.registry import (
+    DATASETS,
+    check_set,
+    counts_of,
+    data_folder,
+    family_of,
+    is_present,
+    read_features,
+    read_set,
+)
 from amcc.data.sonyc import read_sonyc
 from amcc.errors import ColumnError, EmptyInputError, FileFormatError, InputError, ParameterError, VoteValueError
-from amcc.experiments.cells import OWN_TRUTH
+from amcc.experiments.cells import THINNED
 
 VOTES = """worker,item,label,value
 ann,1,cat,1
@@ -57,7 +66,21 @@ def test_sets_of_the_paper():
 
 
 def test_the_board_thins_where_truth_comes_from_the_votes():
-    assert set(OWN_TRUTH) == {name for name, data_set in DATASETS.items() if data_set.truth == "own"}
+    assert set(THINNED) <= set(DATASETS)
+    for name, data_set in DATASETS.items():
+        if data_set.truth == "own":
+            assert name in THINNED and None not in THINNED[name], name
+
+
+def test_families_have_one_source_each():
+    """Twelve of them have votes and truth; sets of one maker about other things stand alone."""
+    with_truth = {name for name, data_set in DATASETS.items() if data_set.truth in ("independent", "own")}
+    assert len({family_of(name) for name in with_truth}) == 12
+    assert {name for name in with_truth if family_of(name) == "stories"} == {
+        "apple_ekman", "apple_nakamura", "apple_nakamura_run10", "love_ekman", "love_nakamura",
+    }  # fmt: skip
+    assert family_of("crowdtruth_tweets") == "crowdtruth_tweets"
+    assert family_of("a set of my own") == "a set of my own"
 
 
 def test_every_set_of_the_real_folder_is_known_and_as_described(shared_data):

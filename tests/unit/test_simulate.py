@@ -381,6 +381,28 @@ class TestSpec:
             ({"asked_share": 0.0}, "asked_share must be above 0; got 0.0"),
             ({"n_features": -1}, "n_features must be a whole number of at least 0; got -1"),
             ({"seed": None}, "seed must be a whole number of at least 0; got None"),
+            ({"faint": 1.2}, "faint must be a number from 0 to 1; got 1.2"),
+            ({"tempting": -1}, "tempting must be a number from 0 to 1; got -1"),
+            ({"pair_spread": float("inf")}, "pair_spread must be a number from 0 to 10; got inf"),
+            ({"taste": "strong"}, "taste must be a number from 0 to 10; got 'strong'"),
+            ({"n_tastes": 0}, "n_tastes must be a whole number from 1 to 1000; got 0"),
+            ({"taste_labels": 0}, "taste_labels must be above 0; got 0"),
+            ({"n_models": 51}, "n_models must be at most n_workers=50; got 51"),
+            ({"n_models": 46}, "answers_per_item must be at most n_workers - n_models=4; got 5"),
+            ({"n_models": 3, "n_families": 4}, "n_families must be at most n_models=3; got 4"),
+            ({"family_correlation": 0.5}, r"family_correlation must be 0 without models \(n_models=0\); got 0.5"),
+            (
+                {"n_models": 3, "family_correlation": 0.5, "model_correlation": 0.6},
+                "model_correlation must be at most family_correlation=0.5; got 0.6",
+            ),
+            ({"people_share": 0.5}, r"people_share must be 1 where there are no models \(n_models=0\); got 0.5"),
+            ({"n_models": 3, "people_share": 0.0}, "people_share must be above 0; for models alone, make all"),
+            ({"convention": 1}, "convention must be below 1: nothing is seen by all; got 1"),
+            ({"convention_spread": 1}, r"convention_spread must be 0 without a convention \(convention=0\); got 1"),
+            (
+                {"spammers": 1, "n_models": 3, "kind_weights": dict.fromkeys(("reliable", "normal", "sloppy"), 0)},
+                "kind_weights must be positive for some honest kind",
+            ),
         ],
     )
     def test_a_wrong_field_is_named_with_its_limits(self, change: dict[str, object], message: str) -> None:

@@ -107,6 +107,11 @@ class SimulatedCrowd:
     ) -> None:
         if not 0 <= answer_rate <= 1:
             raise ParameterError(f"answer_rate must lie in 0 … 1; got {answer_rate!r}.")
+        if not world.independent:
+            raise ParameterError(
+                "a world whose workers are asked must have independent votes; this one has faint or tempting pairs, "
+                "taste, families or a convention. Replay its recorded votes instead."
+            )
         self._world, self._seed, self._answer_rate = world, seed, answer_rate
         self._joins = _per_worker(joins, "joins", world, otherwise=-np.inf)
         self._leaves = _per_worker(leaves, "leaves", world, otherwise=np.inf)

@@ -47,7 +47,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     next_questions: "amcc next votes.csv --budget 100 --prices prices.csv --explain",
     replay: "amcc replay votes.csv truth.csv --strategy voi,uniform --plot replay.png",
     methods: "amcc methods",
-    board: "amcc board --data crowd-data -o board",
+    board: "amcc board --data crowd-data --methods amcc,majority,ebcc --known 10,30 -o board",
     reproduce: "amcc reproduce table4 groups --data crowd-data --out reproduction --quick",
     simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
 }

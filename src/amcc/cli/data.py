@@ -19,6 +19,7 @@ from amcc.data.registry import (
     DataSet,
     check_set,
     data_folder,
+    family_of,
     is_present,
     known_set,
 )
@@ -129,6 +130,7 @@ def _account(data_set: DataSet, folder: Path | None) -> list[tuple[str, str]]:
         ("truth", TRUTH[data_set.truth]),
         ("how it is read", data_set.votes_from),
         ("in the paper", _yes(data_set.in_paper)),
+        ("family", family_of(data_set.name)),
         ("folder", str(base / data_set.name)),
         ("files in it", LAYOUTS[data_set.layout]),
     ]

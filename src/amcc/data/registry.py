@@ -26,6 +26,7 @@ __all__ = [
     "FeatureSet",
     "check_set",
     "data_folder",
+    "family_of",
     "is_present",
     "read_features",
     "read_set",
@@ -64,6 +65,8 @@ class DataSet:
     in_paper : bool. Whether the paper reports results on it.
     original : str. Files of the source that are read as they are, beside the layout; empty if there are none.
     scored_voters : names of the workers who had no part in the truth, where others had; empty where all may be scored.
+    family : str. Sets with the same one share people, questions or makers, so that together they count once when
+        methods are compared; empty where a set stands alone.
     """
 
     name: str
@@ -78,6 +81,7 @@ class DataSet:
     in_paper: bool = False
     original: str = ""
     scored_voters: tuple[str, ...] = ()
+    family: str = ""
 
 
 class SonycPart(TypedDict):
@@ -115,6 +119,12 @@ def known_set(name: str) -> DataSet:
     if name not in DATASETS:
         raise ParameterError(f"a data set must be one of {', '.join(DATASETS)}; got {name!r}.")
     return DATASETS[name]
+
+
+def family_of(name: str) -> str:
+    """The family of a set; its own name where it stands alone or is not known here."""
+    known = DATASETS.get(name)
+    return known.family if known and known.family else name
 
 
 def is_present(name: str, folder: Path) -> bool:
@@ -220,6 +230,7 @@ _SONYC = DataSet(
     ),
     in_paper=True,
     original=f"annotations.csv as published, in the set's own folder or in {SONYC_FOLDER}",
+    family="sonyc",
 )
 _STORIES = DataSet(
     name="apple_ekman",
@@ -235,6 +246,7 @@ _STORIES = DataSet(
         "the authors' program has it: thin to a few answers before scoring."
     ),
     in_paper=True,
+    family="stories",
 )
 _IMAGENET = DataSet(
     name="imagenet_real_golden",
@@ -249,6 +261,7 @@ _IMAGENET = DataSet(
         "Yes = 1; no and maybe = -1; classes that were not proposed have no row. Truth: three of five experts said "
         "yes, known only of the pairs that they judged. Everybody answered everything: thin to a few answers."
     ),
+    family="imagenet",
 )
 _NIH = DataSet(
     name="nih_four_findings",
@@ -263,6 +276,7 @@ _NIH = DataSet(
         "Yes = 1; no and hedge = -1. Truth: what the readers agreed on after up to five rounds of discussion, better "
         "than their first reading but not independent of it. Majkowska and others 2019."
     ),
+    family="nih",
 )
 _JUDGES = DataSet(
     name="llm_framing",
@@ -277,6 +291,7 @@ _JUDGES = DataSet(
         "Models answered every pair; one person is a voter. Truth: the majority of at least two other people, known "
         "only of some pairs. workers.csv says who is a model, and of which family."
     ),
+    family="judges",
 )
 _EMOTIONS = DataSet(
     name="mulan_emotions",
@@ -290,6 +305,7 @@ _EMOTIONS = DataSet(
     votes_from="No crowd: workers are simulated as in the paper, from the features. Items keep the order of the file.",
     in_paper=True,
     original="emotions.arff and emotions.xml",
+    family="mulan",
 )
 
 _ALL = (
@@ -516,6 +532,7 @@ _ALL = (
         counts=_votes(20, 4997, 1, 99927, 99927, 4997, 2497),
         truth="independent",
         votes_from="One label. Truth: what people said, a balanced sample. The models share many errors.",
+        family="judges",
     ),
 )
 DATASETS: dict[str, DataSet] = {data_set.name: data_set for data_set in _ALL}

@@ -2,7 +2,9 @@
 
 Truth     item factors → label scores (probit factor model) → correlated labels of unequal frequency
 Workers   kind and specialty → hit and false-alarm rate per label; activity; price
-Votes     truth, rates and item difficulty → ±1 for each label asked in an answer
+Votes     presence, rates and item difficulty → ±1 for each label asked in an answer
+Troubles  what the workers share (`amcc.data.troubles`), all off by default: faint and tempting pairs, taste,
+          families of language models, experts with another convention
 
 A `CrowdSpec` fixes everything. `crowd_blocks` yields the crowd in blocks of items, each from its own child of
 the seed; `simulate_crowd` gathers these blocks in memory, `write_crowd` streams the same blocks to files.
@@ -19,7 +21,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from statistics import NormalDist
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from pyarrow.csv import CSVWriter, WriteOptions, write_csv
 from pyarrow.parquet import ParquetWriter
 
+from amcc.data import troubles
 from amcc.errors import ParameterError
 from amcc.files import make_folder, written_to
 from amcc.io.csv import LIST_SEPARATOR
@@ -83,6 +86,19 @@ _LIMITS: dict[str, tuple[type, float, float]] = {
     "difficulty": (Real, 0, 10),
     "asked_share": (Real, 0, 1),
     "n_features": (Integral, 0, inf),
+    "faint": (Real, 0, 1),
+    "tempting": (Real, 0, 1),
+    "pair_spread": (Real, 0, 10),
+    "taste": (Real, 0, 10),
+    "n_tastes": (Integral, 1, 1000),
+    "taste_labels": (Real, 0, 1),
+    "n_models": (Integral, 0, 2**31 - 1),
+    "n_families": (Integral, 1, 1000),
+    "family_correlation": (Real, 0, 1),
+    "model_correlation": (Real, 0, 1),
+    "people_share": (Real, 0, 1),
+    "convention": (Real, 0, 1),
+    "convention_spread": (Real, 0, 10),
     "seed": (Integral, 0, inf),
 }
 
@@ -117,6 +133,24 @@ class CrowdSpec:
     n_features : int. Item features: a noisy linear view of the factors behind the labels.
     seed : int
 
+    Troubles, all off by default: with them, votes are no longer independent given what is present.
+
+    faint, tempting : float in [0, 1]. Share of the present pairs that most workers miss, and of the absent pairs
+        that most tick.
+    pair_spread : float. Spread of an offset of each pair, in log-odds, common to all workers.
+    taste : float. Spread of the leanings, in log-odds, that a group of workers shares on a label of an item.
+    n_tastes : int. Such groups. taste_labels : float in (0, 1]. Share of the labels that are a matter of taste.
+    n_models : int. So many of the workers, the last ones, are language models: each answers every item.
+    n_families : int. Families of models, equally large up to one; at most `n_models`.
+    family_correlation : float in [0, 1]. Correlation of the errors of models of one family and equal rates.
+    model_correlation : float in [0, 1]. The same for models of different families; at most `family_correlation`.
+    people_share : float in (0, 1]. Share of the items that people answer, `answers_per_item` each; below 1, there
+        must be models.
+    convention : float in [0, 1). Experts call true what at least this share of the honest workers would see: 1/3 is
+        lenient, 0.8 strict. 0: what is present is true. Matters where pairs differ (`faint`, `tempting`,
+        `pair_spread`).
+    convention_spread : float. Log-odds by which that share differs between labels.
+
     Examples
     --------
     >>> CrowdSpec.for_votes(10**7).n_items
@@ -139,6 +173,19 @@ class CrowdSpec:
     asked_share: float = 1.0
     n_features: int = 0
     seed: int = 0
+    faint: float = 0.0
+    tempting: float = 0.0
+    pair_spread: float = 0.0
+    taste: float = 0.0
+    n_tastes: int = 2
+    taste_labels: float = 0.5
+    n_models: int = 0
+    n_families: int = 1
+    family_correlation: float = 0.0
+    model_correlation: float = 0.0
+    people_share: float = 1.0
+    convention: float = 0.0
+    convention_spread: float = 0.0
 
     def __post_init__(self) -> None:
         for name, limits in _LIMITS.items():
@@ -147,7 +194,10 @@ class CrowdSpec:
         within_labels = 0 < self.labels_per_item < self.n_labels
         self._require(within_labels, "labels_per_item", f"above 0 and below {n_labels}")
         self._require(self.n_specialties <= self.n_labels, "n_specialties", f"at most {n_labels}")
-        self._require(self.answers_per_item <= self.n_workers, "answers_per_item", f"at most {n_workers}")
+        self._require(self.n_models <= self.n_workers, "n_models", f"at most {n_workers}")
+        people = f"n_workers - n_models={self.n_people}" if self.n_models else n_workers
+        enough_people = self.answers_per_item <= self.n_people or self.n_people == 0
+        self._require(enough_people, "answers_per_item", f"at most {people}")
         self._require(self.asked_share > 0, "asked_share", "above 0")
         self._require(set(self.kind_weights) <= set(KINDS), "kind_weights", f"weights of {', '.join(KINDS)}")
         for kind, weight in self.kind_weights.items():
@@ -155,6 +205,23 @@ class CrowdSpec:
         everybody_placed = bool(np.isclose(self.kind_shares.sum(), 1))
         needed_kinds = f"positive for some honest and some spammer kind when spammers={self.spammers}"
         self._require(everybody_placed, "kind_weights", needed_kinds)
+        self._check_troubles()
+
+    def _check_troubles(self) -> None:
+        """Raise ParameterError where troubles contradict each other, or would do nothing."""
+        models = self.n_models > 0
+        self._require(self.taste_labels > 0, "taste_labels", "above 0")
+        self._require(self.people_share > 0, "people_share", "above 0; for models alone, make all workers models")
+        self._require(models or self.people_share == 1, "people_share", "1 where there are no models (n_models=0)")
+        self._require(models or self.family_correlation == 0, "family_correlation", "0 without models (n_models=0)")
+        self._require(self.n_families <= max(1, self.n_models), "n_families", f"at most n_models={self.n_models}")
+        within = f"at most family_correlation={self.family_correlation}"
+        self._require(self.model_correlation <= self.family_correlation, "model_correlation", within)
+        self._require(self.convention < 1, "convention", "below 1: nothing is seen by all")
+        shifted = self.convention > 0 or self.convention_spread == 0
+        self._require(shifted, "convention_spread", "0 without a convention (convention=0)")
+        honest_needed = (models or self.convention > 0) and not self.honest_shares.sum() > 0
+        self._require(not honest_needed, "kind_weights", "positive for some honest kind, as models and experts are")
 
     def _require(self, holds: bool, name: str, what: str) -> None:
         if not holds:
@@ -170,19 +237,51 @@ class CrowdSpec:
         return shares
 
     @property
+    def honest_shares(self) -> Floats:
+        """Share of each honest kind among the honest, in the order of `HONEST_RATES`; zeros where none has weight."""
+        weights = np.array([(KIND_WEIGHTS | dict(self.kind_weights))[kind] for kind in HONEST_RATES])
+        return np.asarray(weights / (weights.sum() or 1))
+
+    @property
+    def n_people(self) -> int:
+        """Workers who are no models."""
+        return self.n_workers - self.n_models
+
+    @property
+    def has_shared_offsets(self) -> bool:
+        """Whether pairs differ for everybody."""
+        return max(self.faint, self.tempting, self.pair_spread) > 0
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether votes are independent given the truth and the item's difficulty."""
+        return not (self.has_shared_offsets or self.taste > 0 or self.family_correlation > 0 or self.convention > 0)
+
+    @property
     def labels_per_answer(self) -> int:
         """Labels asked in one answer, at least one."""
         return max(1, round(self.asked_share * self.n_labels))
 
     @property
     def votes_per_item(self) -> int:
-        """Votes on one item."""
-        return self.answers_per_item * self.labels_per_answer
+        """Votes on one item; without people, the models' alone."""
+        return (self.n_models + (self.answers_per_item if self.n_people else 0)) * self.labels_per_answer
 
     @property
     def n_votes(self) -> int:
         """Votes of the whole crowd."""
-        return self.n_items * self.votes_per_item
+        n_covered = int(troubles.n_covered(np.array(self.n_items), self._covered_share))
+        return (self.n_items * self.n_models + n_covered * self.answers_per_item) * self.labels_per_answer
+
+    @property
+    def _covered_share(self) -> float:
+        """Share of the items that people answer."""
+        return self.people_share if self.n_people else 0.0
+
+    @property
+    def _layers(self) -> int:
+        """Numbers that a block holds for each of its pairs: presence, and what tastes and families share."""
+        return 1 + self.n_tastes * (self.taste > 0) + self.n_families * (self.family_correlation > 0)
 
     @classmethod
     def for_votes(cls, n_votes: int, **changes: Any) -> CrowdSpec:
@@ -194,12 +293,14 @@ class CrowdSpec:
         if "n_items" in changes:
             raise ParameterError(f"n_items must be left to for_votes; got {changes['n_items']!r}. Use CrowdSpec().")
         size = n_votes / 10**7
+        needed = changes.get("answers_per_item", cls.answers_per_item) + changes.get("n_models", 0)
         sizes = {
             "n_labels": int(np.clip(round(20 * size**0.15), 5, 20)),
-            "n_workers": max(changes.get("answers_per_item", cls.answers_per_item), round(5000 * size**0.65)),
+            "n_workers": max(needed, round(5000 * size**0.65)),
         }
-        one_item = cls(n_items=1, **(sizes | changes))
-        return replace(one_item, n_items=max(1, round(n_votes / one_item.votes_per_item)))
+        spec = cls(n_items=1, **(sizes | changes))
+        answers = spec.n_models + spec._covered_share * spec.answers_per_item
+        return replace(spec, n_items=max(1, round(n_votes / (answers * spec.labels_per_answer))))
 
 
 @dataclass(frozen=True)
@@ -211,7 +312,8 @@ class CrowdBlock:
     first_item : int. Code of the block's first item.
     item, worker, label : (n_votes,) codes in the whole crowd, by item, then answer.
     value : (n_votes,) +1 or -1.
-    truth : (block items, n_labels) bool.
+    truth : (block items, n_labels) bool, what the experts say.
+    present : (block items, n_labels) bool, what is there; the same unless experts have a convention of their own.
     difficulty : (block items,) 0 on average.
     features : (block items, n_features)
     """
@@ -222,6 +324,7 @@ class CrowdBlock:
     label: Codes
     value: NDArray[np.int8]
     truth: Flags
+    present: Flags
     difficulty: Floats32
     features: Floats32
 
@@ -233,20 +336,27 @@ class SimulatedCrowd:
     Attributes
     ----------
     votes : Votes
-    truth : (n_items, n_labels) bool.
+    truth : (n_items, n_labels) bool, what the experts say.
+    present : (n_items, n_labels) bool, what is there; the same unless experts have a convention of their own.
     worker_kind : (n_workers,) str, one of `KINDS`.
+    family : (n_workers,) the family of each model, -1 for people.
+    taste_group : (n_workers,) whose leanings a worker shares.
     specialty : (n_workers,) the label cluster a worker is best at; -1 for spammers.
     label_cluster : (n_labels,) the cluster each label belongs to.
     hit_rate, false_alarm_rate : (n_workers, n_labels) chance of a yes to a label that is present, absent, on
-        an item of difficulty 0.
+        an item of difficulty 0, where nothing that is shared moves it.
     difficulty : (n_items,) 0 on average; how much it lowers the log-odds of a hit.
     prices : (n_workers,) cents for one vote.
     features : (n_items, n_features), None without features.
+    independent : whether the votes are independent given truth and difficulty, as they are without troubles.
     """
 
     votes: Votes
     truth: Flags
+    present: Flags
     worker_kind: NDArray[np.str_]
+    family: Codes
+    taste_group: Codes
     specialty: Codes
     label_cluster: Codes
     hit_rate: Floats
@@ -254,6 +364,7 @@ class SimulatedCrowd:
     difficulty: Floats32
     prices: NDArray[np.int64]
     features: Floats32 | None
+    independent: bool = True
 
 
 def simulate_crowd(spec: CrowdSpec) -> SimulatedCrowd:
@@ -272,7 +383,10 @@ def simulate_crowd(spec: CrowdSpec) -> SimulatedCrowd:
             label_names=_label_names(spec),
         ),
         truth=joined("truth"),
+        present=joined("present"),
         worker_kind=workers.kind_names,
+        family=workers.family,
+        taste_group=workers.taste,
         specialty=workers.specialty,
         label_cluster=labels.cluster,
         hit_rate=workers.hit_rate,
@@ -280,6 +394,7 @@ def simulate_crowd(spec: CrowdSpec) -> SimulatedCrowd:
         difficulty=joined("difficulty"),
         prices=workers.prices,
         features=joined("features") if spec.n_features else None,
+        independent=spec.is_independent,
     )
 
 
@@ -290,21 +405,25 @@ def crowd_blocks(spec: CrowdSpec) -> Iterator[CrowdBlock]:
 
 def _draw_world(spec: CrowdSpec) -> tuple[_Labels, _Workers]:
     """What all blocks share."""
-    rng = _child_rng(spec, 0)
+    rng, trouble_rng = _child_rng(spec, 0), _child_rng(spec, 0, TROUBLE)
     labels = _draw_labels(rng, spec)
-    return labels, _draw_workers(rng, spec, labels.cluster)
+    return _with_conventions(trouble_rng, spec, labels), _draw_workers(rng, trouble_rng, spec, labels.cluster)
 
 
 def _draw_blocks(spec: CrowdSpec, labels: _Labels, workers: _Workers) -> Iterator[CrowdBlock]:
-    block_items = max(1, min(BLOCK_VOTES // spec.votes_per_item, BLOCK_TRUTHS // spec.n_labels))
+    block_items = max(1, min(BLOCK_VOTES // spec.votes_per_item, BLOCK_TRUTHS // (spec.n_labels * spec._layers)))
     for number, first in enumerate(range(0, spec.n_items, block_items), start=1):
         items = range(first, min(first + block_items, spec.n_items))
-        yield _draw_block(_child_rng(spec, number), spec, labels, workers, items)
+        yield _draw_block(_child_rng(spec, number), _child_rng(spec, number, TROUBLE), spec, labels, workers, items)
 
 
-def _child_rng(spec: CrowdSpec, number: int) -> np.random.Generator:
+TROUBLE = 1
+"""Child, of the world's and each block's generator, from which troubles are drawn: without them nothing changes."""
+
+
+def _child_rng(spec: CrowdSpec, *number: int) -> np.random.Generator:
     """Generator of the seed's child of this number: 0 for the world, then one for each block."""
-    return np.random.default_rng(np.random.SeedSequence(spec.seed, spawn_key=(number,)))
+    return np.random.default_rng(np.random.SeedSequence(spec.seed, spawn_key=number))
 
 
 # Truth
@@ -315,13 +434,16 @@ class _Labels:
     """How items come to have labels and features.
 
     loading : (N_FACTORS, n_labels) unit columns; threshold, cluster : (n_labels,);
-    feature_loading : (N_FACTORS, n_features).
+    feature_loading : (N_FACTORS, n_features); tasteful : (n_labels,) whether a label is a matter of taste;
+    convention : (n_labels,) share of honest workers who must see it for experts to keep it.
     """
 
     loading: Floats32
     threshold: Floats32
     cluster: Codes
     feature_loading: Floats32
+    tasteful: Flags
+    convention: Floats32
 
 
 def _draw_labels(rng: np.random.Generator, spec: CrowdSpec) -> _Labels:
@@ -334,6 +456,19 @@ def _draw_labels(rng: np.random.Generator, spec: CrowdSpec) -> _Labels:
         threshold=np.array(threshold, dtype=np.float32),
         cluster=_cluster_by_first_factor(loading, spec.n_specialties),
         feature_loading=rng.standard_normal((N_FACTORS, spec.n_features), dtype=np.float32),
+        tasteful=np.zeros(spec.n_labels, dtype=bool),
+        convention=np.zeros(spec.n_labels, dtype=np.float32),
+    )
+
+
+def _with_conventions(rng: np.random.Generator, spec: CrowdSpec, labels: _Labels) -> _Labels:
+    """The labels with what tastes and experts make of them."""
+    n_tasteful = max(1, round(spec.taste_labels * spec.n_labels)) if spec.taste > 0 else 0
+    shift = spec.convention_spread * rng.standard_normal(spec.n_labels)
+    return replace(
+        labels,
+        tasteful=rng.permutation(spec.n_labels) < n_tasteful,
+        convention=_sigmoid(_logit(spec.convention) + shift).astype(np.float32),
     )
 
 
@@ -376,6 +511,8 @@ class _Workers:
     false_alarm_rate: Floats
     activity: Floats
     prices: NDArray[np.int64]
+    family: Codes
+    taste: Codes
 
     @property
     def kind_names(self) -> NDArray[np.str_]:
@@ -387,8 +524,12 @@ class _Workers:
         return _logit(np.stack([self.false_alarm_rate, self.hit_rate])).astype(np.float32)
 
 
-def _draw_workers(rng: np.random.Generator, spec: CrowdSpec, label_cluster: Codes) -> _Workers:
-    kind = rng.permutation(_fill_shares(spec.kind_shares, spec.n_workers))
+def _draw_workers(
+    rng: np.random.Generator, trouble_rng: np.random.Generator, spec: CrowdSpec, label_cluster: Codes
+) -> _Workers:
+    people = rng.permutation(_fill_shares(spec.kind_shares, spec.n_people))
+    models = trouble_rng.permutation(_fill_shares(spec.honest_shares, spec.n_models))  # honest, if not always good
+    kind = np.concatenate([people, models])
     own_cluster = rng.integers(spec.n_specialties, size=spec.n_workers, dtype=np.int32)
     edge = SPECIALTY_EDGE * ((own_cluster[:, None] == label_cluster) - 1 / spec.n_specialties)
     spam_rate = _draw_spam_rates(rng, kind, spec.n_labels)
@@ -404,6 +545,8 @@ def _draw_workers(rng: np.random.Generator, spec: CrowdSpec, label_cluster: Code
         false_alarm_rate=false_alarm_rate,
         activity=rank**-spec.activity_exponent,
         prices=_draw_prices(rng, skill=(hit_rate - false_alarm_rate).mean(axis=1)),
+        family=np.append(np.full(spec.n_people, -1), np.arange(spec.n_models) % spec.n_families).astype(np.int32),
+        taste=trouble_rng.integers(spec.n_tastes, size=spec.n_workers, dtype=np.int32),
     )
 
 
@@ -442,35 +585,139 @@ def _draw_prices(rng: np.random.Generator, skill: Floats) -> NDArray[np.int64]:
 # Votes
 
 
+@dataclass(frozen=True)
+class _Scene:
+    """What the workers see of a block of items.
+
+    present : (items, n_labels) int8, what is there; difficulty : (items,); offset : (items, n_labels) log-odds common
+    to all, or None; taste : (items, n_labels, n_tastes) log-odds common to a group, or None.
+    """
+
+    present: NDArray[np.int8]
+    difficulty: Floats32
+    offset: Floats32 | None
+    taste: Floats32 | None
+
+
 def _draw_block(
-    rng: np.random.Generator, spec: CrowdSpec, labels: _Labels, workers: _Workers, items: range
+    rng: np.random.Generator,
+    trouble_rng: np.random.Generator,
+    spec: CrowdSpec,
+    labels: _Labels,
+    workers: _Workers,
+    items: range,
 ) -> CrowdBlock:
-    """The block of these items; inside, arrays have the axes (item, answer, label asked)."""
+    """The block of these items."""
     n_items = len(items)
     factors = rng.standard_normal((n_items, N_FACTORS), dtype=np.float32)
-    truth = _draw_truth(rng, spec, labels, factors)
+    present = _draw_truth(rng, spec, labels, factors)
     difficulty = np.float32(spec.difficulty) * (rng.standard_exponential(n_items, dtype=np.float32) - 1)
     feature_noise = FEATURE_NOISE * rng.standard_normal((n_items, spec.n_features), dtype=np.float32)
 
-    shape = (n_items, spec.answers_per_item, spec.labels_per_answer)
-    item = np.arange(n_items, dtype=np.int32)[:, None, None]
-    worker = _draw_distinct(rng, workers.activity, *shape[:2])[:, :, None]
-    label = _draw_distinct(rng, np.ones(spec.n_labels), n_items * shape[1], shape[2]).reshape(shape)
-
-    present = truth[item, label].view(np.int8)
-    hardship = np.where(IS_SPAMMER[workers.kind[worker]], np.float32(0), difficulty[item])
-    log_odds = workers.log_odds[present, worker, label] + DIFFICULTY_SHIFT[present] * hardship
-    yes = rng.random(shape, dtype=np.float32) < _sigmoid(log_odds)
+    scene = _draw_scene(trouble_rng, spec, labels, present, difficulty)
+    votes = _draw_people_votes(rng, spec, workers, scene, items)
+    if spec.n_models:
+        votes = _by_item(votes, _draw_model_votes(trouble_rng, spec, workers, scene))
     return CrowdBlock(
         first_item=items.start,
-        item=np.broadcast_to(items.start + item, shape).ravel(),
-        worker=np.broadcast_to(worker, shape).ravel(),
-        label=label.ravel(),
-        value=np.where(yes, np.int8(1), np.int8(-1)).ravel(),
-        truth=truth,
+        item=votes.item + np.int32(items.start),
+        worker=votes.worker,
+        label=votes.label,
+        value=np.where(votes.yes, np.int8(1), np.int8(-1)),
+        truth=_expert_truth(spec, labels, scene) if spec.convention > 0 else present,
+        present=present,
         difficulty=difficulty,
         features=factors @ labels.feature_loading + feature_noise,
     )
+
+
+def _draw_scene(
+    rng: np.random.Generator, spec: CrowdSpec, labels: _Labels, present: Flags, difficulty: Floats32
+) -> _Scene:
+    offset = taste = None
+    if spec.has_shared_offsets:
+        offset = troubles.pair_offsets(rng, present, faint=spec.faint, tempting=spec.tempting, spread=spec.pair_spread)
+    if spec.taste > 0:
+        taste = troubles.taste_offsets(rng, len(present), labels.tasteful, spec.n_tastes, spec.taste)
+    return _Scene(present.view(np.int8), difficulty, offset, taste)
+
+
+def _expert_truth(spec: CrowdSpec, labels: _Labels, scene: _Scene) -> Flags:
+    """Whether the share of honest workers who would see a label reaches its convention, (items, n_labels).
+
+    Experts know how workers usually see a pair; they have no taste of their own.
+    """
+    usual = _logit([(false_alarm, hit) for hit, false_alarm in HONEST_RATES.values()])
+    shift = DIFFICULTY_SHIFT[scene.present] * scene.difficulty[:, None]
+    if scene.offset is not None:
+        shift = shift + scene.offset
+    kept: Flags = troubles.share_seen(usual[:, scene.present], shift, spec.honest_shares) >= labels.convention
+    return kept
+
+
+class _Votes(NamedTuple):
+    """Votes of a block, all (n_votes,); items are counted in the block."""
+
+    item: Codes
+    worker: Codes
+    label: Codes
+    yes: Flags
+
+
+def _draw_people_votes(
+    rng: np.random.Generator, spec: CrowdSpec, workers: _Workers, scene: _Scene, items: range
+) -> _Votes:
+    """What people say; inside, arrays have the axes (item, answer, label asked)."""
+    item = troubles.covered_items(items, spec._covered_share)[:, None, None]
+    shape = (len(item), spec.answers_per_item if spec.n_people else 0, spec.labels_per_answer)
+    worker = _draw_distinct(rng, workers.activity[: spec.n_people], *shape[:2])[:, :, None]
+    label = _draw_distinct(rng, np.ones(spec.n_labels), shape[0] * shape[1], shape[2]).reshape(shape)
+    log_odds = _yes_log_odds(workers, scene, item, worker, label)
+    return _flat(shape, item, worker, label, rng.random(shape, dtype=np.float32) < _sigmoid(log_odds))
+
+
+def _draw_model_votes(rng: np.random.Generator, spec: CrowdSpec, workers: _Workers, scene: _Scene) -> _Votes:
+    """What the models say, who answer every item; axes as for people."""
+    n_items = len(scene.present)
+    shape = (n_items, spec.n_models, spec.labels_per_answer)
+    item = np.arange(n_items, dtype=np.int32)[:, None, None]
+    worker = np.arange(spec.n_people, spec.n_workers, dtype=np.int32)[:, None]
+    label = _draw_distinct(rng, np.ones(spec.n_labels), n_items * shape[1], shape[2]).reshape(shape)
+    if spec.family_correlation > 0:
+        common = troubles.family_luck(
+            rng, n_items, spec.n_labels, spec.n_families,
+            within=spec.family_correlation, between=spec.model_correlation,
+        )  # fmt: skip
+        luck = troubles.shared_luck(rng, common[item, label, workers.family[worker]], spec.family_correlation)
+    else:
+        luck = rng.random(shape, dtype=np.float32)
+    return _flat(shape, item, worker, label, luck < _sigmoid(_yes_log_odds(workers, scene, item, worker, label)))
+
+
+def _yes_log_odds(workers: _Workers, scene: _Scene, item: Codes, worker: Codes, label: Codes) -> Floats32:
+    """Log-odds of a yes to each question, (item, answer, label asked); who spams does not look."""
+    present = scene.present[item, label]
+    looks = ~IS_SPAMMER[workers.kind[worker]]
+    log_odds: Floats32 = workers.log_odds[present, worker, label]
+    log_odds = log_odds + DIFFICULTY_SHIFT[present] * np.where(looks, scene.difficulty[item], np.float32(0))
+    if scene.offset is not None:
+        log_odds = log_odds + np.where(looks, scene.offset[item, label], np.float32(0))
+    if scene.taste is not None:
+        log_odds = log_odds + np.where(looks, scene.taste[item, label, workers.taste[worker]], np.float32(0))
+    return log_odds
+
+
+def _flat(shape: tuple[int, ...], item: Codes, worker: Codes, label: Codes, yes: Flags) -> _Votes:
+    """Votes in a row, by item, then answer."""
+    spread = [np.broadcast_to(codes, shape).ravel() for codes in (item, worker, label)]
+    return _Votes(spread[0], spread[1], spread[2], yes.ravel())
+
+
+def _by_item(*parts: _Votes) -> _Votes:
+    """The votes of all parts, by item; those of an earlier part first."""
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = columns[0].argsort(kind="stable")
+    return _Votes._make(column[order] for column in columns)
 
 
 def _draw_distinct(rng: np.random.Generator, weight: Floats, n_rows: int, n_draws: int) -> Codes:
@@ -542,8 +789,10 @@ def write_crowd(spec: CrowdSpec, folder: Path | str, progress: Callable[[int, in
     """Stream the crowd of `spec` into files; all of them appear together at the end, or none.
 
     votes.parquet (worker, item, label, value), truth.csv (item, labels: one row for each item, also without label),
-    workers.csv (worker, kind, specialty, price), and features.parquet if the spec has features. Files of
-    these names that are already there make way. `progress(done_votes, total_votes)` follows each block.
+    workers.csv (worker, kind, specialty, price), and features.parquet if the spec has features. With models among the
+    workers, workers.csv has kind human or model, family (blank for people), skill (what is else called kind), specialty
+    and price. Files of these names that are already there make way. `progress(done_votes, total_votes)` follows each
+    block.
     """
     folder = Path(folder)
     make_folder(folder)
@@ -603,14 +852,18 @@ def _block_tables(spec: CrowdSpec, block: CrowdBlock) -> dict[str, pa.Table]:
 
 
 def _worker_table(spec: CrowdSpec, workers: _Workers) -> pa.Table:
-    return pa.table(
-        {
-            "worker": _worker_names(spec),
-            "kind": workers.kind_names,
-            "specialty": pa.array(workers.specialty, mask=workers.specialty < 0),
-            "price": workers.prices,
-        }
-    )
+    known: dict[str, Any] = {"worker": _worker_names(spec)}
+    if spec.n_models:
+        is_model = workers.family >= 0
+        family_names = _numbered("family_", 0, spec.n_families, spec.n_families)
+        known["kind"] = np.where(is_model, "model", "human")
+        known["family"] = family_names.take(pa.array(workers.family, mask=~is_model))
+        known["skill"] = workers.kind_names
+    else:
+        known["kind"] = workers.kind_names
+    known["specialty"] = pa.array(workers.specialty, mask=workers.specialty < 0)
+    known["price"] = workers.prices
+    return pa.table(known)
 
 
 def _item_names(spec: CrowdSpec, start: int, stop: int) -> pa.Array:

@@ -1,8 +1,9 @@
 """The board: every method on every cell, kept in a cache.
 
-An *entrant* is what stands in a column: a method of amcc, one with other parameters (a *variant*), a peer or the
-oracle. A *result* is one entrant on one draw of one cell. Results are kept, so that a board that was interrupted goes
-on where it stopped, and a board after a change runs only what the change may have changed.
+An *entrant* is what stands in a column: a method of amcc, one with other parameters (a *variant*), the default with the
+truth of some items, a peer or the oracle. A *result* is one entrant on one draw of one cell. Results are kept, so that
+a board that was interrupted goes on where it stopped, and a board after a change runs only what the change may have
+changed.
 """
 
 from __future__ import annotations
@@ -21,20 +22,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 import amcc
 from amcc import METHODS, metrics
 from amcc.consensus import ConsensusModel, make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, MissingExtraError, ParameterError
 from amcc.experiments import peers
-from amcc.experiments.cells import Cell, Draw, Kind, Mask
+from amcc.experiments.cells import Cell, Draw, Kind, Mask, with_known_items
 from amcc.experiments.peers import ORACLE, PEERS
 from amcc.files import make_folder, whole_file
 from amcc.kernels import Floats
+from amcc.truth import Truth
 
-SCORES = ("jaccard", "f1", "hamming", "one_minus_rl", "one_minus_oe", "ece", "log_loss", "seconds")
+SCORES = (
+    "jaccard", "f1", "hamming", "one_minus_rl", "one_minus_oe",
+    "ece", "log_loss", "settled", "wrong_among_settled", "claimed_error", "true_error", "seconds",
+)  # fmt: skip
+"""Those of `metrics.evaluate`, those of `trust_scores`, and the time."""
 HIGHER_IS_BETTER = SCORES[:5]
+NEITHER_IS_BETTER = ("settled", "claimed_error")
+"""More of it is good only if it is right, which other scores tell."""
+
+LEARNS_FROM_TRUTH = "amcc"
+"""The method that is also shown with the truth of some items."""
 
 Variant = tuple[str, Mapping[str, Any]]
 """A method of amcc and arguments of its constructor."""
@@ -42,11 +55,12 @@ Variant = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Entrant:
-    """What competes under a name."""
+    """What competes under a name; with `known`, it is given the truth of so many items and scored on the others."""
 
     name: str
     method: str
     params: Mapping[str, Any] = field(default_factory=dict)
+    known: int = 0
 
     def model(self) -> ConsensusModel:
         """The model, if it is a method of amcc."""
@@ -55,13 +69,15 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Result:
-    """The scores of one entrant on one draw of one cell; None where it has no entry."""
+    """The scores of one entrant on one draw of one cell; None where it has no entry, a score where it is undefined."""
 
     cell: str
     kind: Kind
     seed: int
     method: str
-    scores: Mapping[str, float] | None
+    scores: Mapping[str, float | None] | None
+    family: str = ""
+    known: int = 0
 
 
 # -- who takes part -------------------------------------------------------------------------------------------------
@@ -103,14 +119,15 @@ def _parse_value(name: str, text: str) -> Any:
         return text
 
 
-def entrants_of(methods: Iterable[str], variants: Mapping[str, Variant]) -> list[Entrant]:
-    """Methods, then variants, all checked before anything runs."""
+def entrants_of(methods: Iterable[str], variants: Mapping[str, Variant], known: Iterable[int] = ()) -> list[Entrant]:
+    """Methods, the default with the truth of so many items, then variants, all checked before anything runs."""
     entrants = [Entrant(method, method) for method in dict.fromkeys(methods)]
     for entrant in entrants:
         if entrant.method not in known_methods():
             raise ParameterError(f"methods must be among {', '.join(known_methods())}; got {entrant.method!r}.")
     if missing := [entrant.method for entrant in entrants if not installed([entrant.method])]:
         raise MissingExtraError(peers.missing_crowdkit(missing))
+    entrants += _with_truth(entrants, dict.fromkeys(known))
     for name, (method, params) in variants.items():
         if name in known_methods():
             raise ParameterError(f"a variant must have a name of its own; got {name!r}, which is a method.")
@@ -121,6 +138,19 @@ def entrants_of(methods: Iterable[str], variants: Mapping[str, Variant]) -> list
     if not entrants:
         raise ParameterError("there must be a method or a variant to compare; got none.")
     return entrants
+
+
+def _with_truth(entrants: Sequence[Entrant], known: Iterable[int]) -> list[Entrant]:
+    """The default once more for each number of known items."""
+    learner = [entrant for entrant in entrants if entrant.method == LEARNS_FROM_TRUTH]
+    made = []
+    for number in known:
+        if number < 1:
+            raise ParameterError(f"known items must be at least 1; got {number}.")
+        if not learner:
+            raise ParameterError(f"known items are given to {LEARNS_FROM_TRUTH}, which must be among the methods.")
+        made.append(replace(learner[0], name=f"{LEARNS_FROM_TRUTH}, {number} known items", known=number))
+    return made
 
 
 def _check_variant(variant: Entrant) -> None:
@@ -143,22 +173,26 @@ def run_board(
     folder: Path,
     *,
     variants: Mapping[str, Variant] | None = None,
+    known: Iterable[int] = (),
+    known_draws: int = 1,
     n_processes: int = 1,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> list[Result]:
     """Results of every entrant on every draw, those in the cache of `folder` first.
 
-    `variants` are further entrants: name → (method, arguments of its constructor).
+    `variants` are further entrants: name → (method, arguments of its constructor). `known` are numbers of items whose
+    truth the default is given; on a set that is used whole they are drawn `known_draws` times.
     """
-    entrants = entrants_of(methods, variants or {})
+    entrants = entrants_of(methods, variants or {}, known)
     if not cells:
         raise EmptyInputError("there must be a crowd to compare on; neither data nor a simulated size was chosen.")
     make_folder(folder)
     tasks: list[tuple[Task, Path]] = []
     for cell in cells:
-        for seed in range(cell.n_seeds):
+        for seed in range(max(n_draws(cell, entrant, known_draws) for entrant in entrants)):
             drawn = cell.draw(seed).fingerprint()
-            tasks += [((cell, seed, entrant), _place(folder, drawn, entrant)) for entrant in entrants]
+            running = [entrant for entrant in entrants if seed < n_draws(cell, entrant, known_draws)]
+            tasks += [((cell, seed, entrant), _place(folder, drawn, seed, entrant)) for entrant in running]
     missing = [(number, task) for number, (task, path) in enumerate(tasks) if not path.exists()]
     done = len(tasks) - len(missing)
     progress(done, len(tasks))
@@ -170,9 +204,15 @@ def run_board(
     return [_result(task, json.loads(path.read_text())["scores"]) for task, path in tasks]
 
 
-def _result(task: Task, scores: Mapping[str, float] | None) -> Result:
+def n_draws(cell: Cell, entrant: Entrant, known_draws: int) -> int:
+    """How often an entrant is run on a cell: a set that is used whole has one draw, but many of its items to know."""
+    is_whole = cell.folder is not None and cell.answers is None
+    return known_draws if entrant.known and is_whole else cell.n_seeds
+
+
+def _result(task: Task, scores: Mapping[str, float | None] | None) -> Result:
     cell, seed, entrant = task
-    return Result(cell.name, cell.kind, seed, entrant.name, scores)
+    return Result(cell.name, cell.kind, seed, entrant.name, scores, cell.family or cell.name, entrant.known)
 
 
 Name = TypeVar("Name")
@@ -231,24 +271,58 @@ def _one_thread_each() -> Iterator[None]:
 def evaluate_method(cell: Cell, seed: int, entrant: Entrant) -> Result:
     """Run one entrant on one draw and score it."""
     draw = cell.draw(seed)
+    truth, scored = with_known_items(draw, entrant.known, seed) if entrant.known else (None, draw)
     # A copy without what an earlier entrant has worked out and left in the votes: all pay for it.
-    find_consensus = _way_to_consensus(entrant, replace(draw, votes=replace(draw.votes)))
+    find_consensus = _way_to_consensus(entrant, replace(draw, votes=replace(draw.votes)), truth)
     if find_consensus is None:
         return _result((cell, seed, entrant), None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         start = time.perf_counter()
-        predicted, proba = find_consensus()
+        consensus = find_consensus()
         seconds = time.perf_counter() - start
-    scores = {**metrics.evaluate(draw.truth, predicted, proba, draw.known), "seconds": seconds}
-    return _result((cell, seed, entrant), {name: scores[name] for name in SCORES})
+    return _result((cell, seed, entrant), {**scores_of(consensus, scored), "seconds": seconds})
 
 
-Consensus = tuple[Mask, Floats]
-"""Label sets and probabilities, both (n_items, n_labels)."""
+class Consensus(NamedTuple):
+    """Label sets, probabilities and what is called settled, all (n_items, n_labels); peers call nothing settled."""
+
+    predicted: Mask
+    proba: Floats
+    settled: Mask | None = None
 
 
-def _way_to_consensus(entrant: Entrant, draw: Draw) -> Callable[[], Consensus] | None:
+def scores_of(consensus: Consensus, draw: Draw) -> dict[str, float | None]:
+    """All scores but the time; None where one is undefined."""
+    asked = np.zeros_like(draw.known)
+    asked[draw.votes.item, draw.votes.label] = True
+    found = metrics.evaluate(draw.truth, consensus.predicted, consensus.proba, draw.known)
+    found |= trust_scores(draw.truth, consensus, draw.known & asked)
+    return {name: None if np.isnan(found[name]) else found[name] for name in SCORES[:-1]}
+
+
+def trust_scores(truth: Mask, consensus: Consensus, known: Mask) -> dict[str, float]:
+    """How sure a consensus is of the `known` pairs, and with what right; NaN where it does not say, or of nothing.
+
+    settled : share of the pairs that are called settled; wrong_among_settled : share of these that are decided wrongly.
+    claimed_error : how many decisions should be wrong by its own probabilities; true_error : how many are, both as
+    shares. All by the label sets, which are what users take.
+    """
+    wrong = consensus.predicted != truth
+    claimed = np.where(consensus.predicted, 1 - consensus.proba, consensus.proba)
+    found = {"claimed_error": mean_at(claimed, known), "true_error": mean_at(wrong, known)}
+    if consensus.settled is None:
+        return {**found, "settled": np.nan, "wrong_among_settled": np.nan}
+    settled, wrong_among_settled = mean_at(consensus.settled, known), mean_at(wrong, known & consensus.settled)
+    return {**found, "settled": settled, "wrong_among_settled": wrong_among_settled}
+
+
+def mean_at(values: Mask | Floats, chosen: Mask) -> float:
+    """Mean of the chosen values, NaN of none."""
+    return float(values[chosen].mean()) if chosen.any() else np.nan
+
+
+def _way_to_consensus(entrant: Entrant, draw: Draw, truth: Truth | None) -> Callable[[], Consensus] | None:
     """What is timed; None where the entrant has no entry."""
     if entrant.method == ORACLE:
         if draw.rates is None:
@@ -260,25 +334,29 @@ def _way_to_consensus(entrant: Entrant, draw: Draw) -> Callable[[], Consensus] |
             return None
         peers.load_crowdkit()
         return partial(_decided, peer.proba, draw.votes)
-    return partial(_fitted, entrant.model(), draw)
+    return partial(_fitted, entrant.model(), draw, truth)
 
 
 def _decided(find_proba: Callable[..., Floats], *arguments: Any) -> Consensus:
     proba = find_proba(*arguments)
-    return proba > 0.5, proba
+    return Consensus(proba > 0.5, proba)
 
 
-def _fitted(model: ConsensusModel, draw: Draw) -> Consensus:
-    model.fit(draw.votes)
-    return model.predict(), model.predict_proba()
+def _fitted(model: ConsensusModel, draw: Draw, truth: Truth | None) -> Consensus:
+    model.fit(draw.votes, truth=truth)
+    settled = np.zeros_like(draw.known)
+    settled[model.pair_item_, model.pair_label_] = model.pair_settled_
+    return Consensus(model.predict(), model.predict_proba(), settled)
 
 
 # -- the cache ------------------------------------------------------------------------------------------------------
 
 
-def _place(folder: Path, drawn: str, entrant: Entrant) -> Path:
-    """Where a result is kept: under what it depends on."""
-    wanted = json.dumps([drawn, entrant.method, entrant.params, _version(entrant.method)], sort_keys=True)
+def _place(folder: Path, drawn: str, seed: int, entrant: Entrant) -> Path:
+    """Where a result is kept: under what it depends on, and which scores it holds."""
+    truth = [entrant.known, seed] if entrant.known else None  # which items are known hangs on the seed
+    depends = [drawn, entrant.method, entrant.params, _version(entrant.method), truth, SCORES]
+    wanted = json.dumps(depends, sort_keys=True)
     return folder / f"{hashlib.sha256(wanted.encode()).hexdigest()[:24]}.json"
 
 

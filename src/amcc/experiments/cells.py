@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -16,30 +16,64 @@ import pyarrow.compute as pc
 
 from amcc import Votes
 from amcc.data.layout import read_crowd
-from amcc.data.registry import DATASETS
+from amcc.data.registry import DATASETS, family_of
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.kernels import Floats
+from amcc.truth import PairList, Truth
 
 Mask = npt.NDArray[np.bool_]
 Kind = Literal["independent", "own", "simulated"]
 """Whether the truth was found without the votes, from the very votes, or before there were any."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# Truth made from the very votes: only a part of the answers may be used, or majority is right by definition.
-OWN_TRUTH: dict[str, tuple[int, ...]] = {
+THINNED: dict[str, tuple[int | None, ...]] = {
+    # Truth made from the very votes: only a part of the answers may be used, or majority is right by definition.
     "apple_ekman": (3, 5),
     "apple_nakamura": (3, 5),
     "love_ekman": (3, 5),
     "love_nakamura": (3, 5),
     "so_emotions": (2,),  # three raters an item
+    # Many answers to each item: the question is what few of them are worth.
+    "affective": (None, 3, 5),
+    "crowdtruth_medical": (None, 3, 5),
+    "imagenet_real_golden": (3, 10),
+    "imagenet_real_full": (),  # for speed: its truth is that of the golden set, and takes 25 million pairs to say so
+    # Models answer everything, as they do in use.
+    "llm_framing": (None,),
+    "llm_cebab_aspects": (None,),
+    "llm_civilcomments": (None,),
 }
+"""Answers per item that the board uses of a set, None for all of them."""
+USUAL = (None, 3)
+"""The same for every other set."""
+
 TROUBLES: dict[str, dict[str, float]] = {
     "20 % spammers": {"spammers": 0.2},
     "60 % spammers": {"spammers": 0.6},
     "half unasked": {"asked_share": 0.5},
 }
+"""Crowds whose votes are independent given presence."""
+SHARED_TROUBLES: dict[str, dict[str, float]] = {
+    "dependent": {"pair_spread": 1.5},
+    "dense, rare labels": {
+        "n_workers": 8, "answers_per_item": 8, "spammers": 0.0, "n_labels": 28, "labels_per_item": 1.5,
+        "pair_spread": 1.5,
+    },
+    "faint and tempting": {"faint": 0.25, "tempting": 0.05},
+    "taste": {"taste": 2.0, "n_tastes": 2, "taste_labels": 0.5},
+    # Six models on everything and one person on a quarter, as in the sets llm_*; errors as shared as there.
+    "judges": {
+        "n_workers": 7, "answers_per_item": 1, "spammers": 0.0, "labels_per_item": 3.0, "n_specialties": 2,
+        "n_models": 6, "n_families": 3, "family_correlation": 0.9, "model_correlation": 0.7, "people_share": 0.25,
+    },
+    "lenient experts": {"pair_spread": 2.0, "convention": 1 / 3, "convention_spread": 0.5},
+    "strict experts": {"pair_spread": 2.0, "convention": 0.8, "convention_spread": 0.5},
+}  # fmt: skip
+"""Crowds whose workers share something (`amcc.data.troubles`), or whose truth is another thing than presence."""
 SIZES = (10_000, 100_000, 1_000_000)
+MOST_SHARED = 100_000
+"""Votes of the largest crowd with shared trouble: more votes do not make dependent ones more telling."""
 MOST_SIMULATED_SEEDS = 3
 """Simulated crowds are large, so that few of them tell enough."""
 
@@ -71,7 +105,10 @@ class Draw:
 
 @dataclass(frozen=True)
 class Cell:
-    """A crowd to compare on: a named set, possibly thinned to `answers` per item, or a simulated crowd."""
+    """A crowd to compare on: a named set, possibly thinned to `answers` per item, or a simulated crowd.
+
+    Cells of one `family` have a source in common: a mean over families counts them once.
+    """
 
     name: str
     kind: Kind
@@ -79,13 +116,14 @@ class Cell:
     folder: str | None = None
     answers: int | None = None
     spec: tuple[int, tuple[tuple[str, float], ...]] | None = None
+    family: str = ""
 
     def draw(self, seed: int) -> Draw:
         """The crowd that this seed gives."""
         if self.spec is not None:
             n_votes, changes = self.spec
             crowd = simulate_crowd(CrowdSpec.for_votes(n_votes, seed=seed, **dict(changes)))
-            rates = Rates(crowd.hit_rate, crowd.false_alarm_rate)
+            rates = Rates(crowd.hit_rate, crowd.false_alarm_rate) if crowd.independent else None
             return Draw(crowd.votes, crowd.truth, np.ones_like(crowd.truth), rates)
         whole = _read_set(str(self.folder))
         votes = whole.votes if self.answers is None else thinned(whole.votes, self.answers, seed)
@@ -96,26 +134,36 @@ def cells_of(data: Path | None, *, n_seeds: int = 10, sizes: Sequence[int] = SIZ
     """All sets with truth below `data`, and the simulated crowds."""
     if n_seeds < 1:
         raise ParameterError(f"seeds must be at least 1; got {n_seeds}.")
-    cells = []
-    folders = [] if data is None else sorted(path.parent for path in data.glob("*/annotations.csv.gz"))
-    for folder in folders:
-        if not (folder / "truth.csv").exists():
-            continue
-        own = OWN_TRUTH.get(folder.name)
-        if own is None:
-            cells.append(Cell(folder.name, "independent", 1, str(folder)))
-        kind: Kind = "independent" if own is None else "own"
-        cells += [Cell(f"{folder.name} @{k}", kind, n_seeds, str(folder), k) for k in own or (3,)]
+    cells = [cell for folder in _folders(data) for cell in _cells_of_set(folder, n_seeds)]
     if data is not None and not cells:
         raise EmptyInputError(f"{data} must hold folders with annotations.csv.gz and truth.csv; there is none.")
-    # Thinning to three changes nothing where nobody has more answers.
-    cells = [cell for cell in cells if cell.kind == "own" or cell.answers is None or _can_be_thinned(cell)]
-    for trouble, changes in TROUBLES.items():
-        for size in sizes:
-            name = f"simulated {size:.0e}, {trouble}".replace("e+0", "e")
-            spec = size, tuple(changes.items())
-            cells.append(Cell(name, "simulated", min(n_seeds, MOST_SIMULATED_SEEDS), spec=spec))
+    small = [size for size in sizes if size <= MOST_SHARED]
+    for troubles, their_sizes in ((TROUBLES, sizes), (SHARED_TROUBLES, small)):
+        cells += [_simulated(*trouble, size, n_seeds) for trouble in troubles.items() for size in their_sizes]
     return cells
+
+
+def _folders(data: Path | None) -> list[Path]:
+    """Where votes lie beside their truth."""
+    found = [] if data is None else sorted(path.parent for path in data.glob("*/annotations.csv.gz"))
+    return [folder for folder in found if (folder / "truth.csv").exists()]
+
+
+def _cells_of_set(folder: Path, n_seeds: int) -> list[Cell]:
+    """A set as it is and thinned, as far as that changes something."""
+    name, known_set = folder.name, DATASETS.get(folder.name)
+    kind: Kind = "own" if known_set and known_set.truth == "own" else "independent"
+    cells = []
+    for answers in THINNED.get(name, USUAL):
+        title, seeds = (name, 1) if answers is None else (f"{name} @{answers}", n_seeds)
+        cells.append(Cell(title, kind, seeds, str(folder), answers, family=family_of(name)))
+    return [cell for cell in cells if kind == "own" or cell.answers is None or _can_be_thinned(cell)]
+
+
+def _simulated(trouble: str, changes: Mapping[str, float], size: int, n_seeds: int) -> Cell:
+    name = f"simulated {size:.0e}, {trouble}".replace("e+0", "e")
+    seeds = min(n_seeds, MOST_SIMULATED_SEEDS)
+    return Cell(name, "simulated", seeds, spec=(size, tuple(changes.items())), family=f"simulated: {trouble}")
 
 
 def _can_be_thinned(cell: Cell) -> bool:
@@ -142,3 +190,21 @@ def thinned(votes: Votes, n_answers: int, seed: int) -> Votes:
     place = np.empty(len(distinct), dtype=np.int64)
     place[order] = np.arange(len(distinct)) - np.searchsorted(item, item[order])
     return votes.select((place < n_answers)[answer_of_vote])
+
+
+def with_known_items(draw: Draw, n_items: int, seed: int) -> tuple[Truth, Draw]:
+    """The truth of some items, drawn at random among those known, and the draw in which only the others are scored.
+
+    At least half of the known items stay to be scored.
+    """
+    there = np.flatnonzero(draw.known.any(axis=1))
+    chosen = np.random.default_rng((seed, n_items)).choice(there, min(n_items, len(there) // 2), replace=False)
+    inside = np.zeros_like(draw.known)
+    inside[chosen] = draw.known[chosen]
+    truth = Truth(_pairs(draw.votes, draw.truth & inside), known_pairs=_pairs(draw.votes, inside))
+    return truth, replace(draw, known=draw.known & ~inside)
+
+
+def _pairs(votes: Votes, mask: Mask) -> PairList:
+    item, label = (pa.array(codes) for codes in np.nonzero(mask))
+    return PairList(votes.item_names.cast(pa.string()).take(item), votes.label_names.cast(pa.string()).take(label))

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import amcc
 from amcc.errors import InputError
+from amcc.experiments.pages import markdown_table
 from amcc.experiments.reproduce.figures import style
 from amcc.experiments.reproduce.plan import AMCC, Figure, Reproduction, Table, View
-from amcc.experiments.summary import markdown_table
 from amcc.files import check_readable, make_folder, whole_file
 from amcc.io import write_table
 

@@ -1,0 +1,180 @@
+"""The board for people: tables, and the page that holds them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import date
+
+import numpy as np
+
+import amcc
+from amcc.experiments import peers
+from amcc.experiments.board import NEITHER_IS_BETTER, SCORES
+from amcc.experiments.cells import KINDS, MOST_SIMULATED_SEEDS
+from amcc.experiments.families import GAINS, GROUPS, MEANS, Estimate, family_means, family_verdict
+from amcc.experiments.peers import ORACLE, PEERS
+from amcc.experiments.summary import BASELINE, JUDGED, TIE, Board
+
+EMPTY = "—"
+
+Rows = list[list[str]]
+FIRST_HEAD = [f"first ({kind})" for kind in ("all", *KINDS)]
+VERDICT_HEAD = ["method", *FIRST_HEAD, "mean rank", "worst loss", "where", f"above {ORACLE}"]
+
+
+def number(value: float | None, form: str = ".3f") -> str:
+    """A number for people; what is not there is a dash."""
+    return EMPTY if value is None or np.isnan(value) else format(value, form)
+
+
+def verdict_rows(board: Board, score: str) -> Rows:
+    """One row per method under `VERDICT_HEAD`."""
+    rows = []
+    for method in board.methods:
+        verdict = board.verdict(score, method)
+        first = [str(verdict.first[kind]) for kind in ("all", *KINDS)]
+        worst = [number(verdict.worst_loss), verdict.worst_cell or EMPTY]
+        rows.append([method, *first, number(verdict.mean_rank["all"], ".2f"), *worst, str(verdict.above_oracle)])
+    return rows
+
+
+def score_rows(board: Board, score: str, mark: Callable[[str], str] = lambda text: text) -> Rows:
+    """One row per cell with the entries of all methods; the best competitor is marked, where there is a best."""
+    values = board.of(score)
+    judged = board.competes & (score not in NEITHER_IS_BETTER)
+    goodness = np.where(judged, board.goodness(score), -np.inf)
+    best = np.nan_to_num(goodness, nan=-np.inf).max(axis=1, initial=-np.inf)
+    return [
+        [
+            cell,
+            *(mark(number(v)) if g == top and np.isfinite(g) else number(v) for v, g in zip(row, goods, strict=True)),
+        ]
+        for cell, row, goods, top in zip(board.cells, values, goodness, best, strict=True)
+    ]
+
+
+def rank_rows(board: Board) -> Rows:
+    """One row per judged score and kind of cell with the mean ranks of all methods."""
+    rows = []
+    for score, name in JUDGED.items():
+        verdicts = [board.verdict(score, method) for method in board.methods]
+        for kind in ("all", *dict.fromkeys(board.kinds)):
+            rows.append([f"{name}, {kind}", *(number(verdict.mean_rank[kind], ".2f") for verdict in verdicts)])
+    return rows
+
+
+def footer(board: Board) -> str:
+    """Why there are dashes, as far as there may be."""
+    reasons = [f"{method} runs up to {PEERS[method].max_votes:,} votes" for method in board.methods if method in PEERS]
+    reasons += [f"{ORACLE} needs a simulated crowd with independent votes"] if ORACLE in board.methods else []
+    return f"{EMPTY} no entry: {'; '.join(reasons)}." if reasons else ""
+
+
+# -- families ---------------------------------------------------------------------------------------------------------
+
+FAMILY_HEAD = [
+    "method",
+    "families",
+    *MEANS.values(),
+    *(f"{MEANS[score]} − {BASELINE}'s" for score in GAINS),
+    *("most wrong among settled", "where"),
+    *(f"worst against {BASELINE}", "where"),
+    "first or tied",
+]
+
+
+def estimate(value: Estimate, form: str = ".3f") -> str:
+    """A mean with its standard error, where there is one."""
+    told = number(value.mean, form)
+    return told if np.isnan(value.error) else f"{told} ± {number(value.error)}"
+
+
+def family_rows(board: Board, group: str) -> Rows:
+    """One row per method under `FAMILY_HEAD`: means over the families of a group of cells, and the worst cells."""
+    rows = []
+    for method in board.methods:
+        found = family_verdict(board, method, group)
+        worst = [number(found.worst_lead, "+.3f"), found.worst_cell or EMPTY]
+        settled = [number(found.most_wrong_among_settled), found.most_wrong_cell or EMPTY]
+        means = [estimate(found.means[score]) for score in MEANS]
+        means += [estimate(found.gains[score], "+.3f") for score in GAINS]
+        rows.append([method, str(found.n_families), *means, *settled, *worst, str(found.first)])
+    return rows
+
+
+def family_score_rows(board: Board, score: str, group: str) -> Rows:
+    """One row per family with the means of all methods over its cells."""
+    families, means = family_means(board, score, group)
+    return [[family, *map(number, row)] for family, row in zip(families, means, strict=True)]
+
+
+def groups_of(board: Board) -> list[str]:
+    """Groups that have cells."""
+    return [group for group, kinds in GROUPS.items() if kinds & set(board.kinds)]
+
+
+# -- the page -------------------------------------------------------------------------------------------------------
+
+
+FAMILY_NOTE = (
+    "A family is one source, however many sets it gave: it counts once. ± is the standard error of the mean over "
+    "families; differences are paired. *Settled* is the share of known pairs called so, *claimed error* how many "
+    "decisions would be wrong by the method's own probabilities. Worst, and first or tied, are about Jaccard, cell by "
+    "cell."
+)
+
+
+def page(board: Board, command: str) -> str:
+    """The whole of board.md; `command` made it."""
+    kinds = ", ".join(f"{board.kinds.count(kind)} {kind}" for kind in dict.fromkeys(board.kinds))
+    lines = [
+        "# Board",
+        "",
+        f"Written on {date.today()} with amcc {amcc.__version__}, crowd-kit {peers.crowdkit_version() or EMPTY}:",
+        "",
+        f"    {command}",
+        "",
+        f"Cells: {len(board.cells)} ({kinds}). Seeds per cell: {board.n_draws} (sets that are used whole: 1,",
+        f"simulated crowds: at most {MOST_SIMULATED_SEEDS}). Truth is *independent* of the votes, or the crowd's *own*",
+        "(made from all its votes, of which the methods see a part), or *simulated*.",
+        "",
+        "## Summary",
+        "",
+        f"First is who is within {TIE} of the best of a cell; a rank counts those who are better by more than that.",
+        f"Both are among the methods with an entry. The worst loss is against {BASELINE}; negative, it is a gain.",
+    ]
+    if ORACLE in board.methods:
+        lines += [
+            f"{ORACLE} is given the true rates of simulated workers, which nobody knows, so it does not compete; the",
+            "last column says on how many simulated cells a method is above it.",
+        ]
+    if any(board.informed):
+        lines += [
+            "*Known items* were drawn at random and given with their truth; scored are the others. On a set that is",
+            "used whole, they are drawn as often as other sets are thinned. These rows take no rank from others.",
+        ]
+    for group in groups_of(board):
+        lines += ["", f"### Mean over the families of {group}", "", FAMILY_NOTE, ""]
+        lines += markdown_table(FAMILY_HEAD, family_rows(board, group))
+    for score, name in JUDGED.items():
+        lines += ["", f"### {name}", "", *markdown_table(VERDICT_HEAD, verdict_rows(board, score))]
+    lines += ["", "## Mean ranks", "", *markdown_table(["score, cells", *board.methods], rank_rows(board))]
+    for group in groups_of(board):
+        for score in ("jaccard", "log_loss"):
+            lines += ["", f"## {JUDGED[score]}, families of {group}", ""]
+            lines += markdown_table(["family", *board.methods], family_score_rows(board, score, group))
+    for score in SCORES:
+        rows = score_rows(board, score, mark="**{}**".format)
+        bold = "" if score in NEITHER_IS_BETTER else ", the best of each row in bold"
+        lines += ["", f"## {score}", "", f"Means over seeds{bold}.", ""]
+        lines += markdown_table(["cell", *board.methods], rows)
+        if any(EMPTY in row for row in rows):
+            lines += ["", footer(board)]
+    return "\n".join([*lines, ""])
+
+
+def markdown_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Lines of a table."""
+    table = [[cell.replace("|", "\\|") for cell in row] for row in (list(head), *rows)]
+    lines = [f"| {' | '.join(row)} |" for row in table]
+    return [lines[0], "|---" * len(table[0]) + "|", *lines[1:]]
