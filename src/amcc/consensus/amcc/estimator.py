@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
@@ -597,6 +597,8 @@ def _same_names(names: pa.Array, learned: pa.Array) -> bool:
 
 def _as_blend(chosen: Mapping[str, Any]) -> Blend:
     try:
+        if set(chosen) != {each.name for each in fields(Blend)}:
+            raise ValueError("weights are missing, or there are others")
         return Blend(**chosen)
     except (TypeError, ValueError):
         raise ParameterError(f"blend must be None or the blend_ of an earlier fit; got {chosen!r}.") from None
