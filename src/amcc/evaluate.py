@@ -54,8 +54,8 @@ CALIBRATION = {"ece": metrics.expected_calibration_error, "brier": metrics.brier
 def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
     """Compare a table item, label, probability, present (or item, labels) with the truth, where that is known.
 
-    Beside the scores of `metrics.evaluate` there are claimed_error and true_error of the decisions, and, where the table
-    has the column settled, the share of settled pairs and wrong_among_settled.
+    Beside the scores of `metrics.evaluate` there are claimed_error and true_error of the decisions, and, where the
+    table has the column settled, the share of settled pairs and wrong_among_settled.
 
     Pairs that the table does not list count as absent with probability 0 in sets and rankings; calibration looks
     only at the probabilities that are there, and is left out where there are none.

@@ -1,9 +1,9 @@
 """Shares and means with intervals, measured on a random slice of a larger set: one equation, one function.
 
-The target is always the whole set from which the slice was drawn, not what else might come later, so a slice that is the
-whole set has no error. Rows of one cluster (pairs of one item) may err together. All intervals are Wilson's with an
-effective number of rows, which holds its level for rare labels and small slices, where estimate ± 2 standard errors
-does not; docs/audit.md derives them, and benchmarks/coverage.py measures them.
+The target is always the whole set from which the slice was drawn, not what else might come later, so a slice that is
+the whole set has no error. Rows of one cluster (pairs of one item) may err together. Intervals of shares are Wilson's
+with an effective number of rows, which hold their level for rare labels and small slices, where estimate ± 2 standard
+errors does not; docs/audit.md derives them, and benchmarks/coverage.py measures them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer]
 
 SURPRISE = 0.5
-"""Sum of squares that is added to what a slice shows, for its answers and for the consensus: as if half an item had been
-seen that the consensus knows nothing about. Otherwise a slice that happens to show no error would promise that there is
-none. It matters below about ten items with the rarer answer. Half of it covers 1 point less at 20 items."""
+"""Sum of squares that is added to what a slice shows, for its answers and for the consensus: as if half an item had
+been seen that the consensus knows nothing about. Otherwise a slice that happens to show no error would promise that
+there is none. It matters below about ten items with the rarer answer. Half of it covers 1 point less at 20 items."""
 
 SHARED_ERRORS = 0.2
 """Correlation of errors within a cluster that is expected before the slice shows any; it weighs as much as one error.
@@ -44,7 +44,8 @@ class Shares:
 
     def at(self, group: int) -> Estimate:
         """One of them."""
-        return Estimate(*(float(each[group]) for each in (self.estimate, self.low, self.high)), int(self.n[group]))
+        estimate, low, high = (float(each[group]) for each in (self.estimate, self.low, self.high))
+        return Estimate(estimate, low, high, int(self.n[group]))
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,12 @@ def unseen(n: int, n_all: int) -> float:
     return 1 - n / n_all
 
 
+def _uncorrected(mean_of_all: float, n_all: int) -> Corrected:
+    """Where nobody was asked, nothing was measured."""
+    nothing = Estimate(np.nan, np.nan, np.nan, 0)
+    return Corrected(np.nan, np.nan, np.nan, nothing, mean_of_all, 0.0, 0, n_all)
+
+
 def corrected_share(answer: Floats, predicted: Floats, mean_of_all: float, n_all: int, level: float) -> Corrected:
     """Share of yes in a set, from answers on a random slice and predictions for everything.
 
@@ -178,7 +185,7 @@ def corrected_share(answer: Floats, predicted: Floats, mean_of_all: float, n_all
     """
     n = len(answer)
     if n == 0:
-        return Corrected(*[np.nan] * 3, Estimate(*[np.nan] * 3, 0), mean_of_all, 0.0, 0, n_all)
+        return _uncorrected(mean_of_all, n_all)
     fit, share = power_of(answer, predicted), float(answer.mean())
     theta = float(np.clip(share + fit.power * (mean_of_all - predicted.mean()), 0.0, 1.0))
     of_chance = min(1.0, fit.spread / (n * share * (1 - share) + SURPRISE))
@@ -199,12 +206,12 @@ def corrected_mean(answer: Floats, predicted: Floats, mean_of_all: float, n_all:
     """
     n = len(answer)
     if n == 0:
-        return Corrected(*[np.nan] * 3, Estimate(*[np.nan] * 3, 0), mean_of_all, 0.0, 0, n_all)
+        return _uncorrected(mean_of_all, n_all)
     fit, mean = power_of(answer, predicted), float(answer.mean())
     theta = max(0.0, mean + fit.power * (mean_of_all - float(predicted.mean())))
-    error = np.sqrt(unseen(n, n_all) * fit.spread / max(n - 1, 1) / n)
+    error = float(np.sqrt(unseen(n, n_all) * fit.spread / max(n - 1, 1) / n))
     alone = student_quantile(level, n - 1) * error
-    reach = student_quantile(level, n - 2) * error * np.sqrt(fit.unexplained)
+    reach = student_quantile(level, n - 2) * error * float(np.sqrt(fit.unexplained))
     slice_alone = Estimate(mean, max(0.0, mean - alone), mean + alone, n)
     return Corrected(theta, max(0.0, theta - reach), theta + reach, slice_alone, mean_of_all, fit.power, n, n_all)
 
