@@ -27,10 +27,10 @@ from amcc.inference import (
     Estimate,
     Shares,
     check_level,
-    clustered_kappas,
     clustered_shares,
     corrected_mean,
     corrected_share,
+    kappas,
     newcombe,
 )
 from amcc.truth import PairList, Truth, positions
@@ -467,7 +467,7 @@ def _cast_on(slice_: _Slice, votes: Votes) -> _Cast:
 
 def _agreement(slice_: _Slice, vote: Floats, place: Ints, group: Ints, n_groups: int) -> dict[str, Any]:
     """Columns about how votes on pairs of the slice agree with people, one row per group."""
-    answer, item = slice_.answer[place], slice_.item[place]
+    answer = slice_.answer[place]
     agreement = slice_.shares(1 - np.abs(vote - answer), group, n_groups, place)
     hit = slice_.shares(vote, group, n_groups, place, answer)
     false_alarm = slice_.shares(vote, group, n_groups, place, 1 - answer)
@@ -475,7 +475,7 @@ def _agreement(slice_: _Slice, vote: Floats, place: Ints, group: Ints, n_groups:
     informative = replace(agreement, estimate=hit.estimate - false_alarm.estimate, low=low, high=high)
     measures = {
         "agreement": agreement,
-        "kappa": clustered_kappas(vote, answer, group, item, n_groups, slice_.level, left=slice_.left),
+        "kappa": kappas(vote, answer, group, agreement, slice_.level),
         "hit_rate": hit,
         "false_alarm_rate": false_alarm,
         "informativeness": informative,

@@ -8,7 +8,7 @@ errors does not; docs/audit.md derives them, and benchmarks/coverage.py measures
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,11 @@ from amcc.errors import ParameterError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer]
 
-SURPRISE = 0.5
-"""Sum of squares that is added to what a slice shows, for its answers and for the consensus: as if half an item had
-been seen that the consensus knows nothing about. Otherwise a slice that happens to show no error would promise that
-there is none. It matters below about ten items with the rarer answer. Half of it covers 1 point less at 20 items."""
+SURPRISE = 0.25
+"""Sum of squares that is added to what a slice shows, for its answers and for the consensus: as if a quarter of an item
+had been seen that the consensus knows nothing about. Otherwise a slice that happens to show no error would promise that
+there is none. It matters below about five items with the rarer answer; twice as much covers 1 point more at 20 items,
+which is too much there."""
 
 SHARED_ERRORS = 0.2
 """Correlation of errors within a cluster that is expected before the slice shows any; it weighs as much as one error.
@@ -33,7 +34,8 @@ With 0.1, intervals cover 2 points less where clusters err together (correlation
 class Shares:
     """Estimates with intervals; numbers, or arrays with one entry per group. NaN where nothing was measured.
 
-    n : rows behind each. clusters : how many clusters these come from.
+    n : rows behind each. clusters : how many clusters these come from. effective : how many independent rows of an
+    endless set would say as much.
     """
 
     estimate: Floats
@@ -41,6 +43,7 @@ class Shares:
     high: Floats
     n: Ints
     clusters: Ints
+    effective: Floats
 
     def at(self, group: int) -> Estimate:
         """One of them."""
@@ -242,8 +245,9 @@ def clustered_shares(
         share = np.bincount(group, weight * value, n_groups) / total
         n_even = total**2 / squares  # as many rows that count alike say as much
         effect, n_clusters = design_effects(value, weight, share, group, cluster)
-        low, high = wilson(share, n_even / (effect * left), level)
-    return Shares(share, low, high, np.bincount(group, minlength=n_groups), n_clusters)
+        effective = n_even / (effect * left)
+        low, high = wilson(share, effective, level)
+    return Shares(share, low, high, np.bincount(group, minlength=n_groups), n_clusters, effective)
 
 
 def design_effects(value: Floats, weight: Floats, share: Floats, group: Ints, cluster: Ints) -> tuple[Floats, Ints]:
@@ -274,6 +278,9 @@ def design_effects(value: Floats, weight: Floats, share: Floats, group: Ints, cl
 # -- agreement beyond chance ---------------------------------------------------------------------------------------
 
 
+ALWAYS = 1e-12  # what rounding leaves of a chance that is 1
+
+
 def kappa(agree: Floats, yes: Floats, other_yes: Floats) -> Floats:
     """Cohen's kappa from the shares of agreement and of yes by both; NaN where chance alone would agree always.
 
@@ -282,36 +289,33 @@ def kappa(agree: Floats, yes: Floats, other_yes: Floats) -> Floats:
     """
     chance = yes * other_yes + (1 - yes) * (1 - other_yes)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(chance < 1 - 1e-12, (agree - chance) / (1 - chance), np.nan))
+        return np.asarray(np.where(chance < 1 - ALWAYS, (agree - chance) / (1 - chance), np.nan))
 
 
-def clustered_kappas(
-    vote: Floats, answer: Floats, group: Ints, cluster: Ints, n_groups: int, level: float, *, left: float = 1.0
-) -> Shares:
-    """Cohen's kappa between votes and answers in each group; the interval is a jackknife over clusters.
+def kappas(vote: Floats, answer: Floats, group: Ints, agreement: Shares, level: float) -> Shares:
+    """Cohen's kappa between votes and answers in each group, from their agreement.
 
-    vote : (n,) 0 or 1. answer : (n,) from 0 to 1. A jackknife needs variation: with fewer than `MIN_CLUSTERS` clusters,
-    or where leaving one out leaves kappa undefined, there is an estimate without interval.
+    vote : (n,) 0 or 1. answer : (n,) from 0 to 1. The interval of agreement, set against the chance agreement c of the
+    slice, would be that of kappa if c were known. It is not, and errs together with agreement a, so the effective
+    number of rows is divided by the ratio of the variances of
+
+        a_i − (1 − a)/(1 − c) [(2p − 1) v_i + (2q − 1) y_i]   and   a_i,     q, p: shares of yes in votes v, answers y
+
+    (the linear part of kappa; 1 is added to both sums of squares, see `design_effects`). A jackknife covers 70 to 80 % instead of 95 %
+    where a label is rare.
     """
-    span = int(cluster.max(initial=0)) + 1
-    key, place = np.unique(group.astype(np.int64) * span + cluster, return_inverse=True)
-    of_cluster = key // span
-    agree = vote * answer + (1 - vote) * (1 - answer)
-    cells = [np.bincount(place, each, len(key)) for each in (np.ones(len(vote)), agree, vote, answer)]
-    totals = [np.bincount(of_cluster, each, n_groups) for each in cells]
+    n_groups = len(agreement.n)
+
+    def mean(values: Floats) -> Floats:
+        return np.asarray(np.bincount(group, values, n_groups) / agreement.n)
+
     with np.errstate(invalid="ignore", divide="ignore"):
-        estimate = kappa(*(each / totals[0] for each in totals[1:]))
-        without = [total[of_cluster] - cell for total, cell in zip(totals, cells, strict=True)]
-        left_out = kappa(*(each / without[0] for each in without[1:]))
-    k = np.bincount(of_cluster, minlength=n_groups)
-    few = (k < MIN_CLUSTERS) | (np.bincount(of_cluster, np.isnan(left_out), n_groups) > 0)
-    mean = np.bincount(of_cluster, left_out, n_groups) / np.maximum(k, 1)
-    squares = np.bincount(of_cluster, (left_out - mean[of_cluster]) ** 2, n_groups)
-    reach = stdtrit(np.maximum(k - 1, 1), (1 + level) / 2) * np.sqrt(left * (k - 1) / np.maximum(k, 1) * squares)
-    reach = np.where(few, np.nan, reach)
-    low, high = np.clip(estimate - reach, -1, 1), np.clip(estimate + reach, -1, 1)
-    return Shares(estimate, low, high, totals[0].astype(np.int64), k)
-
-
-MIN_CLUSTERS = 10
-"""Fewer items say nothing about how far a kappa may be off."""
+        q, p = mean(vote), mean(answer)
+        chance = q * p + (1 - q) * (1 - p)
+        shift = (1 - agreement.estimate) / np.where(chance < 1 - ALWAYS, 1 - chance, np.nan)
+        agree = vote * answer + (1 - vote) * (1 - answer)
+        linear = agree - (shift * (2 * p - 1))[group] * vote - (shift * (2 * q - 1))[group] * answer
+        spread, spread_linear = (agreement.n * (mean(each**2) - mean(each) ** 2) for each in (agree, linear))
+        low, high = wilson(agreement.estimate, agreement.effective * (spread + 1) / (spread_linear + 1), level)
+    estimate, low, high = (np.clip(kappa(each, q, p), -1.0, 1.0) for each in (agreement.estimate, low, high))
+    return replace(agreement, estimate=estimate, low=low, high=high)

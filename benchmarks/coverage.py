@@ -1,0 +1,201 @@
+"""Whether the intervals of `amcc audit` hold what they promise: how often they cover what is true of the whole set.
+
+    python benchmarks/coverage.py --method majority --repeats 200
+    python benchmarks/coverage.py --method amcc --crowds judges --repeats 100 --json
+
+Each crowd is simulated and fitted once per seed; then random slices of its items are answered by the truth, again and
+again, and every interval is held against the number that a slice of everything would give. Crowds: `independent`
+workers; `judges`, half of whose votes are copies of one judge with errors of their own, so that the consensus is surely
+wrong on the same pairs; `faint`, where most workers overlook a part of the items together. `rare` labels (below 5 % of
+the items) are shown by themselves. `cross-fit` measures a consensus that learns from the slice, which takes five fits
+per slice. A cell is the share of intervals that cover, in percent; nominal is the level.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from amcc.audit import Audit, audit, cross_fitted
+from amcc.consensus import make_model
+from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.errors import ConvergenceWarning
+from amcc.truth import PairList, Truth
+from amcc.votes import Votes
+
+SIZES = (20, 50, 100, 300)
+LEVELS = (0.90, 0.95)
+RARE = 0.05
+COPIES = 0.5  # share of the workers who repeat the judge
+JUDGE = (0.75, 0.06)  # hit rate and false-alarm rate of the judge that is copied
+SLIP = 0.05  # share of votes in which a copy differs from it
+FAINT = 0.15  # share of the items on which most workers see nothing
+OVERLOOKED = 0.8  # share of yes votes that become no there
+
+Counts = dict[str, list[bool]]
+
+
+def independent(spec: CrowdSpec) -> SimulatedCrowd:
+    """Workers who err independently, given what is true."""
+    return simulate_crowd(spec)
+
+
+def judges(spec: CrowdSpec) -> SimulatedCrowd:
+    """The same, but half of the workers repeat what one judge says, errors included."""
+    crowd, rng = simulate_crowd(spec), np.random.default_rng(spec.seed)
+    votes = crowd.votes
+    hit, false_alarm = JUDGE
+    judge = rng.random(crowd.truth.shape) < np.where(crowd.truth, hit, false_alarm)
+    copies = rng.random(votes.n_workers)[votes.worker] < COPIES
+    said = judge[votes.item, votes.label] ^ (rng.random(len(votes)) < SLIP)
+    return with_values(crowd, np.where(copies, np.where(said, 1, -1), votes.value))
+
+
+def faint(spec: CrowdSpec) -> SimulatedCrowd:
+    """The same, but on some items most workers overlook what is there."""
+    crowd, rng = simulate_crowd(spec), np.random.default_rng(spec.seed)
+    votes = crowd.votes
+    missed = (rng.random(votes.n_items) < FAINT)[votes.item] & (rng.random(len(votes)) < OVERLOOKED)
+    return with_values(crowd, np.where(missed, -1, votes.value))
+
+
+CROWDS: dict[str, Callable[[CrowdSpec], SimulatedCrowd]] = {
+    "independent": independent, "judges": judges, "faint": faint,
+}  # fmt: skip
+
+
+def with_values(crowd: SimulatedCrowd, value: np.ndarray) -> SimulatedCrowd:
+    """The crowd with other votes on the same questions."""
+    votes = crowd.votes
+    changed = Votes.from_codes(
+        votes.item, votes.worker, votes.label, value.astype(np.int8),
+        item_names=votes.item_names, worker_names=votes.worker_names, label_names=votes.label_names,
+    )  # fmt: skip
+    return SimulatedCrowd(**{**vars(crowd), "votes": changed})
+
+
+def answers(crowd: SimulatedCrowd, items: np.ndarray) -> Truth:
+    """The truth of these items."""
+    names, labels = (each.cast(pa.string()) for each in (crowd.votes.item_names, crowd.votes.label_names))
+    row, label = np.nonzero(crowd.truth[items])
+    positives = PairList(names.take(pa.array(items[row])), labels.take(pa.array(label)))
+    return Truth(positives, known_items=names.take(pa.array(items)))
+
+
+def targets(whole: Audit) -> dict[tuple[str, ...], float]:
+    """What is true of the whole set, by name, from a slice of everything."""
+    found = {("labels per item",): whole.labels_per_item.estimate}
+    for row in whole.prevalence.to_pylist():
+        kind = "prevalence, rare" if row["share"] < RARE else "prevalence"
+        found |= {(kind, row["label"]): row["share"], ("slice alone", row["label"]): row["slice_share"]}
+    for row in whole.errors.to_pylist():
+        found[f"error, {row['pairs']}", ""] = row["measured"]
+    for row in whole.calibration.to_pylist():
+        found["calibration", str(row["low_edge"])] = row["measured"]
+    for row in [*whole.decisions.to_pylist(), *whole.judges.to_pylist()]:
+        who = row.get("worker", "")
+        for name in ("agreement", "kappa", "hit_rate", "false_alarm_rate", "informativeness"):
+            found[name + (" by label" if row["label"] else ""), who, row["label"] or ""] = row[name]
+    return found
+
+
+def intervals(found: Audit) -> Iterator[tuple[tuple[str, ...], float, float]]:
+    """Every interval of an audit, by the names of `targets`; rare labels under both names."""
+    per_item = found.labels_per_item
+    yield ("labels per item",), per_item.low, per_item.high
+    for row in found.prevalence.to_pylist():
+        for kind in ("prevalence", "prevalence, rare"):
+            yield (kind, row["label"]), row["low"], row["high"]
+        yield ("slice alone", row["label"]), row["slice_low"], row["slice_high"]
+    for row in found.errors.to_pylist():
+        yield (f"error, {row['pairs']}", ""), row["low"], row["high"]
+    for row in found.calibration.to_pylist():
+        yield ("calibration", str(row["low_edge"])), row["low"], row["high"]
+    for row in [*found.decisions.to_pylist(), *found.judges.to_pylist()]:
+        who = row.get("worker", "")
+        for name in ("agreement", "kappa", "hit_rate", "false_alarm_rate", "informativeness"):
+            key = name + (" by label" if row["label"] else ""), who, row["label"] or ""
+            yield key, row[f"{name}_low"], row[f"{name}_high"]
+
+
+ROUNDING = 1e-9
+
+
+def covered(found: Audit, true: dict[tuple[str, ...], float]) -> Iterator[tuple[str, bool, float]]:
+    """Kind, whether it covers, and width of every interval of which the true number is known."""
+    for key, low, high in intervals(found):
+        target = true.get(key)
+        if target is not None and low is not None:
+            yield key[0], low - ROUNDING <= target <= high + ROUNDING, high - low
+
+
+def measured(
+    make: Callable[[CrowdSpec], SimulatedCrowd], method: str, n_items: int, repeats: int, seeds: int, cross_fit: bool
+) -> Iterator[tuple[int, float, str, bool, float]]:
+    """Size, level, kind, covered and width of every interval of every slice."""
+    for seed in range(seeds):
+        spec = CrowdSpec(n_items=n_items, n_workers=12, n_labels=12, labels_per_item=1.2, answers_per_item=4, seed=seed)
+        crowd = make(spec)
+        table = make_model(method).fit(crowd.votes).pairs(frame="arrow")
+        true = targets(audit(table, crowd.votes, answers(crowd, np.arange(n_items))))
+        rng = np.random.default_rng(seed)
+        for size in SIZES:
+            for _ in range(-(-repeats // seeds)):
+                people = answers(crowd, rng.choice(n_items, size, replace=False))
+                learned = cross_fitted(lambda: make_model(method), crowd.votes, people) if cross_fit else table
+                for level in LEVELS:
+                    found = audit(learned, crowd.votes, people, level=level)
+                    for kind, hit, width in covered(found, true):
+                        if not cross_fit or kind.startswith(("prevalence", "labels", "slice")):
+                            yield size, level, kind, hit, width
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--method", default="majority")
+    parser.add_argument("--crowds", default=",".join(CROWDS))
+    parser.add_argument("--items", type=int, default=2000)
+    parser.add_argument("--repeats", type=int, default=200, help="slices of each size, over all seeds")
+    parser.add_argument("--seeds", type=int, default=10, help="crowds of each kind")
+    parser.add_argument("--cross-fit", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    for name in options.crowds.split(","):
+        hits: dict[tuple[str, float, int], list[bool]] = defaultdict(list)
+        widths: dict[tuple[str, float, int], list[float]] = defaultdict(list)
+        chosen = CROWDS[name], options.method, options.items, options.repeats, options.seeds, options.cross_fit
+        for size, level, kind, hit, width in measured(*chosen):
+            hits[kind, level, size].append(hit)
+            widths[kind, level, size].append(width)
+        kinds = list(dict.fromkeys(kind for kind, _, _ in hits))
+        if options.json:
+            rows = [
+                {"crowd": name, "kind": kind, "level": level, "slice": size, "coverage": float(np.mean(each)),
+                 "width": float(np.mean(widths[kind, level, size])), "intervals": len(each)}
+                for (kind, level, size), each in hits.items()
+            ]  # fmt: skip
+            print(json.dumps(rows))
+            continue
+        print(f"\n{name}: {options.method}, {options.items} items, {options.seeds} crowds, {options.repeats} slices")
+        print(
+            f"{'coverage in %':28}"
+            + "".join(f"{f'{100 * level:g} %, {size}':>11}" for level in LEVELS for size in SIZES)
+        )
+        for kind in kinds:
+            cells = (hits.get((kind, level, size)) for level in LEVELS for size in SIZES)
+            print(f"{kind:28}" + "".join(f"{100 * np.mean(each):11.1f}" if each else f"{'–':>11}" for each in cells))
+        shown = " ".join(f"{size}: {np.mean(widths['prevalence', 0.95, size]):.3f} / "
+                         f"{np.mean(widths['slice alone', 0.95, size]):.3f}" for size in SIZES)  # fmt: skip
+        print(f"mean width at 95 %, prevalence corrected / slice alone: {shown}")
+
+
+if __name__ == "__main__":
+    main()
