@@ -2,13 +2,15 @@
 
     python benchmarks/coverage.py --method majority --repeats 200
     python benchmarks/coverage.py --method amcc --crowds judges --repeats 100 --json
+    python benchmarks/coverage.py --method amcc --data DATA --crowds llm_framing,llm_civilcomments
 
 Each crowd is simulated and fitted once per seed; then random slices of its items are answered by the truth, again and
 again, and every interval is held against the number that a slice of everything would give. Crowds: `independent`
-workers; `judges`, half of whose votes are copies of one judge with errors of their own, so that the consensus is surely
-wrong on the same pairs; `faint`, where most workers overlook a part of the items together. `rare` labels (below 5 % of
-the items) are shown by themselves. `cross-fit` measures a consensus that learns from the slice, which takes five fits
-per slice. A cell is the share of intervals that cover, in percent; nominal is the level.
+workers; `judges`, half of whom repeat what one judge says, so that the consensus is surely wrong on the same pairs;
+`faint`, where most workers overlook what is there on a part of the items; or, with --data, real sets by the names of
+their folders, of which the pairs with known truth are everything. Labels below 5 % of the items are shown by
+themselves, as rare. With --cross-fit the consensus learns from the slice, which takes five fits per slice. A cell is
+the share of intervals that cover, in percent; it should be the level.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import json
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +30,7 @@ from amcc.audit import Audit, audit, cross_fitted
 from amcc.consensus import make_model
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
 from amcc.errors import ConvergenceWarning
+from amcc.experiments.cells import Cell
 from amcc.truth import PairList, Truth
 from amcc.votes import Votes
 
@@ -37,8 +42,6 @@ JUDGE = (0.75, 0.06)  # hit rate and false-alarm rate of the judge that is copie
 SLIP = 0.05  # share of votes in which a copy differs from it
 FAINT = 0.15  # share of the items on which most workers see nothing
 OVERLOOKED = 0.8  # share of yes votes that become no there
-
-Counts = dict[str, list[bool]]
 
 
 def independent(spec: CrowdSpec) -> SimulatedCrowd:
@@ -80,17 +83,50 @@ def with_values(crowd: SimulatedCrowd, value: np.ndarray) -> SimulatedCrowd:
     return SimulatedCrowd(**{**vars(crowd), "votes": changed})
 
 
-def answers(crowd: SimulatedCrowd, items: np.ndarray) -> Truth:
-    """The truth of these items."""
-    names, labels = (each.cast(pa.string()) for each in (crowd.votes.item_names, crowd.votes.label_names))
-    row, label = np.nonzero(crowd.truth[items])
-    positives = PairList(names.take(pa.array(items[row])), labels.take(pa.array(label)))
-    return Truth(positives, known_items=names.take(pa.array(items)))
+@dataclass(frozen=True)
+class Known:
+    """Votes, and what is true: (n_items, n_labels) truth, and where that is known."""
+
+    votes: Votes
+    truth: np.ndarray
+    known: np.ndarray
+
+    def answers(self, items: np.ndarray) -> Truth:
+        """The truth of these items."""
+        inside = np.zeros(self.truth.shape, dtype=bool)
+        inside[items] = self.known[items]
+        return Truth(self.named(inside & self.truth), known_pairs=self.named(inside))
+
+    def named(self, mask: np.ndarray) -> PairList:
+        """The pairs of a mask by name."""
+        names = self.votes.item_names, self.votes.label_names
+        return PairList(
+            *(each.cast(pa.string()).take(pa.array(code)) for each, code in zip(names, np.nonzero(mask), strict=True))
+        )
+
+    def restricted(self, table: pa.Table) -> pa.Table:
+        """The rows of a consensus of which the truth is known."""
+        listed = PairList(*(table[name].combine_chunks().cast(pa.string()) for name in ("item", "label")))
+        return table.filter(pa.array(listed.among(self.named(self.known))))
+
+
+def crowds(name: str, n_items: int, seeds: int, data: Path | None) -> Iterator[Known]:
+    """Crowds of this kind, one per seed, or the real set of this name."""
+    if data is not None:
+        draw = Cell(name, "independent", 1, str(data / name), None).draw(0)
+        yield Known(draw.votes, draw.truth, draw.known)
+        return
+    for seed in range(seeds):
+        spec = CrowdSpec(n_items=n_items, n_workers=12, n_labels=12, labels_per_item=1.2, answers_per_item=4, seed=seed)
+        crowd = CROWDS[name](spec)
+        yield Known(crowd.votes, crowd.truth, np.ones(crowd.truth.shape, dtype=bool))
 
 
 def targets(whole: Audit) -> dict[tuple[str, ...], float]:
     """What is true of the whole set, by name, from a slice of everything."""
-    found = {("labels per item",): whole.labels_per_item.estimate}
+    found: dict[tuple[str, ...], float] = {}
+    if whole.labels_per_item is not None:
+        found["labels per item",] = whole.labels_per_item.estimate
     for row in whole.prevalence.to_pylist():
         kind = "prevalence, rare" if row["share"] < RARE else "prevalence"
         found |= {(kind, row["label"]): row["share"], ("slice alone", row["label"]): row["slice_share"]}
@@ -107,8 +143,8 @@ def targets(whole: Audit) -> dict[tuple[str, ...], float]:
 
 def intervals(found: Audit) -> Iterator[tuple[tuple[str, ...], float, float]]:
     """Every interval of an audit, by the names of `targets`; rare labels under both names."""
-    per_item = found.labels_per_item
-    yield ("labels per item",), per_item.low, per_item.high
+    if (per_item := found.labels_per_item) is not None:
+        yield ("labels per item",), per_item.low, per_item.high
     for row in found.prevalence.to_pylist():
         for kind in ("prevalence", "prevalence, rare"):
             yield (kind, row["label"]), row["low"], row["high"]
@@ -136,21 +172,20 @@ def covered(found: Audit, true: dict[tuple[str, ...], float]) -> Iterator[tuple[
 
 
 def measured(
-    make: Callable[[CrowdSpec], SimulatedCrowd], method: str, n_items: int, repeats: int, seeds: int, cross_fit: bool
+    sets: list[Known], method: str, repeats: int, cross_fit: bool
 ) -> Iterator[tuple[int, float, str, bool, float]]:
     """Size, level, kind, covered and width of every interval of every slice."""
-    for seed in range(seeds):
-        spec = CrowdSpec(n_items=n_items, n_workers=12, n_labels=12, labels_per_item=1.2, answers_per_item=4, seed=seed)
-        crowd = make(spec)
-        table = make_model(method).fit(crowd.votes).pairs(frame="arrow")
-        true = targets(audit(table, crowd.votes, answers(crowd, np.arange(n_items))))
+    for seed, each in enumerate(sets):
+        table = each.restricted(make_model(method).fit(each.votes).pairs(frame="arrow"))
+        everything = np.flatnonzero(each.known.any(axis=1))
+        true = targets(audit(table, each.votes, each.answers(everything)))
         rng = np.random.default_rng(seed)
-        for size in SIZES:
-            for _ in range(-(-repeats // seeds)):
-                people = answers(crowd, rng.choice(n_items, size, replace=False))
-                learned = cross_fitted(lambda: make_model(method), crowd.votes, people) if cross_fit else table
+        for size in (size for size in SIZES if size < len(everything)):
+            for _ in range(-(-repeats // len(sets))):
+                people = each.answers(rng.choice(everything, size, replace=False))
+                learned = cross_fitted(lambda: make_model(method), each.votes, people) if cross_fit else table
                 for level in LEVELS:
-                    found = audit(learned, crowd.votes, people, level=level)
+                    found = audit(each.restricted(learned) if cross_fit else table, each.votes, people, level=level)
                     for kind, hit, width in covered(found, true):
                         if not cross_fit or kind.startswith(("prevalence", "labels", "slice")):
                             yield size, level, kind, hit, width
@@ -161,6 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--method", default="majority")
     parser.add_argument("--crowds", default=",".join(CROWDS))
+    parser.add_argument("--data", type=Path, help="folder of real sets, which --crowds then names")
     parser.add_argument("--items", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=200, help="slices of each size, over all seeds")
     parser.add_argument("--seeds", type=int, default=10, help="crowds of each kind")
@@ -171,8 +207,8 @@ def main() -> None:
     for name in options.crowds.split(","):
         hits: dict[tuple[str, float, int], list[bool]] = defaultdict(list)
         widths: dict[tuple[str, float, int], list[float]] = defaultdict(list)
-        chosen = CROWDS[name], options.method, options.items, options.repeats, options.seeds, options.cross_fit
-        for size, level, kind, hit, width in measured(*chosen):
+        sets = list(crowds(name, options.items, options.seeds, options.data))
+        for size, level, kind, hit, width in measured(sets, options.method, options.repeats, options.cross_fit):
             hits[kind, level, size].append(hit)
             widths[kind, level, size].append(width)
         kinds = list(dict.fromkeys(kind for kind, _, _ in hits))
@@ -184,7 +220,8 @@ def main() -> None:
             ]  # fmt: skip
             print(json.dumps(rows))
             continue
-        print(f"\n{name}: {options.method}, {options.items} items, {options.seeds} crowds, {options.repeats} slices")
+        n_items = int(sets[0].known.any(axis=1).sum())
+        print(f"\n{name}: {options.method}, {n_items} items, {len(sets)} crowds, {options.repeats} slices of each size")
         print(
             f"{'coverage in %':28}"
             + "".join(f"{f'{100 * level:g} %, {size}':>11}" for level in LEVELS for size in SIZES)
@@ -192,8 +229,13 @@ def main() -> None:
         for kind in kinds:
             cells = (hits.get((kind, level, size)) for level in LEVELS for size in SIZES)
             print(f"{kind:28}" + "".join(f"{100 * np.mean(each):11.1f}" if each else f"{'–':>11}" for each in cells))
-        shown = " ".join(f"{size}: {np.mean(widths['prevalence', 0.95, size]):.3f} / "
-                         f"{np.mean(widths['slice alone', 0.95, size]):.3f}" for size in SIZES)  # fmt: skip
+        sizes = [size for size in SIZES if ("prevalence", 0.95, size) in widths]
+        width = {
+            (kind, size): np.mean(widths[kind, 0.95, size]) for kind in ("prevalence", "slice alone") for size in sizes
+        }
+        shown = ", ".join(
+            f"{size}: {width['prevalence', size]:.3f} / {width['slice alone', size]:.3f}" for size in sizes
+        )
         print(f"mean width at 95 %, prevalence corrected / slice alone: {shown}")
 
 
