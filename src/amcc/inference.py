@@ -3,7 +3,7 @@
 The target is always the whole set from which the slice was drawn, not what else might come later, so a slice that is
 the whole set has no error. Rows of one cluster (pairs of one item) may err together. Intervals of shares are Wilson's
 with an effective number of rows, which hold their level for rare labels and small slices, where estimate ± 2 standard
-errors does not; docs/audit.md derives them, and benchmarks/coverage.py measures them.
+errors does not; docs/audit.md derives them, and benchmarks/audit_coverage.py measures them.
 """
 
 from __future__ import annotations

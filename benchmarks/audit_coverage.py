@@ -1,8 +1,8 @@
 """Whether the intervals of `amcc audit` hold what they promise: how often they cover what is true of the whole set.
 
-    python benchmarks/coverage.py --method majority --repeats 200
-    python benchmarks/coverage.py --method amcc --crowds judges --repeats 100 --json
-    python benchmarks/coverage.py --method amcc --data DATA --crowds llm_framing,llm_civilcomments
+    python benchmarks/audit_coverage.py --method majority --repeats 200
+    python benchmarks/audit_coverage.py --method amcc --crowds judges --repeats 100 --json
+    python benchmarks/audit_coverage.py --method amcc --data DATA --crowds llm_framing,llm_civilcomments
 
 Each crowd is simulated and fitted once per seed; then random slices of its items are answered by the truth, again and
 again, and every interval is held against the number that a slice of everything would give. Crowds: `independent`
