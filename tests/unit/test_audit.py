@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -141,6 +143,18 @@ def test_plain_numbers_for_scripts():
     assert told["labels_per_item"]["slice_mean"] == 1 / 2
     assert told["people_disagree"] is None
     assert told["disagreements"] == 1
+
+
+def test_what_was_not_measured_is_missing_and_nothing_else_breaks():
+    nothing_settled = rows(audit(table(settled=[0] * 6), VOTES, TRUTH).errors, "pairs")["settled"]
+    assert (nothing_settled["number"], nothing_settled["measured"], nothing_settled["high"]) == (0, None, None)
+    one = audit(table(), VOTES, Truth.from_frames(pa.table({"item": ["i"], "label": ["a"], "truth": [1]})))
+    found = rows(one.prevalence, "label")
+    assert (found["b"]["slice"], found["b"]["share"]) == (0, None)
+    assert found["a"]["low"] < 0.3  # one yes
+    absent = Votes.from_frame(pa.table({"worker": ["ann"], "item": ["k"], "label": ["a"], "value": [1]}))
+    assert audit(table(), absent, TRUTH).judges.num_rows == 0
+    json.dumps(one.to_dict(), allow_nan=False)
 
 
 # -- several people ------------------------------------------------------------------------------------------------
