@@ -134,13 +134,6 @@ def update_label_sets(step: KindCounts, frequency: Floats) -> LabelSets:
     return LabelSets(share, np.clip(held, FLOOR, 1 - FLOOR))
 
 
-def log_prior(sets: LabelSets, frequency: Floats) -> float:
-    """Log-density of the kinds, against kinds that are all like the whole."""
-    here, rest = np.log(sets.frequency / frequency), np.log((1 - sets.frequency) / (1 - frequency))
-    shares = np.log(sets.share * len(sets.share)).sum()
-    return float(LABEL_PAIRS * (frequency * here + (1 - frequency) * rest).sum() + shares)
-
-
 def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats) -> LabelSets:
     """Learn kinds of items.
 

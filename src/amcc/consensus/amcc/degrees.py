@@ -12,8 +12,7 @@ each degree is the expected log of its rate, times the probability that the work
 crowd). All of a worker's labels share the rates: with few votes there is nothing to tell them apart by, and where there
 are many, the readings by presence do it.
 
-Votes cannot say which degrees count as present: an expert may keep what one worker in three saw, or only what most see.
-`readings` is our guess: the more of those who look would say yes, the more likely. Known truth may correct it.
+Votes cannot say which degrees count as present: `presence_at` is our guess, by how many of those who look say yes.
 """
 
 from __future__ import annotations
@@ -22,12 +21,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.special import betaln, digamma, logit
+from scipy.special import betaln, digamma
 
 from amcc import kernels
+from amcc.consensus.amcc.presence import presence_at
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
-from amcc.kernels import Floats, Ints, in_threads, n_pieces, sigmoid, unsigned
+from amcc.kernels import Floats, Ints, in_threads, n_pieces, unsigned
 from amcc.tables import Codes
 
 N_DEGREES = 6
@@ -50,10 +50,6 @@ THOROUGH = 3
 
 LABEL_PAIRS = 8.0
 """Pairs that all labels together lend to each label."""
-
-STEEPNESS, LEAN = 1.6, 0.3
-"""Of the reading: presence is as likely as not where 43 % of those who look would say yes, three to one from 60 % on.
-Below one half, for workers miss more often than they invent."""
 
 SURE = 0.01
 """Nobody's rate is nearer to 0 or 1 than this: one slip must not decide."""
@@ -178,8 +174,7 @@ def _updated_strength(strength: Floats, rate: Floats, yes: Floats, no: Floats, w
 def readings(yes: Floats, no: Floats, weight: Floats) -> Floats:
     """(n_degrees,) probability that a pair counts as present, by the share of yes among those who look."""
     n_yes, n_no = (weight * yes).sum(axis=0), (weight * no).sum(axis=0)
-    share = np.clip((n_yes + 0.5) / (n_yes + n_no + 1), SURE, 1 - SURE)
-    return sigmoid(STEEPNESS * (logit(share) + LEAN))
+    return presence_at((n_yes + 0.5) / (n_yes + n_no + 1))
 
 
 # -- passes over the votes ---------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
@@ -17,25 +17,30 @@ from scipy.special import logit
 
 from amcc import kernels
 from amcc.consensus.amcc import frobenius
-from amcc.consensus.amcc.adaptation import IGNORED, Blend, Evidence, choose_blend, evidence_of, learn_label_sets
 from amcc.consensus.amcc.coins import Counts
 from amcc.consensus.amcc.correlation import LabelSets
 from amcc.consensus.amcc.degrees import Degrees, fit_degrees
+from amcc.consensus.amcc.dependence import looks_of
 from amcc.consensus.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
 from amcc.consensus.amcc.groups import describe_groups
 from amcc.consensus.amcc.likelihood import (
     CoinCounts,
     Crowd,
     LikelihoodFit,
-    as_fit,
-    checkable,
     coin_rates,
     fit_likelihood,
     known_to,
-    refit_with_label_sets,
     slot_evidence,
-    start_ascent,
     start_crowd,
+)
+from amcc.consensus.amcc.readings import (
+    IGNORED,
+    Blend,
+    Evidence,
+    choose_blend,
+    evidence_of,
+    learn_label_sets,
+    read_two_kinds,
 )
 from amcc.consensus.base import (
     ConsensusModel,
@@ -48,7 +53,7 @@ from amcc.consensus.base import (
     new_code,
 )
 from amcc.consensus.calibration import Calibration, fit_calibration
-from amcc.consensus.rounds import first_look, judge_votes
+from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import Signatures, content, signatures
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, WholeBlock, as_engine
 from amcc.errors import ParameterError
@@ -60,20 +65,15 @@ from amcc.votes import Coins, Votes
 
 Loss = Literal["likelihood", "frobenius"]
 
-JOINT = 0.95
-"""Weight of label correlation from which workers, too, are judged in its light."""
-
-JOINT_ROUNDS = 10
-"""Rounds in that light. They bring nearly all of the gain; many more drift on small data."""
-
-FOLD_ROUNDS = 40
 TOL = 5e-4
-"""Fits that only serve to choose need not be exact."""
+"""When the ascent has arrived: probabilities move by less, root mean square. Ten times less changes no decision."""
+
+SAMPLE_ROUNDS = 40
+"""Fits to a sample, which only serve to choose, need not be exact."""
 
 UPDATE_GROWTH, UPDATE_ROUNDS = 0.1, 3
 """With a share of new votes below the first, a warm start takes as many rounds as the second. On large sets the result
-is as near to that of a whole fit as another random state brings it (benchmarks/incremental.py). Since `JOINT_ROUNDS`
-end before anything has converged, a long chain of such updates goes further than one fit would."""
+is as near to that of a whole fit as another random state brings it (benchmarks/incremental.py)."""
 
 LIKELIHOOD, FROBENIUS = ("loss", "likelihood"), ("loss", "frobenius")
 """The parameter by which some attributes are learned and others not."""
@@ -82,10 +82,11 @@ LIKELIHOOD, FROBENIUS = ("loss", "likelihood"), ("loss", "frobenius")
 class AMCC(ConsensusModel):
     """Active Multi-Label Crowd Consensus: the default, for any crowd.
 
-    Workers belong to groups. A worker's hit and false-alarm rate on a label is what his group usually does
-    (commonality) and what only he does (individuality), the latter held back where he has few answers. Labels of an
-    item inform each other. How far all this is trusted is chosen by the data, without truth: by how well it
-    foretells answers that were held out.
+    Workers belong to groups. A worker's hit and false-alarm rate on a label is what their group usually does
+    (commonality) and what only they do (individuality), the latter held back where they have few answers. Votes are
+    read in several ways, of which none is sure: by these rates, by how many people would say yes, by plain counts, with
+    and without what other labels of the item say. How far each is trusted is decided by how well it predicts votes
+    from the other votes; what cannot be ruled out keeps its share. Known truth corrects the result.
 
     Parameters
     ----------
@@ -94,10 +95,10 @@ class AMCC(ConsensusModel):
     n_groups : int
         Groups of workers. More than the data need do no harm: they stay empty or alike.
     individuality, correlation, adapt : bool
-        Parts of the probability model, to be switched off for comparison. Without `adapt`, correlation is trusted
-        fully, every vote counts fully, presence is a matter of yes or no, and nothing is hedged.
+        Parts of the probability model, to be switched off for comparison. Without `adapt`, the rates and label
+        correlation are taken at their word, and nothing is pooled.
     blend : dict, optional
-        The `blend_` of an earlier fit, to be used instead of choosing, which takes most of the time on few votes.
+        The `blend_` of an earlier fit, to be used instead of choosing.
     anchor : "consensus" or "self"; printed : bool; hsic_weight, laplacian_weight, weight_exponent
         Of the paper's objective, see `amcc.consensus.amcc.frobenius.fit_frobenius`.
     max_iter, tol
@@ -124,8 +125,9 @@ class AMCC(ConsensusModel):
     worker_cost_ : (n_workers,)
         What a worker's answers are worth by eq12.
     blend_ : dict
-        What the data chose: weight of label correlation, of each scale of evidence, of graded presence; and the share
-        of the reading by degrees, which is always kept.
+        What the votes chose, see `amcc.consensus.amcc.readings.Blend`.
+    kind_presence_ : (2,)
+        What pairs that the rates call absent and present count for where readings are pooled.
     calibration_ : Calibration
         How known truth corrected the probabilities; only where `fit` was given some.
     objective_history_ : list of float
@@ -150,7 +152,7 @@ class AMCC(ConsensusModel):
     blend_: Annotated[dict[str, Any], Each(only=LIKELIHOOD)]
     blend_is_chosen_: Annotated[bool, Each(only=LIKELIHOOD)]
     crowd_: Annotated[Crowd, Each(only=LIKELIHOOD)]
-    judged_by_sets_: Annotated[bool, Each(only=LIKELIHOOD)]
+    kind_presence_: Annotated[Floats, Each(2, share=True, only=LIKELIHOOD)]
     n_votes_: Annotated[int, Each(only=LIKELIHOOD)]
     fitted_to_: str
     group_strength_: Annotated[Floats, Each(2, "group", only=LIKELIHOOD)]
@@ -234,9 +236,8 @@ class AMCC(ConsensusModel):
         evidence = evidence_of(votes, self.coin_evidence_.ravel(), label, sets)
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
         self._foresee(votes, evidence)
-        degrees = self.degrees_ if self._has_degrees else None
         self._learn_calibration(votes, gold)
-        proba = self._calibrated(self._hedged(votes, evidence, degrees), votes.pairs.label)
+        proba = self._calibrated(self._pooled(votes, evidence, self._degrees), votes.pairs.label)
         return Posterior(proba, label, judge)
 
     def _learn_calibration(self, votes: Votes, gold: Gold) -> None:
@@ -260,7 +261,8 @@ class AMCC(ConsensusModel):
         self.fitted_to_ = ""  # until the fit is done
         few_new = self._needs_no_fit(engine)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_anew_from(engine)
-        self._learn_degrees(engine, fit.crowd, few_new=few_new)
+        self.kind_presence_ = read_two_kinds(fit, engine.coins.worker)
+        self._learn_degrees(engine, looks_of(fit), few_new=few_new)
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
@@ -270,32 +272,22 @@ class AMCC(ConsensusModel):
 
     def _learn_anew_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         chance = signatures(engine, self.random_state)
-        chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance)
-        if chosen is not None:
-            engine.keep("blend", chosen)
-        blend, self.blend_is_chosen_ = chosen or Blend(), chosen is not None
         crowd, start = self._starting_point(engine)
         fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
         self._publish_course(fit.monitor)
         sets = learn_label_sets(engine, fit, chance.lot)
-        self.judged_by_sets_ = False
-        if blend.correlation >= JOINT and checkable(engine) == 1:
-            joint, joint_sets = refit_with_label_sets(engine, fit, sets, n_rounds=JOINT_ROUNDS)
-            higher = [bound for bound in joint.monitor.history if bound > self.objective_history_[-1]]
-            if higher:
-                fit, sets, self.judged_by_sets_ = joint, joint_sets, True
-                self.objective_history_ = self.objective_history_ + higher
-                self.n_iter_ += len(higher)
-        self.blend_ = asdict(blend) | {"tempers": list(blend.tempers)}
+        chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
+        if chosen is not None:
+            engine.keep("blend", chosen)
+        self.blend_, self.blend_is_chosen_ = asdict(chosen or Blend()), chosen is not None
         self.n_votes_ = engine.n_votes
         return fit, sets
 
-    def _learn_degrees(self, engine: Engine, crowd: Crowd, *, few_new: bool) -> None:
-        """Degrees of the pairs, where the blend has a share for them; votes of workers who do not look say nothing."""
+    def _learn_degrees(self, engine: Engine, looks: Floats, *, few_new: bool) -> None:
+        """Degrees of the pairs, where readings are pooled; votes of workers who do not look say nothing."""
         before = vars(self).pop("degrees_", None)
-        if self.blend_["degrees"] < IGNORED:
+        if not Blend(**self.blend_).pools:
             return
-        looks = crowd.seeing_member.sum(axis=1)
         if few_new and before is not None:
             start = before.known_to(*self._learned_codes(engine))
             self.degrees_ = fit_degrees(engine, looks, start, UPDATE_ROUNDS)
@@ -303,16 +295,14 @@ class AMCC(ConsensusModel):
             self.degrees_ = fit_degrees(engine, looks)
 
     @property
-    def _has_degrees(self) -> bool:
-        return hasattr(self, "degrees_")
+    def _degrees(self) -> Degrees | None:
+        """The degrees, where readings are pooled."""
+        return getattr(self, "degrees_", None)
 
-    def _hedged(self, votes: Votes, evidence: Evidence, degrees: Degrees | None) -> Floats:
-        """(n_pairs,) the blend of readings by presence, and the reading by degrees."""
-        blend = _as_blend(self.blend_)
-        proba = evidence.blended(blend)
-        if degrees is None:
-            return proba
-        return (1 - blend.degrees) * proba + blend.degrees * degrees.presence(WholeBlock(votes))
+    def _pooled(self, votes: Votes, evidence: Evidence, degrees: Degrees | None) -> Floats:
+        """(n_pairs,) probability by all readings."""
+        by_degrees = None if degrees is None else degrees.presence(WholeBlock(votes))
+        return evidence.pooled(Blend(**self.blend_), self.kind_presence_, by_degrees)
 
     def _fitted_to(self, engine: Engine) -> str:
         """What a fit depends on, but for names, which the model has."""
@@ -347,12 +337,7 @@ class AMCC(ConsensusModel):
         """A few rounds of the ascent that the last fit ended with."""
         crowd, start = self._starting_point(engine)
         sets = self._sets_for(engine, self._prior_for(engine))
-        if self.judged_by_sets_:
-            fit = as_fit(start_ascent(engine.total(first_look, start), crowd, start))
-            fit = replace(fit, frequency=self._prior_for(engine))  # the joint ascent leaves it as it was
-            fit, sets = refit_with_label_sets(engine, fit, sets, n_rounds=UPDATE_ROUNDS)
-        else:
-            fit = fit_likelihood(engine, crowd, max_iter=UPDATE_ROUNDS, tol=self.tol or TOL, start=start)
+        fit = fit_likelihood(engine, crowd, max_iter=UPDATE_ROUNDS, tol=self.tol or TOL, start=start)
         self.objective_history_, self.n_iter_ = fit.monitor.history, len(fit.monitor.history)
         return fit, sets
 
@@ -363,16 +348,16 @@ class AMCC(ConsensusModel):
         if self.blend_["correlation"] >= IGNORED and len(votes.pairs) < votes.n_items * votes.n_labels:
             self.item_kind_ = evidence.kinds(votes.n_items)
 
-    def _chosen_blend(self, engine: Engine, chance: Signatures) -> Blend | None:
+    def _chosen_blend(self, engine: Engine, chance: Signatures, fit: LikelihoodFit, sets: LabelSets) -> Blend | None:
         if self.blend is not None:
             return _as_blend(self.blend)
         if not self.adapt:
             return Blend(correlation=float(self.correlation))
 
-        def fit(part: Votes) -> LikelihoodFit:
-            return fit_likelihood(InMemory(part), self._first_crowd(part), max_iter=FOLD_ROUNDS, tol=TOL)
+        def fit_again(part: Votes) -> LikelihoodFit:
+            return fit_likelihood(InMemory(part), self._first_crowd(part), max_iter=SAMPLE_ROUNDS, tol=TOL)
 
-        return choose_blend(engine, chance, fit, correlation=self.correlation)
+        return choose_blend(engine, chance, fit, sets, fit_again, correlation=self.correlation)
 
     def _first_crowd(self, votes: Votes | Engine) -> Crowd:
         return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, individuality=self.individuality)
@@ -481,8 +466,8 @@ class AMCC(ConsensusModel):
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
         if self.loss == "frobenius":
             return self._infer_frobenius(votes, prior)
-        degrees = self.degrees_.known_to(*self._learned_codes(votes)) if self._has_degrees else None
-        proba = self._hedged(votes, self._evidence(votes, prior), degrees)
+        degrees = self._degrees.known_to(*self._learned_codes(votes)) if self._degrees else None
+        proba = self._pooled(votes, self._evidence(votes, prior), degrees)
         return self._calibrated(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
 
     def settled_params(self) -> dict[str, Any] | None:
@@ -612,8 +597,8 @@ def _same_names(names: pa.Array, learned: pa.Array) -> bool:
 
 def _as_blend(chosen: Mapping[str, Any]) -> Blend:
     try:
-        return Blend(**{each.name: chosen[each.name] for each in fields(Blend)} | {"tempers": tuple(chosen["tempers"])})
-    except (KeyError, TypeError, ValueError):
+        return Blend(**chosen)
+    except (TypeError, ValueError):
         raise ParameterError(f"blend must be None or the blend_ of an earlier fit; got {chosen!r}.") from None
 
 

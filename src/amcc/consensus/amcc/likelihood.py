@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln, digamma, logit
+from scipy.special import betaln, digamma
 
 from amcc.consensus.amcc.coins import (
     LEAST,
@@ -36,21 +36,9 @@ from amcc.consensus.amcc.coins import (
     group_fit,
     mean_rates,
 )
-from amcc.consensus.amcc.correlation import LabelSets, label_set_step, log_prior, update_label_sets
 from amcc.consensus.base import Monitor
-from amcc.consensus.rounds import (
-    MOST_CERTAIN,
-    LabelPrior,
-    Prior,
-    Start,
-    entropy_of,
-    evidence_of_pairs,
-    first_look,
-    met_present,
-    one_round,
-    with_truth,
-)
-from amcc.engine.base import Block, Engine
+from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round
+from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.kernels import Belief, Floats, sigmoid
 from amcc.votes import Coins
@@ -398,20 +386,6 @@ def update_presence(presence: Presence) -> Presence:
 
 
 @dataclass(frozen=True)
-class SetPrior:
-    """What the other labels of an item say about a pair, by kinds of label sets and the evidence that met them."""
-
-    evidence: Annotated[Floats, Each("slot")]
-    sets: LabelSets
-
-    def of(self, block: Block) -> Floats:
-        """(n_pairs,) log-odds of the block's pairs before their own votes."""
-        votes_say = votes_say_of(block, self.evidence)
-        proba = label_set_step(block.pairs, votes_say, self.sets).proba
-        return with_truth(block, logit(np.clip(proba, 1e-15, 1 - 1e-15)) - votes_say)
-
-
-@dataclass(frozen=True)
 class LikelihoodFit:
     """A fitted crowd.
 
@@ -515,70 +489,3 @@ def as_fit(at: Ascent, monitor: Monitor | None = None) -> LikelihoodFit:
     monitor = monitor or Monitor(tol=0.0, max_iter=1)
     prior = LabelPrior(at.belief.log_odds)
     return LikelihoodFit(at.crowd, at.counts, at.presence.mean, at.belief.evidence, prior, monitor)
-
-
-@dataclass(frozen=True)
-class JointAscent:
-    """The same with label sets: `prior` is what the last round judged pairs by, `evidence` and `sets` what it found."""
-
-    crowd: Crowd
-    counts: CoinCounts
-    prior: SetPrior
-    evidence: Annotated[Floats, Each("slot")]
-    sets: LabelSets
-    history: tuple[float, ...]
-
-
-def refit_with_label_sets(
-    engine: Engine, fit: LikelihoodFit, sets: LabelSets, *, n_rounds: int
-) -> tuple[LikelihoodFit, LabelSets]:
-    """The same ascent where labels of an item inform each other: workers are judged by what that makes of the items.
-
-    Goes on from a fit without correlation, and takes its place only if the bound is higher.
-    """
-    coins, frequency, slot_votes = engine.coins, fit.frequency, engine.total(first_look, None).slot_votes
-    at = engine.recall("joint", JointAscent) or JointAscent(
-        fit.crowd, fit.counts, SetPrior(fit.evidence, sets), fit.evidence, sets, ()
-    )
-    monitor = Monitor(tol=0.0, max_iter=n_rounds, history=at.history)
-    for number in monitor.rounds():
-        prior = SetPrior(at.evidence, at.sets)
-        step = engine.total(round_with_sets, prior)
-        presence_bound = step.log_evidence - step.said + log_prior(prior.sets, frequency)
-        counts = counts_of(step.weight, slot_votes)
-        thorough = number % THOROUGH == 0
-        crowd, explained = update_members(at.crowd, coins, counts, thorough=thorough)
-        monitor.report(explained + presence_bound, np.inf)
-        crowd = update_rates(crowd, coins, counts, strengths=thorough)
-        evidence, sets = slot_evidence(crowd, coins, counts), update_label_sets(step, frequency)
-        at = JointAscent(crowd, counts, prior, evidence, sets, tuple(monitor.history))
-        engine.keep("joint", at)
-    return LikelihoodFit(at.crowd, at.counts, frequency, at.evidence, at.prior, monitor), at.sets
-
-
-class SetRound(NamedTuple):
-    """What a round with label sets adds up to.
-
-    weight : (n_slots,) expected votes that met a present label
-    said : sum over pairs of probability times what the votes say; the others are those of `SetStep`
-    """
-
-    weight: Floats
-    share: Floats
-    present: Floats
-    asked: Floats
-    log_evidence: float
-    said: float
-
-
-def round_with_sets(block: Block, belief: SetPrior) -> SetRound:
-    """Kinds of the block's items, presence of their labels, and what that says about the workers."""
-    votes_say = votes_say_of(block, belief.evidence)
-    step = label_set_step(block.pairs, votes_say, belief.sets)
-    said = float((step.proba * votes_say).sum())
-    return SetRound(met_present(block, step.proba), step.share, step.present, step.asked, step.log_evidence, said)
-
-
-def votes_say_of(block: Block, evidence: Floats) -> Floats:
-    """(n_pairs,) log-odds by the votes alone, or by the truth where it is known."""
-    return with_truth(block, evidence_of_pairs(block, evidence), MOST_CERTAIN)

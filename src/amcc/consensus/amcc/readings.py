@@ -1,0 +1,242 @@
+"""How votes become probabilities: several readings of the same votes, pooled as far as the votes themselves allow.
+
+- *Two coins* (`likelihood`): a pair is present or absent, votes are independent given that. Right where it holds, and
+  far too sure where it does not: faint and tempting items, shared tastes, judges with the same training data.
+- *Two coins, softened*: the same two kinds of pairs, but what they mean is read off how many people say yes to them
+  (`presence_at`). A kind that only half of the people see is not certain presence.
+- *Degrees* (`degrees`): votes are independent given how many people would say yes, in `N_DEGREES` degrees.
+- *Counts* (`counts`): what most workers say.
+
+The votes are asked three questions (`dependence`), each answered by a gain over its clustered standard error, z:
+
+1. Do two coins predict votes better than kinds of pairs do? Only where that is beyond doubt are they taken at their
+   word (`Blend.crisp`). What is left is pooled.
+2. Do counts predict votes as well as two coins do? Then they take the place of the softened coins (`Blend.counts`).
+3. Do other labels of an item help to predict? Then they count, after the fit (`Blend.correlation`).
+
+A weight moves from 0 to 1 as a logistic function of z: what the data cannot rule out keeps its share. Nothing decides
+for the reading by degrees, which always has `DEGREES` of what is pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logit
+
+from amcc.consensus.amcc.correlation import SAMPLE as SAMPLE_PAIRS
+from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
+from amcc.consensus.amcc.counts import presence_by_counts
+from amcc.consensus.amcc.dependence import compare, looks_of
+from amcc.consensus.amcc.likelihood import LikelihoodFit
+from amcc.consensus.amcc.presence import presence_at
+from amcc.consensus.rounds import evidence_of_pairs
+from amcc.consensus.signature import Signatures
+from amcc.engine.base import Block, Engine, WholeBlock, gather
+from amcc.fields import ROUNDING
+from amcc.kernels import Floats, Ints, sigmoid
+from amcc.tables import Codes
+from amcc.votes import Pairs, Votes
+
+DEGREES = 0.4
+"""Share of the reading by degrees in the pool. From .3 to .5 it makes little difference (`benchmarks/ablation.py`)."""
+
+MOST_CORRELATED = 0.5
+"""Largest weight of label correlation in the pool: what the pool says about other labels of the item is in doubt
+itself. Two coins taken at their word take it fully."""
+
+
+class Gate(NamedTuple):
+    """A weight that is one half where z is `middle`, and one to three (three to one) about one `width` from there."""
+
+    middle: float
+    width: float
+
+    def at(self, z: float) -> float:
+        """The weight.
+
+        >>> round(Gate(2.0, 1.0).at(3.0), 2)
+        0.73
+        """
+        return float(sigmoid(np.array((z - self.middle) / self.width)))
+
+
+CRISP = Gate(12.0, 2.0)
+"""Two coins over kinds of pairs. Far out, for being sure without reason costs most: simulated crowds with independent
+votes reach 17 to 20 on 100,000 votes (6 where most workers are spammers); real crowds lie below 9, but for two sets
+with three answers per item that reach 11 to 15, where two coins do no harm."""
+
+COUNTS = Gate(-1.5, 1.0)
+"""Counts over two coins. Below zero, for counts have the benefit of the doubt: a model has to earn its place."""
+
+CORRELATED = Gate(3.0, 1.0)
+"""Other labels over none: more than the two standard errors of a habit, as sets of a few items reach these by chance."""
+
+SAMPLE = 100_000
+"""Votes that suffice to answer the questions; with five times as many, no answer changes."""
+
+IGNORED = 1e-3
+"""Readings with less weight than this are not computed."""
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Answers to the three questions, from 0 to 1.
+
+    crisp : how far two coins are taken at their word
+    counts : how far counts take the place of two coins in what is pooled
+    correlation : how far labels of an item inform each other
+    """
+
+    crisp: float = 1.0
+    counts: float = 0.0
+    correlation: float = 0.0
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value: Any = getattr(self, each.name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1 + ROUNDING:
+                raise ValueError(f"{each.name} must be a number from 0 to 1; it is {value!r}")
+
+    @property
+    def pools(self) -> bool:
+        """Whether there is anything beside two coins."""
+        return self.crisp < 1 - IGNORED
+
+
+def choose_blend(
+    engine: Engine,
+    chance: Signatures,
+    fit: LikelihoodFit,
+    sets: LabelSets,
+    fit_again: Callable[[Votes], LikelihoodFit],
+    *,
+    correlation: bool = True,
+) -> Blend | None:
+    """Ask the votes, see above; `fit_again` is for a sample of large data.
+
+    None where no pair has a second vote: nothing can be predicted from others, so there is no answer to keep.
+    """
+    if engine.n_votes == engine.n_pairs:
+        return None
+    items = np.flatnonzero(chance.lot < SAMPLE / max(engine.n_votes, 1))
+    if not len(items):  # few items with very many votes each
+        items = np.arange(engine.n_items)
+    votes = gather(engine, items)
+    if len(items) < engine.n_items:
+        fit = fit_again(votes)
+        sets = learn_label_sets_of(votes, fit, chance.lot[items])
+    found = compare(votes, fit, sets)
+    return Blend(
+        CRISP.at(found.two_coins_over_kinds),
+        COUNTS.at(found.counts_over_two_coins),
+        CORRELATED.at(found.labels_over_none) if correlation else 0.0,
+    )
+
+
+def read_two_kinds(fit: LikelihoodFit, worker: Codes) -> Floats:
+    """(2,) probability that absent and present pairs of two coins count as present, see `presence_at`.
+
+    By the share of yes among the votes of those who look; `worker` is that of each coin.
+    """
+    looks = looks_of(fit)[worker]
+
+    def share_of_yes(yes: Floats, no: Floats) -> float:
+        return float((looks @ yes + 0.5) / (looks @ (yes + no) + 1))
+
+    counts = fit.counts
+    shares = [share_of_yes(each.yes, each.no) for each in (counts.absent, counts.present)]
+    return presence_at(np.array(shares))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What votes say about pairs by two coins.
+
+    log_odds : (n_pairs,) sum of the evidence of the votes
+    n_yes : (n_pairs,) votes that say yes
+    prior : (n_labels,) probability of a pair without votes
+    sets : kinds of label sets
+    """
+
+    pairs: Pairs
+    log_odds: Floats
+    n_yes: Floats
+    prior: Floats
+    sets: LabelSets
+
+    def crisp(self, correlation: float) -> Floats:
+        """(n_pairs,) probability that the label is present, if two coins are taken at their word."""
+        independent = sigmoid(logit(self.prior)[self.pairs.label] + self.log_odds)
+        if correlation < IGNORED:
+            return independent
+        correlated = label_set_step(self.pairs, self.log_odds, self.sets).proba
+        return (1 - correlation) * independent + correlation * correlated
+
+    def pooled(self, blend: Blend, two_kinds: Floats, degrees: Floats | None) -> Floats:
+        """(n_pairs,) probability that the label is present, by all readings; `degrees` is that by degrees.
+
+        two_kinds : see `read_two_kinds`
+        """
+        crisp = self.crisp(blend.correlation)
+        if degrees is None or not blend.pools:
+            return crisp
+        independent = self.crisp(0.0)
+        soft = two_kinds[0] + (two_kinds[1] - two_kinds[0]) * independent
+        counted = presence_by_counts(self.n_yes, self.pairs.n_votes.astype(np.float64))
+        pool = (1 - DEGREES) * ((1 - blend.counts) * soft + blend.counts * counted) + DEGREES * degrees
+        pool = self._with_other_labels(pool, MOST_CORRELATED * blend.correlation)
+        return blend.crisp * crisp + (1 - blend.crisp) * pool
+
+    def _with_other_labels(self, proba: Floats, weight: float) -> Floats:
+        """Probabilities in which the other labels of the item count with this weight."""
+        if weight < IGNORED:
+            return proba
+        said = logit(np.clip(proba, 1e-4, 1 - 1e-4)) - logit(self.prior)[self.pairs.label]
+        return (1 - weight) * proba + weight * label_set_step(self.pairs, said, self.sets).proba
+
+    def kinds(self, n_items: int) -> Floats:
+        """(n_items, n_kinds) probability of each kind of label set."""
+        return kinds_of_items(self.pairs, self.log_odds, self.sets, n_items)
+
+
+def evidence_of(votes: Votes, slot_evidence: Floats, prior: Floats, sets: LabelSets) -> Evidence:
+    """Sum up the evidence of all votes on each pair."""
+    log_odds = evidence_of_pairs(WholeBlock(votes), slot_evidence)
+    return Evidence(votes.pairs, log_odds, votes.n_yes.astype(np.float64), prior, sets)
+
+
+def learn_label_sets(engine: Engine, fit: LikelihoodFit, lot: Floats) -> LabelSets:
+    """Kinds of label sets, in the light of a crowd that was fitted without them; `lot` is chance by item."""
+    items = np.flatnonzero(lot < SAMPLE_PAIRS / max(engine.n_pairs, 1))
+    parts = list(engine.each(said_about, items, fit.evidence))
+    item, label, log_odds = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return fit_label_sets(Pairs(item, label, NO_START), log_odds, fit.frequency, lot[items])
+
+
+def learn_label_sets_of(votes: Votes, fit: LikelihoodFit, lot: Floats) -> LabelSets:
+    """The same for votes in memory."""
+    return fit_label_sets(votes.pairs, evidence_of_pairs(WholeBlock(votes), fit.evidence), fit.frequency, lot)
+
+
+class Said(NamedTuple):
+    """What votes say about some pairs: item, label, log-odds."""
+
+    item: Codes
+    label: Codes
+    log_odds: Floats
+
+
+def said_about(block: Block, items: Ints, evidence: Floats) -> Said:
+    """What the votes say about the pairs of those items of the block that are among `items`, numbered by place."""
+    place = block.places_among(items)[block.pairs.item]
+    mine = place >= 0
+    return Said(place[mine], block.pairs.label[mine], evidence_of_pairs(block, evidence)[mine])
+
+
+NO_START: npt.NDArray[np.int64] = np.zeros(1, np.int64)
+"""For pairs without votes."""
