@@ -20,6 +20,7 @@ from running import amcc
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 ACTIVE = (ROOT / "docs" / "active.md").read_text()
+AUDIT = (ROOT / "docs" / "audit.md").read_text()
 
 
 def blocks(language: str, page: str = README) -> list[str]:
@@ -74,6 +75,19 @@ def test_every_strategy_is_on_the_active_page():
     assert sorted(named) == sorted(STRATEGIES)
 
 
+def test_example_of_the_audit_page_prints_what_the_page_shows(tmp_path):
+    simulate, draw, audit = blocks("sh", AUDIT)[1].splitlines()
+    amcc(*shlex.split(simulate)[1:], cwd=tmp_path)
+    _, _, code, arrow, target = shlex.split(draw)
+    assert arrow == ">"
+    drawn = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    (tmp_path / target).write_text(drawn.stdout)
+    printed = [words(line) for line in amcc(*shlex.split(audit)[1:], cwd=tmp_path).stdout.splitlines()]
+    (shown,) = blocks("text", AUDIT)
+    for line in shown.splitlines():
+        assert words(line) in printed
+
+
 def readme_commands() -> list[str]:
     lines = [line.partition("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
     return [line for line in lines if line.startswith("amcc ")]
@@ -100,7 +114,7 @@ def test_commands_of_the_readme_run(command, readme_folder):
 
 
 def test_links_lead_somewhere():
-    for folder, page in ((ROOT, README), (ROOT / "docs", ACTIVE)):
+    for folder, page in ((ROOT, README), (ROOT / "docs", ACTIVE), (ROOT / "docs", AUDIT)):
         for target in re.findall(r"\]\(([^)#:]+)\)", page):
             assert (folder / target).exists(), target
 

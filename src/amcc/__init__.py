@@ -89,7 +89,20 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 """Where names live; all others of `__all__` are models and live in `consensus`."""
 
-_ROOMS = ("active", "consensus", "data", "engine", "errors", "evaluate", "io", "kernels", "metrics", "report", "votes")
+_ROOMS = (
+    "active",
+    "audit",
+    "consensus",
+    "data",
+    "engine",
+    "errors",
+    "evaluate",
+    "io",
+    "kernels",
+    "metrics",
+    "report",
+    "votes",
+)
 """Modules that are there without an import of their own."""
 
 

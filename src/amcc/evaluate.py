@@ -33,10 +33,10 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class _Listed:
+class Listed:
     """What a consensus table says: all its items, and one entry per (item, label) pair that it lists.
 
-    Tables of sets list what is present, without probabilities.
+    Tables of sets list what is present, without probabilities; only what `amcc consensus` writes says what is settled.
     """
 
     items: pa.Array
@@ -44,6 +44,7 @@ class _Listed:
     label: pa.Array
     probability: npt.NDArray[np.float64] | None
     present: npt.NDArray[np.bool_]
+    settled: npt.NDArray[np.bool_] | None = None
 
 
 CALIBRATION = {"ece": metrics.expected_calibration_error, "brier": metrics.brier, "log_loss": metrics.log_loss}
@@ -53,10 +54,13 @@ CALIBRATION = {"ece": metrics.expected_calibration_error, "brier": metrics.brier
 def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
     """Compare a table item, label, probability, present (or item, labels) with the truth, where that is known.
 
+    Beside the scores of `metrics.evaluate` there are claimed_error and true_error of the decisions, and, where the
+    table has the column settled, the share of settled pairs and wrong_among_settled.
+
     Pairs that the table does not list count as absent with probability 0 in sets and rankings; calibration looks
     only at the probabilities that are there, and is left out where there are none.
     """
-    listed = _listed(tables.as_arrow(consensus))
+    listed = read_consensus(tables.as_arrow(consensus))
     in_sets = listed.probability is None
     truth.check_names("the consensus", item=listed.items, label=None if in_sets else listed.label)
     item_names = _distinct(listed.items, *truth.items())
@@ -75,6 +79,12 @@ def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
         del scores[name]
         if not in_sets:
             scores[name] = measure(true, score, known & given)
+    if listed.probability is not None:
+        scores |= _trust(true, predicted, score, known & given)
+    if listed.settled is not None:
+        settled = np.zeros(true.shape, dtype=bool)
+        settled[row, column] = listed.settled
+        scores |= _of_settled(true, predicted, settled, known & given)
     scored, in_consensus = known.any(axis=1), positions(item_names, listed.items) >= 0
     per_label = metrics.label_scores(true, predicted, known)
     return Evaluation(
@@ -91,7 +101,26 @@ def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
     )
 
 
-def _notes_on_names(n_true: npt.NDArray[np.int64], label_names: pa.Array, listed: _Listed, n_missing: int) -> list[str]:
+Pairs = npt.NDArray[np.bool_]
+
+
+def _trust(true: Pairs, predicted: Pairs, score: npt.NDArray[np.float64], rated: Pairs) -> dict[str, float]:
+    """How often the consensus says that it is wrong, and how often it is, among the pairs with a probability."""
+    return {
+        "claimed_error": metrics.claimed_error(predicted, score, rated),
+        "true_error": metrics.error(true, predicted, rated),
+    }
+
+
+def _of_settled(true: Pairs, predicted: Pairs, settled: Pairs, rated: Pairs) -> dict[str, float]:
+    """How many of the same pairs are settled, and how many of those are wrong."""
+    return {
+        "settled": float(settled[rated].mean()) if rated.any() else np.nan,
+        "wrong_among_settled": metrics.error(true, predicted, rated & settled),
+    }
+
+
+def _notes_on_names(n_true: npt.NDArray[np.int64], label_names: pa.Array, listed: Listed, n_missing: int) -> list[str]:
     """What of the truth the consensus does not name: `n_missing` items, and labels with `n_true` true pairs each."""
     notes = []
     if n_missing:
@@ -105,12 +134,13 @@ def _notes_on_names(n_true: npt.NDArray[np.int64], label_names: pa.Array, listed
     return notes
 
 
-def _listed(table: pa.Table) -> _Listed:
+def read_consensus(table: pa.Table) -> Listed:
     """Read either layout; every pair, and in tables of sets every item, must stand there once."""
     columns, roles = tables.read_columns(table, needed=("item", "label"), roles=("item", "label", "labels"))
     if table.num_rows == 0:
         raise EmptyInputError("the consensus must hold at least one row; it has none.")
     item = tables.encode_ids(columns[roles["item"]], "item", roles["item"])
+    settled = None
     if "labels" in roles:
         refuse_repeats(item.codes, np.arange(1, len(item.codes) + 1), "item", "the consensus")
         lists = tables.encode_lists(columns[roles["labels"]], roles["labels"], None)
@@ -121,11 +151,14 @@ def _listed(table: pa.Table) -> _Listed:
         probability = _probabilities(table)
         named = "present" in table.column_names
         present = tables.parse_values(table["present"], "present").codes > 0 if named else probability > 0.5
+        if "settled" in table.column_names:
+            settled = tables.parse_values(table["settled"], "settled").codes > 0
     item_code, label_code = item.codes[row], label.codes
     pair = item_code.astype(np.int64) * len(label.names) + label_code
     refuse_repeats(pair, row + 1, "(item, label) pair", "the consensus")
     items, labels = item.names.cast(pa.string()), label.names.cast(pa.string())
-    return _Listed(items, items.take(pa.array(item_code)), labels.take(pa.array(label_code)), probability, present)
+    names = items.take(pa.array(item_code)), labels.take(pa.array(label_code))
+    return Listed(items, *names, probability, present, settled)
 
 
 def _probabilities(table: pa.Table) -> npt.NDArray[np.float64]:

@@ -234,6 +234,26 @@ def log_loss(truth: BoolArray, scores: ScoreArray, known: BoolArray | None = Non
     return _mean_defined(-np.log(np.where(is_true, probability, 1 - probability)))
 
 
+# --- trust --------------------------------------------------------------------------------------------------
+
+
+def claimed_error(predicted: BoolArray, scores: ScoreArray, known: BoolArray | None = None) -> float:
+    """Mean probability that a decision is wrong, as the scores themselves say: 1 − score of what is called present.
+
+    >>> round(claimed_error(np.array([[True, False]]), np.array([[0.9, 0.3]])), 2)
+    0.2
+    """
+    is_predicted, probability = _calibration_pairs(predicted, scores, known)
+    return _mean_defined(np.where(is_predicted, 1 - probability, probability))
+
+
+def error(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None) -> float:
+    """Share of the known pairs that are decided wrongly; every pair counts alike, whichever item it is of."""
+    is_known = _known_pairs(truth, known)
+    _check_like_truth("predicted", predicted, np.bool_, truth.shape)
+    return _mean_defined((truth != predicted)[is_known].astype(np.float64))
+
+
 # --- everything at once -------------------------------------------------------------------------------------
 
 

@@ -225,16 +225,17 @@ class Truth:
             cell_bytes=SCORE_BYTES,
         )
         keys = np.arange(len(item_names) * len(label_names))
-        true, known = self._lookup(keys, item_names, label_names)
+        true, known = self.lookup(keys, item_names, label_names)
         return true.reshape(shape), known.reshape(shape)
 
     def on_pairs(self, votes: Votes) -> tuple[Mask, Mask]:
         """(n_pairs,) what is true of the asked pairs of `votes`, and where that is known."""
         self.check_names("the votes", item=votes.item_names, label=votes.label_names)
         keys = votes.pairs.item.astype(np.int64) * votes.n_labels + votes.pairs.label
-        return self._lookup(keys, votes.item_names, votes.label_names)
+        return self.lookup(keys, votes.item_names, votes.label_names)
 
-    def _lookup(self, keys: npt.NDArray[np.int64], item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
+    def lookup(self, keys: npt.NDArray[np.int64], item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
+        """(n_keys,) what is true of pairs item code · n_labels + label code, and where that is known."""
         true = np.isin(keys, self.positives.keys(item_names, label_names))
         if self.known_pairs is not None:
             known = np.isin(keys, self.known_pairs.keys(item_names, label_names))

@@ -71,3 +71,18 @@ def test_sets_without_calibration(amcc_evaluate):
     assert json.loads(out)["jaccard"] == 1
     assert not {"ece", "brier", "log_loss"} & set(json.loads(out))
     assert "sets have no probabilities: calibration (ece, brier, log-loss) is left out" in err
+
+
+def test_settled_is_scored_where_the_consensus_says_it(amcc_evaluate, tmp_path):
+    (tmp_path / "s.csv").write_text(
+        "item,label,probability,present,settled\n1,cat,0.9,1,1\n1,dog,0.1,0,1\n2,cat,0.1,0,0\n2,dog,0.9,1,0\n"
+    )
+    out, _ = amcc_evaluate("item,label\n1,dog\n2,dog\n", "--json", consensus="s.csv")
+    scores = json.loads(out)
+    assert (scores["settled"], scores["wrong_among_settled"], scores["true_error"]) == (0.5, 1.0, 0.5)
+    assert scores["claimed_error"] == pytest.approx(0.1)
+    assert scores["log_loss"] > 1
+    out, _ = amcc_evaluate("item,label\n1,dog\n2,dog\n", consensus="s.csv")
+    assert all(name in out for name in ("claimed_error", "true_error", "settled", "wrong_among_settled"))
+    out, _ = amcc_evaluate("item,label\n1,cat\n2,dog\n", "--json", consensus="sets.csv")
+    assert "claimed_error" not in json.loads(out)

@@ -74,6 +74,8 @@ COMMANDS = {
     "next": ("next", "votes.csv", "--budget", "3", "--prices", "prices.csv", "--json"),
     "replay": ("replay", "votes.csv", "truth.csv", *QUICK),
     "evaluate": ("evaluate", "c.csv", "truth.csv", "--by-label"),
+    "audit": ("audit", "votes.csv", "truth.csv", "-m", "majority", "--judges", "[x]\x1b[31mred.csv"),
+    "audit --json": ("audit", "votes.csv", "truth.csv", "-m", "majority", "--json"),
     "no such file": ("check", "[/x]\x1b[31mred.csv"),
     "unknown method": ("consensus", "votes.csv", "-m", "[/x]\x1b[31mred"),
     "unknown worker": ("next", "votes.csv", "--budget", "3", "--worker", "[/x]\x1b[31mred"),
@@ -98,7 +100,7 @@ def test_no_name_reaches_a_terminal_as_it_is(name, folder, monkeypatch):
     for stream in (said.stdout, said.stderr):
         assert not [act for act in ACTS if act in stream]
     assert "internal error" not in said.stderr
-    if name in ("check", "evaluate"):
+    if name in ("check", "evaluate", "audit"):
         for label in HOSTILE[:4]:
             assert label in said.stdout
 

@@ -173,3 +173,29 @@ def test_truth_that_covers_nothing():
     nothing = pa.table({"item": pa.array([], pa.string()), "label": pa.array([], pa.string())})
     with pytest.raises(EmptyInputError, match="covers none"):
         evaluate_consensus(pairs(), Truth.from_frames(nothing, known_items=nothing))
+
+
+def test_claimed_and_true_error_by_hand():
+    scores = evaluate_consensus(pairs(), TRUTH).scores
+    assert_allclose(scores["claimed_error"], (0.1 + 0.4 + 0.4 + 0.2) / 4, **EXACT)
+    assert_allclose(scores["true_error"], 2 / 4, **EXACT)
+    assert not {"settled", "wrong_among_settled"} & set(scores)
+
+
+def test_claimed_error_is_that_of_the_decisions_not_of_the_likelier_side():
+    scores = evaluate_consensus(pairs(present=[1, 1, 1, 1]), TRUTH).scores
+    assert_allclose(scores["claimed_error"], (0.1 + 0.6 + 0.4 + 0.2) / 4, **EXACT)
+
+
+def test_wrong_among_settled_by_hand():
+    scores = evaluate_consensus(pairs(settled=["1", "0", "1", "1"]), TRUTH).scores
+    assert_allclose(scores["settled"], 3 / 4, **EXACT)
+    assert_allclose(scores["wrong_among_settled"], 1 / 3, **EXACT)
+    assert math.isnan(evaluate_consensus(pairs(settled=[0] * 4), TRUTH).scores["wrong_among_settled"])
+
+
+def test_settled_pairs_of_unknown_truth_do_not_count():
+    positives = pa.table({"item": ["i", "j"], "label": ["a", "b"]})
+    known = Truth.from_frames(positives, known_pairs=pa.table({"item": ["i", "j"], "label": ["a", "a"]}))
+    scores = evaluate_consensus(pairs(settled=[1, 1, 0, 1]), known).scores
+    assert (scores["settled"], scores["wrong_among_settled"], scores["true_error"]) == (0.5, 0.0, 0.5)

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from amcc import __version__
 from amcc.cli import data
+from amcc.cli.audit import audit
 from amcc.cli.board import board
 from amcc.cli.check import check
 from amcc.cli.common import notes, reads_standard_input
@@ -44,6 +45,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     pack: "amcc pack votes.parquet -o votes.packed",
     workers: "amcc workers votes.csv --intervals -o workers.csv",
     evaluate: "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
+    audit: "amcc audit votes.csv people.csv --report audit.html --disagreements disagreements.csv",
     next_questions: "amcc next votes.csv --budget 100 --prices prices.csv --explain",
     replay: "amcc replay votes.csv truth.csv --strategy voi,uniform --plot replay.png",
     methods: "amcc methods",

@@ -178,7 +178,18 @@ Command = Callable[..., None]
 Options = Mapping[str, tuple[Any, Any]]
 
 
-READ_ARGUMENTS = ("path", "consensus", "truth", "known_items", "known_pairs", "labels", "items", "prices", "features")
+READ_ARGUMENTS = (
+    "path",
+    "people",
+    "consensus",
+    "truth",
+    "known_items",
+    "known_pairs",
+    "labels",
+    "items",
+    "prices",
+    "features",
+)
 """Arguments and options that name a file to read."""
 
 
