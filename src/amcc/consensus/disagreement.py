@@ -10,10 +10,10 @@ Four explanations compete for the votes on a pair (i, l); in each, votes are ind
     P(explanation | votes) ∝ share[l, explanation] · P(votes | explanation)
 
 Shares and rates are learned by EM, from the consensus of any model as the start: all that is asked of a model is the
-probability of each pair. Items are dealt into `FOLDS`, and the sides that are used in a fold are learned from the others,
-so that a pair never helps to find the sides by which it is called split. And a label has the explanation `split` at all
-only where it predicts held-out votes better than the others do, by more than `GATE` standard errors: noise has no sides
-that last.
+probability of each pair. Items are dealt into `FOLDS`, and the sides that are used in a fold are learned from the
+others, so that a pair never helps to find the sides by which it is called split. And a label has the explanation
+`split` at all only where it predicts held-out votes better than the others do, by more than `GATE` standard errors:
+noise has no sides that last.
 """
 
 from __future__ import annotations
@@ -268,9 +268,7 @@ def learn(asked: Asked, proba: Floats, n_workers: int, n_labels: int) -> Explana
     return now
 
 
-def _updated(
-    asked: Asked, member: Floats, n_workers: int, n_labels: int, before: Explanations | None
-) -> Explanations:
+def _updated(asked: Asked, member: Floats, n_workers: int, n_labels: int, before: Explanations | None) -> Explanations:
     """Rates and shares by what explains each pair; sides stay as they were."""
     rates, usual = zip(
         *(_rates(asked.counts(member[:, of]), asked, n_workers, n_labels) for of in (PRESENT, ABSENT)), strict=True
@@ -325,7 +323,7 @@ def with_sides(asked: Asked, now: Explanations, n_workers: int, n_labels: int) -
     base = np.logaddexp.reduce(now._log_joint(asked)[:, :SPLIT], axis=1)
     best = np.zeros(n_labels)
     side, share = now.side.copy(), now.share.copy()
-    for bearer in (np.arange(len(asked.coin_worker)), asked.coin_worker):
+    for bearer in (np.arange(len(asked.coin_worker)), asked.coin_worker.astype(np.int64)):
         found, strength = sides_by_fold(asked, now, bearer, base, n_labels)
         tried = replace(now, side=found)
         weight = strength[asked.fold, asked.label]
@@ -346,9 +344,7 @@ def _lead(gain: Floats, label: Codes, n_labels: int) -> Floats:
     return np.divide(total, np.sqrt(squares), out=np.zeros(n_labels), where=squares > 0)
 
 
-def sides_by_fold(
-    asked: Asked, now: Explanations, bearer: Ints, base: Floats, n_labels: int
-) -> tuple[Floats, Floats]:
+def sides_by_fold(asked: Asked, now: Explanations, bearer: Ints, base: Floats, n_labels: int) -> tuple[Floats, Floats]:
     """(FOLDS, n_coins) sides learned from the other folds, and (FOLDS, n_labels) how frequent split pairs are there."""
     sides, shares = [], []
     for fold in range(FOLDS):
@@ -359,7 +355,9 @@ def sides_by_fold(
         for _ in range(SIDE_ROUNDS):
             one_way, other_way = part.log_likelihood(side), part.log_likelihood(1 - side)
             log_share = np.log(share)[part.label]
-            total = np.logaddexp(np.log1p(-share)[part.label] + known, log_share - np.log(2) + np.logaddexp(one_way, other_way))
+            total = np.logaddexp(
+                np.log1p(-share)[part.label] + known, log_share - np.log(2) + np.logaddexp(one_way, other_way)
+            )
             yes, no = (np.exp(log_share - np.log(2) + way - total) for way in (one_way, other_way))
             counts = part.counts(yes) + part.counts(no)[:, ::-1]
             side = _pooled_sides(counts, bearer)
