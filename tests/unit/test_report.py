@@ -34,6 +34,7 @@ TITLES = [
     "Worker map",
     "Labels that occur together",
     "Most disputed items",
+    "Kinds of disagreement",
     "Workers",
 ]
 FITTED_TITLES = [*TITLES, "Convergence"]
@@ -138,7 +139,7 @@ def test_page_is_small(page, crowd, tmp_path):
 
 def test_every_chart_has_a_place_and_can_be_drawn(page):
     places = {attributes["id"] for tag, attributes in page.elements if attributes.get("class") == "chart"}
-    assert len(page.charts) == 5
+    assert len(page.charts) == 6
     assert set(page.charts) == places
     for chart in page.charts.values():
         assert vl_convert.vegalite_to_svg(chart).count("<path") > 10
@@ -343,7 +344,7 @@ def test_groups_correlation_and_course_are_shown_by_models_that_have_them(amcc_p
 
 
 def test_every_amcc_chart_can_be_drawn(amcc_page):
-    assert len(amcc_page.charts) == 9
+    assert len(amcc_page.charts) == 10
     for chart in amcc_page.charts.values():
         assert vl_convert.vegalite_to_svg(chart).count("<path") > 10
 

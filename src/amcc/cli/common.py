@@ -50,13 +50,8 @@ SafeCsv = Annotated[
 ]
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
 
-TruthPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TRUTH", help="What is true: a table item,label or item,labels, or item,label,truth with yes and no."
-    ),
-    READS,
-]
+TRUTH_HELP = "What is true: a table item,label or item,labels, or item,label,truth with yes and no."
+TruthPath = Annotated[Path, typer.Argument(metavar="TRUTH", help=TRUTH_HELP), READS]
 KnownTruth = Annotated[
     Path | None,
     typer.Option(
@@ -178,7 +173,9 @@ Command = Callable[..., None]
 Options = Mapping[str, tuple[Any, Any]]
 
 
-READ_ARGUMENTS = ("path", "consensus", "truth", "known_items", "known_pairs", "labels", "items", "prices", "features")
+READ_ARGUMENTS = (
+    "path", "consensus", "truth", "soft_truth", "known_items", "known_pairs", "labels", "items", "prices", "features",
+)  # fmt: skip
 """Arguments and options that name a file to read."""
 
 

@@ -89,12 +89,12 @@ SLIP_ERROR = 0.15
 
 ADVICE: dict[Kind, str] = {
     "clear": "Nothing to do.",
-    "too few votes": "Ask more people: `amcc next` says about which pairs first.",
+    "too few votes": "Ask more people (amcc next says whom, about which pairs first).",
     "split crowd": "More votes will not settle it: decide what the label shall mean here, write it into the guideline, "
     "or keep both views (soft labels).",
     "hard item": "Ask an expert, or look at the item: it may be unreadable or on the border of the label. Keep the "
     "soft label where the border itself is real.",
-    "likely slip": "Show the vote again to whoever gave it, if it matters: the decision stands without it.",
+    "likely slip": "Ask whoever gave the vote again, if it matters: the decision stands without it.",
 }
 
 
@@ -426,9 +426,39 @@ def kinds_of(asked: Asked, explanations: Explanations, proba: Floats) -> npt.NDA
     kind[decided & stands] = CLEAR
     kind[decided & stands & (slips(asked, here, present) > 0)] = LIKELY_SLIP
     both = np.minimum(asked.n_yes, n_no) >= EACH_SIDE
-    kind[both & (member[:, HARD] >= SURE)] = HARD_ITEM
+    kind[both & (member[:, HARD] + member[:, SPLIT] >= SURE)] = HARD_ITEM  # unless sides explain it
     kind[both & (member[:, SPLIT] >= SURE)] = SPLIT_CROWD
     return kind
+
+
+TAKES_SIDES = 0.2
+"""How far from 1/2 a side must be to call it one."""
+
+
+def why(asked: Asked, explanations: Explanations, pair: int, kind: int, worker: Callable[[int], str]) -> str:
+    """What in the votes on a pair makes it of this kind, in words; `worker` gives names."""
+    here = explanations.known_to(asked)
+    own = slice(asked.start[pair], asked.start[pair + 1])
+    coin, yes = asked.slot[own] >> 1, (asked.slot[own] & 1) > 0
+    n_yes, n_no = int(yes.sum()), int((~yes).sum())
+    told = f"{n_yes}\u00a0yes, {n_no}\u00a0no"
+    if kind == SPLIT_CROWD:
+        side = here.side[asked.fold[pair], coin] - 0.5
+        takes = np.abs(side) >= TAKES_SIDES
+        along = int(((side > 0) == yes)[takes].sum())
+        n_sides = int(takes.sum())
+        return f"{told}; {max(along, n_sides - along)} of {n_sides} who take sides on other items vote with their side"
+    if kind == HARD_ITEM:
+        right = float((0.5 * (here.hit[coin] + 1 - here.false_alarm[coin])).mean())
+        return f"{told}, by people who are right about this label {100 * right:.0f}\u00a0% of the time"
+    if kind == LIKELY_SLIP:
+        error = here.false_alarm[coin] if n_yes < n_no else 1 - here.hit[coin]
+        slipped = np.flatnonzero((yes == (n_yes < n_no)) & (error <= SLIP_ERROR))
+        often = [f"who errs this way {100 * error[vote]:.0f}\u00a0% of the time" for vote in slipped.tolist()]
+        said = zip(asked.coin_worker[coin[slipped]].tolist(), often, strict=True)
+        names = " and ".join(f"{worker(code)}, {how_often}" for code, how_often in said)
+        return f"{told}; {'yes' if n_yes < n_no else 'no'} from {names}"
+    return told
 
 
 def stands_by_votes(asked: Asked, explanations: Explanations, present: Mask) -> Mask:

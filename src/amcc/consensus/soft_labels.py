@@ -123,7 +123,7 @@ def beta_interval(for_yes: Floats, for_no: Floats) -> tuple[Floats, Floats]:
 
     >>> low, high = beta_interval(np.array([1.0, 30.0]), np.array([1.0, 10.0]))
     >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.025, 0.606], [0.975, 0.871])
+    ([0.025, 0.607], [0.975, 0.87])
     """
     least = 10.0**-DIGITS
     key = np.maximum(np.round(np.stack([for_yes, for_no]), DIGITS), least)
