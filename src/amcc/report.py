@@ -771,7 +771,7 @@ def _disagreement_panel(findings: Findings) -> Panel:
     ).reshape(-1, len(place))[:, place]  # fmt: skip
     total = counts.sum(axis=0)
     rows = [
-        (kind, f"{n:,} ({100 * n / max(total.sum(), 1):.0f}\u00a0%)", f"{meaning} {kinds.ADVICE[kind]}")
+        (kind, f"{n:,}, {n / max(total.sum(), 1):.0%}", f"{meaning} {kinds.ADVICE[kind]}")
         for (kind, meaning), n in zip(MEANINGS.items(), total.tolist(), strict=True)
     ]
     body = _table("How many pairs, what it means, and what to do", ("kind", "pairs", "meaning and advice"), rows)
