@@ -47,6 +47,10 @@ only what sides explain beyond that may count as split."""
 ROUNDS, SIDE_ROUNDS, LAST_ROUNDS = 6, 4, 3
 """Of EM without sides, for the sides alone, and with both: probabilities move by less than .01 after that."""
 
+FIRST_RATES = 0.8, 0.2
+"""Hit and false-alarm rate before any vote was looked at: `CROWD_VOTES` of such votes say what present and absent mean,
+also where all votes are the same."""
+
 CROWD_VOTES, WORKER_VOTES = 4.0, 8.0
 """Votes that the label's crowd lends to a worker's rate, and at most so many that they and the worker's other labels
 lend to a rate on one label."""
@@ -271,7 +275,11 @@ def learn(asked: Asked, proba: Floats, n_workers: int, n_labels: int) -> Explana
 def _updated(asked: Asked, member: Floats, n_workers: int, n_labels: int, before: Explanations | None) -> Explanations:
     """Rates and shares by what explains each pair; sides stay as they were."""
     rates, usual = zip(
-        *(_rates(asked.counts(member[:, of]), asked, n_workers, n_labels) for of in (PRESENT, ABSENT)), strict=True
+        *(
+            _rates(asked.counts(member[:, of]), first, asked, n_workers, n_labels)
+            for of, first in zip((PRESENT, ABSENT), FIRST_RATES, strict=True)
+        ),
+        strict=True,
     )
     pairs = np.stack([weight_per_code(asked.label, column, n_labels) for column in member.T], axis=1)
     if before is None:
@@ -284,7 +292,7 @@ def _updated(asked: Asked, member: Floats, n_workers: int, n_labels: int, before
     )
 
 
-def _rates(counts: Floats, asked: Asked, n_workers: int, n_labels: int) -> tuple[Floats, Floats]:
+def _rates(counts: Floats, first: float, asked: Asked, n_workers: int, n_labels: int) -> tuple[Floats, Floats]:
     """(n_coins,) rates of yes, and (n_labels,) those of the crowd, from the votes (no, yes) that met such pairs.
 
     A worker's rate on a label leans on their other labels, and that on the crowd of the label.
@@ -292,7 +300,7 @@ def _rates(counts: Floats, asked: Asked, n_workers: int, n_labels: int) -> tuple
     of_label = np.stack([weight_per_code(asked.coin_label, column, n_labels) for column in counts.T], axis=1)
     of_worker = np.stack([weight_per_code(asked.coin_worker, column, n_workers) for column in counts.T], axis=1)
     total = of_label.sum(axis=0)
-    overall = (total[1] + 0.5) / (total.sum() + 1)
+    overall = (total[1] + CROWD_VOTES * first) / (total.sum() + CROWD_VOTES)
     crowd = (of_label[:, 1] + CROWD_VOTES * overall) / (of_label.sum(axis=1) + CROWD_VOTES)
     own = of_worker[asked.coin_worker]
     mean = (own[:, 1] + CROWD_VOTES * crowd[asked.coin_label]) / (own.sum(axis=1) + CROWD_VOTES)
