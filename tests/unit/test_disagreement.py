@@ -149,12 +149,31 @@ def test_voters_on_two_sides_are_split():
 
 
 def test_posterior_is_bayes_by_hand():
-    votes = one_pair(2, 1)
-    asked, known = explanations(votes, side=np.array([0.8, 0.6, 0.3]))
-    beta = 0.5 * sum(np.exp(d.betaln(2 + a, 1 + a) - d.betaln(a, a)) for a in d.HARD_VOTES)
-    split = 0.5 * (0.8 * 0.6 * 0.7 + 0.2 * 0.4 * 0.3)
-    joint = np.array([0.4 * 0.95**2 * 0.05, 0.4 * 0.05**2 * 0.95, 0.1 * beta, 0.1 * split])
+    votes = one_pair(3, 2)
+    asked, known = explanations(votes, side=np.array([0.8, 0.6, 0.5, 0.3, 0.2]), hit=0.9, false_alarm=0.1)
+    plain = sigmoid(np.log(9.0) + d.PLAINER)
+    present = 0.5 * (0.9**3 * 0.1**2 + plain**3 * (1 - plain) ** 2)
+    absent = 0.5 * (0.1**3 * 0.9**2 + (1 - plain) ** 3 * plain**2)
+    beta = 0.5 * sum(np.exp(d.betaln(3 + a, 2 + a) - d.betaln(a, a)) for a in d.HARD_VOTES)
+    split = 0.5 * (0.8 * 0.6 * 0.5 * 0.7 * 0.8 + 0.2 * 0.4 * 0.5 * 0.3 * 0.2)
+    joint = np.array([0.4 * present, 0.4 * absent, 0.1 * beta, 0.1 * split])
     assert_allclose(known.posterior(asked)[0], joint / joint.sum(), rtol=1e-12)
+
+
+def test_one_dissenter_shows_neither_noise_nor_a_group():
+    asked, known = explanations(one_pair(9, 1), side=np.where(np.arange(10) < 9, 0.9, 0.1))
+    assert_allclose(known.posterior(asked)[0, d.HARD :], 0)
+
+
+def test_faint_labels_do_not_become_what_present_means():
+    """On all pairs that anybody ticks, about four in ten do: people do not agree that the label is there."""
+    rng = np.random.default_rng(0)
+    faint = rng.random(300) < 0.3
+    yes = rng.random((20, 300)) < np.where(faint, 0.4, 0.02)
+    votes = Votes.from_dense(np.where(yes, 1, -1)[:, :, None])
+    found = DawidSkene().fit(votes).pairs(disagreement=True)["disagreement"].to_numpy()
+    assert (found[faint] == "hard item").mean() > 0.7
+    assert (found[~faint] == "hard item").mean() < 0.01
 
 
 def test_newcomers_have_the_rates_of_the_crowd_and_no_side():

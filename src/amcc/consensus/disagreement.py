@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, betaln
 
-from amcc.kernels import Floats, Ints, sum_over_slots, sum_over_votes, weight_per_code
+from amcc.kernels import Floats, Ints, safe_logit, sigmoid, sum_over_slots, sum_over_votes, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Votes
 
@@ -50,6 +50,13 @@ ROUNDS, SIDE_ROUNDS, LAST_ROUNDS = 6, 4, 3
 FIRST_RATES = 0.8, 0.2
 """Hit and false-alarm rate before any vote was looked at: `CROWD_VOTES` of such votes say what present and absent mean,
 also where all votes are the same."""
+
+PLAINER = 1.5
+"""Log-odds by which everybody's rates are better on half of the present and of the absent pairs: some are plainer."""
+
+LEAST_HIT, MOST_FALSE_ALARM = 0.75, 0.25
+"""Where less than three in four of the crowd see a label, people do not agree that it is there, whatever an expert
+would say: such pairs are hard, and must not become what `present` means."""
 
 CROWD_VOTES, WORKER_VOTES = 4.0, 8.0
 """Votes that the label's crowd lends to a worker's rate, and at most so many that they and the worker's other labels
@@ -225,10 +232,12 @@ class Explanations:
     def _log_joint(self, asked: Asked) -> Floats:
         with np.errstate(divide="ignore"):
             log_joint = np.log(self.share)[asked.label]
-        log_joint[:, PRESENT] += asked.log_likelihood(self.hit)
-        log_joint[:, ABSENT] += asked.log_likelihood(self.false_alarm)
+        log_joint[:, PRESENT] += log_plain(asked, self.hit, PLAINER)
+        log_joint[:, ABSENT] += log_plain(asked, self.false_alarm, -PLAINER)
+        two_minds = np.minimum(asked.n_yes, asked.n_votes - asked.n_yes) >= EACH_SIDE
         log_joint[:, HARD] += log_chance(asked.n_yes, asked.n_votes)
-        split = self.share[asked.label, SPLIT] > 0
+        log_joint[~two_minds, HARD:] = -np.inf
+        split = two_minds & (self.share[asked.label, SPLIT] > 0)
         if split.any():
             log_joint[split, SPLIT] += self.log_split(asked.where(split))
         return log_joint
@@ -242,6 +251,12 @@ class Explanations:
             either = np.logaddexp(part.log_likelihood(side), part.log_likelihood(1 - side))
             result[here] = either - np.log(2)
         return result
+
+
+def log_plain(asked: Asked, rate: Floats, plainer: float) -> Floats:
+    """(n_pairs,) log-likelihood of the votes at these rates or, as often, at rates whose log-odds are moved."""
+    moved = np.clip(sigmoid(safe_logit(rate) + plainer), SURELY, 1 - SURELY)
+    return np.asarray(np.logaddexp(asked.log_likelihood(rate), asked.log_likelihood(moved)) - np.log(2))
 
 
 def log_chance(n_yes: Ints, n_votes: Ints) -> Floats:
@@ -263,7 +278,8 @@ def learn(asked: Asked, proba: Floats, n_workers: int, n_labels: int) -> Explana
     contested = (asked.n_yes > 0) & (asked.n_yes < asked.n_votes) & (asked.n_votes >= LEAST_COMPARED)
     if not contested.any():
         return now
-    now = with_sides(asked.where(contested), now, n_workers, n_labels)
+    free = independent_fit(asked, proba, n_workers, n_labels)[contested]
+    now = with_sides(asked.where(contested), now, free, n_workers, n_labels)
     if not (now.share[:, SPLIT] > 0).any():
         return now
     for _ in range(LAST_ROUNDS):
@@ -276,8 +292,10 @@ def _updated(asked: Asked, member: Floats, n_workers: int, n_labels: int, before
     """Rates and shares by what explains each pair; sides stay as they were."""
     rates, usual = zip(
         *(
-            _rates(asked.counts(member[:, of]), first, asked, n_workers, n_labels)
-            for of, first in zip((PRESENT, ABSENT), FIRST_RATES, strict=True)
+            _rates(asked.counts(member[:, of]), first, limits, asked, n_workers, n_labels)
+            for of, first, limits in zip(
+                (PRESENT, ABSENT), FIRST_RATES, ((LEAST_HIT, 1.0), (0.0, MOST_FALSE_ALARM)), strict=True
+            )
         ),
         strict=True,
     )
@@ -292,10 +310,13 @@ def _updated(asked: Asked, member: Floats, n_workers: int, n_labels: int, before
     )
 
 
-def _rates(counts: Floats, first: float, asked: Asked, n_workers: int, n_labels: int) -> tuple[Floats, Floats]:
+def _rates(
+    counts: Floats, first: float, limits: tuple[float, float], asked: Asked, n_workers: int, n_labels: int
+) -> tuple[Floats, Floats]:
     """(n_coins,) rates of yes, and (n_labels,) those of the crowd, from the votes (no, yes) that met such pairs.
 
-    A worker's rate on a label leans on their other labels, and that on the crowd of the label.
+    A worker's rate on a label leans on their other labels, and that on the crowd of the label. Where the crowd of a
+    label is outside the limits, the log-odds of all its rates are moved by as much as it takes to bring it back.
     """
     of_label = np.stack([weight_per_code(asked.coin_label, column, n_labels) for column in counts.T], axis=1)
     of_worker = np.stack([weight_per_code(asked.coin_worker, column, n_workers) for column in counts.T], axis=1)
@@ -305,7 +326,28 @@ def _rates(counts: Floats, first: float, asked: Asked, n_workers: int, n_labels:
     own = of_worker[asked.coin_worker]
     mean = (own[:, 1] + CROWD_VOTES * crowd[asked.coin_label]) / (own.sum(axis=1) + CROWD_VOTES)
     rate = (counts[:, 1] + WORKER_VOTES * mean) / (counts.sum(axis=1) + WORKER_VOTES)
-    return np.clip(rate, SURELY, 1 - SURELY), np.clip(crowd, SURELY, 1 - SURELY)
+    inside = np.clip(crowd, *limits)
+    move = (safe_logit(inside) - safe_logit(crowd))[asked.coin_label]
+    return np.clip(sigmoid(safe_logit(rate) + move), SURELY, 1 - SURELY), np.clip(inside, SURELY, 1 - SURELY)
+
+
+def independent_fit(asked: Asked, proba: Floats, n_workers: int, n_labels: int) -> Floats:
+    """(n_pairs,) log-likelihood if votes are independent given presence, at whatever rates fit best.
+
+    In a crowd that often errs the limits of hit and false-alarm rates leave something unexplained, in which sides may
+    seem to last. They must predict better than this as well.
+    """
+    member = np.stack([proba, 1 - proba])
+    log_joint = np.empty_like(member)
+    for _ in range(ROUNDS):
+        pairs = np.stack([weight_per_code(asked.label, weight, n_labels) for weight in member])
+        share = (pairs + 1) / (pairs.sum(axis=0) + 2)
+        for place, first in enumerate(FIRST_RATES):
+            rate, _ = _rates(asked.counts(member[place]), first, (0.0, 1.0), asked, n_workers, n_labels)
+            log_joint[place] = np.log(share[place])[asked.label] + asked.log_likelihood(rate)
+        total = np.logaddexp(*log_joint)
+        member = np.exp(log_joint - total)
+    return np.asarray(total)
 
 
 def _shares(pairs: Floats, open_to_split: Mask) -> Floats:
@@ -322,11 +364,11 @@ def _shares(pairs: Floats, open_to_split: Mask) -> Floats:
 # -- sides ---------------------------------------------------------------------------------------------------------
 
 
-def with_sides(asked: Asked, now: Explanations, n_workers: int, n_labels: int) -> Explanations:
+def with_sides(asked: Asked, now: Explanations, free: Floats, n_workers: int, n_labels: int) -> Explanations:
     """Sides where they predict the votes on other items, and the labels open to them; else nothing changes.
 
     Two readings are tried: sides of their own on each label, and one side per worker on all labels. Each label takes
-    the one that predicts better.
+    the one that predicts better. `free` : (n_pairs,) see `independent_fit`.
     """
     base = np.logaddexp.reduce(now._log_joint(asked)[:, :SPLIT], axis=1)
     best = np.zeros(n_labels)
@@ -335,8 +377,8 @@ def with_sides(asked: Asked, now: Explanations, n_workers: int, n_labels: int) -
         found, strength = sides_by_fold(asked, now, bearer, base, n_labels)
         tried = replace(now, side=found)
         weight = strength[asked.fold, asked.label]
-        gain = np.logaddexp(np.log1p(-weight) + base, np.log(weight) + tried.log_split(asked)) - base
-        lead = _lead(gain, asked.label, n_labels)
+        predicted = np.logaddexp(np.log1p(-weight) + base, np.log(weight) + tried.log_split(asked))
+        lead = np.minimum(*(_lead(predicted - rival, asked.label, n_labels) for rival in (base, free)))
         better = (lead > GATE) & (lead > best)
         best = np.where(better, lead, best)
         chosen = better[asked.coin_label]
@@ -426,16 +468,14 @@ def kinds_of(asked: Asked, explanations: Explanations, proba: Floats) -> npt.NDA
     """(n_pairs,) places in `KINDS`, from what explains the votes and the probabilities that the model gives."""
     here = explanations.known_to(asked)
     member = here.posterior(asked)
-    n_no = asked.n_votes - asked.n_yes
     present = member[:, PRESENT] > member[:, ABSENT]
     stands = stands_by_votes(asked, here, present)
     decided = (np.maximum(member[:, PRESENT], member[:, ABSENT]) >= SURE) & (present == (proba > 0.5))
     kind = np.full(len(proba), TOO_FEW, np.int8)
     kind[decided & stands] = CLEAR
     kind[decided & stands & (slips(asked, here, present) > 0)] = LIKELY_SLIP
-    both = np.minimum(asked.n_yes, n_no) >= EACH_SIDE
-    kind[both & (member[:, HARD] + member[:, SPLIT] >= SURE)] = HARD_ITEM  # unless sides explain it
-    kind[both & (member[:, SPLIT] >= SURE)] = SPLIT_CROWD
+    kind[member[:, HARD] + member[:, SPLIT] >= SURE] = HARD_ITEM  # unless sides explain it
+    kind[member[:, SPLIT] >= SURE] = SPLIT_CROWD
     return kind
 
 
