@@ -1,6 +1,7 @@
 """Kinds of disagreement that were planted, against those that are found.
 
     python benchmarks/disagreement.py --seeds 3
+    python benchmarks/disagreement.py --data DATA      # also what is found in real sets, where nobody knows the kinds
 
 Crowds have planted pairs of every kind: *clear* (only unreliable workers err), *likely slip* (one reliable worker
 errs), *hard item* (everybody says yes at one rate between .35 and .65), *split crowd* (workers vote by the side that
@@ -14,18 +15,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from amcc import Votes
 from amcc.consensus import make_model
 from amcc.consensus.disagreement import KINDS
+from amcc.data.layout import read_crowd
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 SHARES = {"clear": 0.55, "likely slip": 0.15, "hard item": 0.15, "split crowd": 0.15}
 """Of planted kinds among the items that get enough votes."""
 
 UNRELIABLE_ERROR = 0.35
+MOST_VOTES = 1_500_000
+"""Larger sets are left out."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,7 @@ def main() -> None:
     """Print a table for every crowd."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--data", type=Path, help="folder of real sets")
     parser.add_argument("--method", default="dawid-skene", help="whose consensus is the start")
     chosen = parser.parse_args()
     head = " ".join(f"{kind:>14s}" for kind in KINDS)
@@ -143,6 +149,15 @@ def main() -> None:
     print(f"\n{'independent workers':26s} {head}")
     for name, shares in independent(chosen.seeds, chosen.method):
         print(f"{name:26s} " + " ".join(f"{shares[kind]:14.3f}" for kind in KINDS), flush=True)
+    folders = sorted(path.parent for path in chosen.data.glob("*/annotations.csv.gz")) if chosen.data else []
+    print(f"\n{'real sets, votes per pair':32s} {head}" if folders else "")
+    for folder in folders:
+        votes = read_crowd(folder).votes
+        if len(votes) > MOST_VOTES:
+            continue
+        found = found_in(votes, chosen.method)
+        shares = " ".join(f"{(found == kind).mean():14.3f}" for kind in KINDS)
+        print(f"{folder.name:26s} {len(votes) / len(votes.pairs):5.1f} {shares}", flush=True)
 
 
 if __name__ == "__main__":
