@@ -47,9 +47,16 @@ def test_default_columns_and_json_stay_as_they_were(folder):
 
 
 def test_all_labels_count_asked_pairs_only(folder):
+    """Label x is nearly always there, so that it is expected for the second item, of which nobody asked."""
+    votes = [f"w{worker},{item},x,1" for worker in range(3) for item in "acde"] + ["w0,b,y,-1", "w1,b,y,-1"]
+    (folder / "some.csv").write_text("worker,item,label,value\n" + "\n".join(votes) + "\n")
     options = ("-m", "majority", "--disagreement", "--all-labels", "--json", "-o", "all.csv")
-    found = json.loads(said("consensus", "votes.csv", *options, cwd=folder)[0])
-    assert sum(found["disagreement"].values()) == found["pairs"]
+    found = json.loads(said("consensus", "some.csv", *options, cwd=folder)[0])
+    assert sum(found["disagreement"].values()) == found["pairs"] == 5
+    assert found["present"] == 4
+    written = rows((folder / "all.csv").read_text())
+    assert sum(int(row["present"]) for row in written) == 5
+    assert [row["disagreement"] for row in written].count("not asked") == 5
 
 
 @pytest.mark.parametrize("source", ["votes.csv", "packed"])

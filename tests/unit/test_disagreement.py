@@ -212,6 +212,22 @@ def test_a_sample_is_enough(planted, monkeypatch):
     assert 0.9 < (whole.to_numpy() == some.to_numpy()).mean() < 1
 
 
+def test_a_sample_keeps_its_probabilities(planted, monkeypatch):
+    learned = []
+
+    def learn(asked, proba, *sizes):
+        learned.append((asked, proba))
+        return d.Explanations.__new__(d.Explanations)
+
+    model = MajorityVote().fit(planted.votes)
+    monkeypatch.setattr(pair_columns, "MOST_LEARNED", len(planted.votes) // 3)
+    monkeypatch.setattr(pair_columns.kinds, "learn", learn)
+    model._pair_reader(InMemory(planted.votes), True, False, model.pair_proba_)
+    ((asked, proba),) = learned
+    assert 0 < len(proba) < len(model.pair_proba_)
+    assert_allclose(proba, asked.n_yes / asked.n_votes)
+
+
 def test_usual_columns_stay_as_they_are(toy_votes):
     model = MajorityVote().fit(toy_votes)
     usual = ["item", "label", "probability", "present", "settled"]

@@ -48,10 +48,6 @@ ROUNDS, SIDE_ROUNDS, LAST_ROUNDS = 6, 4, 3
 """Of EM without sides, for the sides alone, and with both: with four times as many, about one kind in a hundred is
 another (crowds of benchmarks/disagreement.py)."""
 
-FIRST_RATES = 0.8, 0.2
-"""Hit and false-alarm rate before any vote was looked at: `CROWD_VOTES` of such votes say what present and absent mean,
-also where all votes are the same."""
-
 PLAINER = 1.5
 """Log-odds by which everybody's rates are better on half of the present and of the absent pairs: some are plainer."""
 
@@ -293,10 +289,8 @@ def _updated(asked: Asked, member: Floats, n_workers: int, n_labels: int, before
     """Rates and shares by what explains each pair; sides stay as they were."""
     rates, usual = zip(
         *(
-            _rates(asked.counts(member[:, of]), first, limits, asked, n_workers, n_labels)
-            for of, first, limits in zip(
-                (PRESENT, ABSENT), FIRST_RATES, ((LEAST_HIT, 1.0), (0.0, MOST_FALSE_ALARM)), strict=True
-            )
+            _rates(asked.counts(member[:, of]), limits, asked, n_workers, n_labels)
+            for of, limits in ((PRESENT, (LEAST_HIT, 1.0)), (ABSENT, (0.0, MOST_FALSE_ALARM)))
         ),
         strict=True,
     )
@@ -312,7 +306,7 @@ def _updated(asked: Asked, member: Floats, n_workers: int, n_labels: int, before
 
 
 def _rates(
-    counts: Floats, first: float, limits: tuple[float, float], asked: Asked, n_workers: int, n_labels: int
+    counts: Floats, limits: tuple[float, float], asked: Asked, n_workers: int, n_labels: int
 ) -> tuple[Floats, Floats]:
     """(n_coins,) rates of yes, and (n_labels,) those of the crowd, from the votes (no, yes) that met such pairs.
 
@@ -322,7 +316,7 @@ def _rates(
     of_label = np.stack([weight_per_code(asked.coin_label, column, n_labels) for column in counts.T], axis=1)
     of_worker = np.stack([weight_per_code(asked.coin_worker, column, n_workers) for column in counts.T], axis=1)
     total = of_label.sum(axis=0)
-    overall = (total[1] + CROWD_VOTES * first) / (total.sum() + CROWD_VOTES)
+    overall = (total[1] + 0.5) / (total.sum() + 1)
     crowd = (of_label[:, 1] + CROWD_VOTES * overall) / (of_label.sum(axis=1) + CROWD_VOTES)
     own = of_worker[asked.coin_worker]
     mean = (own[:, 1] + CROWD_VOTES * crowd[asked.coin_label]) / (own.sum(axis=1) + CROWD_VOTES)
@@ -343,8 +337,8 @@ def independent_fit(asked: Asked, proba: Floats, n_workers: int, n_labels: int) 
     for _ in range(ROUNDS):
         pairs = np.stack([weight_per_code(asked.label, weight, n_labels) for weight in member])
         share = (pairs + 1) / (pairs.sum(axis=0) + 2)
-        for place, first in enumerate(FIRST_RATES):
-            rate, _ = _rates(asked.counts(member[place]), first, (0.0, 1.0), asked, n_workers, n_labels)
+        for place in (PRESENT, ABSENT):
+            rate, _ = _rates(asked.counts(member[place]), (0.0, 1.0), asked, n_workers, n_labels)
             log_joint[place] = np.log(share[place])[asked.label] + asked.log_likelihood(rate)
         total = np.logaddexp(*log_joint)
         member = np.exp(log_joint - total)
