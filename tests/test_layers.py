@@ -29,6 +29,7 @@ ROWS: list[tuple[str, ...]] = [
         "tables",
         "votes",
         "truth",
+        "soft_truth",
         "engine",
     ),
     ("io", "data", "consensus", "evaluate"),

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import metrics, tables
-from amcc.errors import ColumnError, EmptyInputError, InputError
+from amcc.errors import ColumnError, EmptyInputError
+from amcc.kernels import Floats
+from amcc.soft_truth import SoftTruth, shares_in
 from amcc.truth import Truth, positions, refuse_repeats
 
 
@@ -120,6 +122,54 @@ def _of_settled(true: Pairs, predicted: Pairs, settled: Pairs, rated: Pairs) -> 
     }
 
 
+@dataclass(frozen=True)
+class SoftEvaluation:
+    """How near a column of the consensus is to the share of people who say yes, over `n_pairs` pairs that both have."""
+
+    manhattan: float
+    cross_entropy: float
+    column: str
+    n_pairs: int
+
+
+def evaluate_soft(consensus: Any, truth: SoftTruth) -> SoftEvaluation:
+    """Compare the soft labels of a consensus, or its probabilities where it has none, with a soft truth."""
+    table = tables.as_arrow(consensus)
+    column = SOFT if SOFT in table.column_names else "probability"
+    listed = read_consensus(table)
+    if listed.probability is None:
+        raise ColumnError(
+            "a soft truth is compared with the column 'soft' or 'probability' of pairs; this consensus has sets. Write "
+            "it without --sets."
+        )
+    values: Floats = shares_in(table[column], column)
+    items, labels = _distinct(listed.items), _distinct(listed.label)
+    row, true_row = (_keys(item, label, items, labels) for item, label in (
+        (listed.item, listed.label), (truth.pairs.item, truth.pairs.label)
+    ))  # fmt: skip
+    both, here, there = np.intersect1d(row, true_row[true_row >= 0], return_indices=True)
+    if not len(both):
+        raise EmptyInputError(
+            "the soft truth must cover at least one pair of the consensus; it covers none. Write items and labels "
+            "alike."
+        )
+    share = truth.share[true_row >= 0][there][:, None]
+    predicted = values[here][:, None]
+    return SoftEvaluation(
+        metrics.manhattan(share, predicted), metrics.cross_entropy(share, predicted), column, len(both)
+    )
+
+
+SOFT = "soft"
+"""The column of soft labels that `amcc consensus --soft` writes."""
+
+
+def _keys(item: pa.Array, label: pa.Array, items: pa.Array, labels: pa.Array) -> npt.NDArray[np.int64]:
+    """Pairs as numbers, −1 where the item or the label is not there."""
+    row, column = positions(item, items), positions(label, labels)
+    return np.where((row >= 0) & (column >= 0), row * len(labels) + column, -1)
+
+
 def _notes_on_names(n_true: npt.NDArray[np.int64], label_names: pa.Array, listed: Listed, n_missing: int) -> list[str]:
     """What of the truth the consensus does not name: `n_missing` items, and labels with `n_true` true pairs each."""
     notes = []
@@ -168,17 +218,7 @@ def _probabilities(table: pa.Table) -> npt.NDArray[np.float64]:
             f"a consensus must have the column {name!r}; the columns are {', '.join(table.column_names)}. "
             "Use what `amcc consensus` writes."
         )
-    try:
-        cells = table[name].cast(pa.string()) if pa.types.is_dictionary(table[name].type) else table[name]
-        numbers = np.asarray(cells.cast(pa.float64()).to_numpy())
-    except pa.ArrowException as error:
-        raise InputError(f"column {name!r} must hold numbers ({error}).") from None
-    bad = ~((numbers >= 0) & (numbers <= 1))
-    if bad.any():
-        raise InputError(
-            f"column {name!r} must lie between 0 and 1; row {int(bad.argmax()) + 1} has {numbers[bad.argmax()]}."
-        )
-    return numbers
+    return shares_in(table[name], name)
 
 
 def _distinct(*names: pa.Array) -> pa.Array:

@@ -254,6 +254,35 @@ def error(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None
     return _mean_defined((truth != predicted)[is_known].astype(np.float64))
 
 
+# --- soft truth ---------------------------------------------------------------------------------------------
+
+
+def manhattan(share: ScoreArray, predicted: ScoreArray, known: BoolArray | None = None) -> float:
+    """Mean distance |predicted − share| over known pairs; `share` is the part of people who say yes.
+
+    Half the Manhattan distance between (yes, no) and (yes, no), which LeWiDi 2025 averages over labels and items.
+
+    >>> manhattan(np.array([[0.75, 0.0]]), np.array([[0.5, 0.25]]))
+    0.25
+    """
+    wanted, given = _soft_pairs(share, predicted, known)
+    return _mean_defined(np.abs(given - wanted))
+
+
+def cross_entropy(share: ScoreArray, predicted: ScoreArray, known: BoolArray | None = None) -> float:
+    """Mean of −share · log predicted − (1 − share) · log (1 − predicted) over known pairs; `NEVER` is as in `log_loss`.
+
+    It is least, and equal to the entropy of the share, where the two are the same.
+
+    >>> share = np.array([[0.25]])
+    >>> [round(cross_entropy(share, np.array([[predicted]])), 3) for predicted in (0.1, 0.25, 0.5)]
+    [0.655, 0.562, 0.693]
+    """
+    wanted, given = _soft_pairs(share, predicted, known)
+    given = np.clip(given, NEVER, 1 - NEVER)
+    return _mean_defined(-wanted * np.log(given) - (1 - wanted) * np.log1p(-given))
+
+
 # --- everything at once -------------------------------------------------------------------------------------
 
 
@@ -390,6 +419,19 @@ def _calibration_pairs(truth: BoolArray, scores: ScoreArray, known: BoolArray | 
     return truth[is_known], scores[is_known].astype(np.float64)
 
 
+def _soft_pairs(share: ScoreArray, predicted: ScoreArray, known: BoolArray | None) -> tuple[FloatArray, FloatArray]:
+    """Share and prediction of the known pairs, both (n_known_pairs,)."""
+    if share.ndim != 2 or not np.issubdtype(share.dtype, np.floating):
+        raise ParameterError(
+            f"share must be a float array of shape (n_items, n_labels); got {share.dtype} of shape {share.shape}."
+        )
+    is_known = _known_pairs(np.zeros(share.shape, dtype=np.bool_), known)
+    for name, values in (("share", share), ("predicted", predicted)):
+        _check_like_truth(name, values, np.floating, share.shape)
+        _check_pairs(is_known & ~((values >= 0) & (values <= 1)), values, "lie in [0, 1]", name)
+    return share[is_known].astype(np.float64), predicted[is_known].astype(np.float64)
+
+
 def _check_scores(scores: ScoreArray, is_known: BoolArray) -> None:
     _check_like_truth("scores", scores, np.floating, is_known.shape)
     _check_pairs(is_known & np.isnan(scores), scores, "be numbers at every known pair")
@@ -403,11 +445,11 @@ def _check_like_truth(name: str, array: NDArray[Any], kind: type[np.generic], sh
         )
 
 
-def _check_pairs(wrong: BoolArray, scores: ScoreArray, requirement: str) -> None:
+def _check_pairs(wrong: BoolArray, scores: ScoreArray, requirement: str, name: str = "scores") -> None:
     if wrong.any():
         item, label = np.argwhere(wrong)[0]
         raise ParameterError(
-            f"scores must {requirement}; got {scores[item, label]} at item {item}, label {label} "
+            f"{name} must {requirement}; got {scores[item, label]} at item {item}, label {label} "
             f"({np.count_nonzero(wrong)} such pairs)."
         )
 

@@ -23,8 +23,10 @@ import pyarrow as pa
 from scipy.special import logit
 
 from amcc.consensus import AMCC
+from amcc.consensus import disagreement as kinds
 from amcc.consensus.base import ConsensusModel
 from amcc.consensus.workers import WorkerRates, likely_spammers
+from amcc.engine.base import InMemory
 from amcc.errors import MissingExtraError, ParameterError
 from amcc.files import whole_file
 from amcc.kernels import Floats, Ints, sigmoid, weight_per_code
@@ -54,6 +56,8 @@ MAX_NAMED_SPAMMERS = 12
 MAX_LISTED_WORKERS = 15
 MAX_DISPUTED_ITEMS = 15
 MAX_LABELS_PER_ITEM = 6
+MAX_DISAGREEING_LABELS = 25
+MAX_EXAMPLES = 3  # of each kind of disagreement
 MAX_NAMES_IN_TEXT = 5
 N_BINS = 40
 ITEMS_PER_BLOCK = 2**16
@@ -146,6 +150,16 @@ class Findings:
         """(n_workers, n_labels) expected hit and false-alarm rates."""
         return self.model.rates_of_coins()
 
+    @cached_property
+    def disagreement(self) -> Disagreement:
+        """Why people disagree, pair by pair."""
+        reader = self.model._pair_reader(InMemory(self.votes), True, False, self.model.pair_proba_)
+        explanations, asked = reader.explanations, kinds.asked_of(self.votes)
+        assert explanations is not None  # for the type checker: it was asked for
+        explanations = explanations.known_to(asked)
+        kind = kinds.kinds_of(asked, explanations, self.model.pair_proba_)
+        return Disagreement(asked, explanations, kind, explanations.posterior(asked))
+
     @property
     def settled(self) -> Flags:
         """(n_pairs,) asked pairs that hardly need more answers, as in the column settled of the consensus."""
@@ -155,6 +169,29 @@ class Findings:
     def n_open(self) -> int:
         """Asked pairs that are not settled."""
         return int((~self.settled).sum())
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """(n_pairs,) kinds of disagreement as places in `kinds.KINDS`, and what they were decided by."""
+
+    asked: kinds.Asked
+    explanations: kinds.Explanations
+    kind: npt.NDArray[np.int8]
+    member: Floats
+
+    def telling(self, kind: int) -> Ints:
+        """Pairs of this kind, the most telling first."""
+        pairs = np.flatnonzero(self.kind == kind)
+        n_yes, n_votes = self.asked.n_yes[pairs], self.asked.n_votes[pairs]
+        sure = {kinds.HARD_ITEM: kinds.HARD, kinds.SPLIT_CROWD: kinds.SPLIT}.get(kind)
+        if sure is not None:
+            strength = self.member[pairs, sure] + 1e-3 * np.minimum(n_yes, n_votes - n_yes)
+        elif kind == kinds.LIKELY_SLIP:  # one against many
+            strength = np.abs(2.0 * n_yes - n_votes)
+        else:  # the least that is known
+            strength = -np.abs(2.0 * n_yes - n_votes) + 1e-3 * n_votes
+        return np.asarray(pairs[_largest(strength, MAX_EXAMPLES)])
 
 
 def _cooccurrence(findings: Findings, labels: Ints) -> Floats:
@@ -715,6 +752,96 @@ def _before_and_after_votes(findings: Findings, pair: int) -> tuple[float, float
     return prior, float(sigmoid(logit(np.clip(prior, 1e-6, 1 - 1e-6)) + evidence))
 
 
+MEANINGS: dict[kinds.Kind, str] = {
+    "clear": "The votes agree, or only people err who often do.",
+    "likely slip": "Few votes against a reliable majority, from people who are usually right: probably a mis-click.",
+    "too few votes": "More votes would tell what it is.",
+    "hard item": "People who are right elsewhere are of two minds here: everybody is noisy.",
+    "split crowd": "The same people say yes, and the same say no, as on other items: two views of the label.",
+}
+KIND_COLOURS = {
+    "clear": BLUE, "likely slip": "#56b4e9", "too few votes": "#bbbbbb", "hard item": ORANGE, "split crowd": VERMILION,
+}  # fmt: skip
+
+
+def _disagreement_panel(findings: Findings) -> Panel:
+    """How many pairs are of each kind, by label, with examples and what to do."""
+    import altair as alt
+
+    votes, found = findings.votes, findings.disagreement
+    place = [kinds.KINDS.index(kind) for kind in MEANINGS]
+    counts = np.bincount(
+        votes.pairs.label * len(place) + found.kind, minlength=votes.n_labels * len(place)
+    ).reshape(-1, len(place))[:, place]  # fmt: skip
+    total = counts.sum(axis=0)
+    rows = [
+        (kind, f"{n:,}, {n / max(total.sum(), 1):.0%}", f"{meaning} {kinds.ADVICE[kind]}")
+        for (kind, meaning), n in zip(MEANINGS.items(), total.tolist(), strict=True)
+    ]
+    body = _table("How many pairs, what it means, and what to do", ("kind", "pairs", "meaning and advice"), rows)
+    examples = [row for kind in reversed(place[1:]) for row in _examples(findings, found, kind)]
+    if examples:
+        header = ("kind", "item", "label", "why")
+        body = Html(body + _table("The most telling examples", header, examples))
+    asked = counts.sum(axis=1)
+    shown = _largest(np.where(asked > 0, 1 - counts[:, 0] / np.maximum(asked, 1), -1.0), MAX_DISAGREEING_LABELS)
+    shown = shown[asked[shown] > 0]
+    names = _names(votes.label_names, shown)
+    data = _rows(
+        label=np.repeat(names, len(place)),
+        kind=list(MEANINGS) * len(shown),
+        order=list(range(len(place))) * len(shown),
+        pairs=counts[shown].ravel(),
+        share=(counts[shown] / asked[shown][:, None]).ravel(),
+    )
+    bars = (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X("share:Q", title="share of asked pairs", stack="zero", axis=alt.Axis(format="%"),
+                    scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("label:N", sort=names, title=None),
+            order="order:Q",
+            color=alt.Color(
+                "kind:N",
+                scale=alt.Scale(domain=list(KIND_COLOURS), range=list(KIND_COLOURS.values())),
+                legend=alt.Legend(orient="top", title=None, columns=3),
+            ),
+            tooltip=[
+                alt.Tooltip("label:N"),
+                alt.Tooltip("kind:N"),
+                alt.Tooltip("pairs:Q", format=","),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+    )  # fmt: skip
+    return Panel(
+        "Kinds of disagreement",
+        "Why people disagree, label by label, the least clear labels first: more votes help where they are too few, "
+        "not where the crowd is split or the item is hard.",
+        bars.properties(width=560, height=alt.Step(20)),
+        body,
+        _left_out(int((asked > 0).sum()), len(shown), "label", "the least clear"),
+    )
+
+
+def _examples(findings: Findings, found: Disagreement, kind: int) -> list[tuple[str, ...]]:
+    """Rows kind, item, label, why."""
+    votes, pairs = findings.votes, found.telling(kind)
+
+    def worker(code: int) -> str:
+        return str(votes.worker_names[code].as_py())
+
+    items, labels = (
+        _names(votes.item_names, votes.pairs.item[pairs]),
+        _names(votes.label_names, votes.pairs.label[pairs]),
+    )
+    return [
+        (kinds.KINDS[kind], item, label, kinds.why(found.asked, found.explanations, pair, kind, worker))
+        for item, label, pair in zip(items, labels, pairs.tolist(), strict=True)
+    ]
+
+
 def _workers_panel(findings: Findings) -> Panel:
     rates = findings.model.worker_rates_
     active = np.flatnonzero(rates.answers > 0)
@@ -1129,6 +1256,7 @@ PANELS: tuple[Callable[[Findings], Panel | None], ...] = (
     _correlation_panel,
     _links_panel,
     _disputed_panel,
+    _disagreement_panel,
     _workers_panel,
     _convergence_panel,
 )

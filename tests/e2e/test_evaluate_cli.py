@@ -86,3 +86,47 @@ def test_settled_is_scored_where_the_consensus_says_it(amcc_evaluate, tmp_path):
     assert all(name in out for name in ("claimed_error", "true_error", "settled", "wrong_among_settled"))
     out, _ = amcc_evaluate("item,label\n1,cat\n2,dog\n", "--json", consensus="sets.csv")
     assert "claimed_error" not in json.loads(out)
+
+
+SOFT = "item,label,probability,present,soft\n1,cat,0.9,1,0.75\n1,dog,0.1,0,0.25\n2,cat,0.1,0,0.5\n"
+
+
+def test_soft_truth_alone_and_beside_the_truth(amcc_evaluate, tmp_path):
+    (tmp_path / "soft.csv").write_text(SOFT)
+    (tmp_path / "shares.csv").write_text("item,label,share\n1,cat,1\n1,dog,0.25\n9,dog,0\n")
+    out, _ = said("evaluate", "soft.csv", "--soft-truth", "shares.csv", "--json", cwd=tmp_path)
+    result = json.loads(out)
+    assert set(result) == {"soft"}
+    assert result["soft"]["column"] == "soft"
+    assert result["soft"]["n_pairs"] == 2
+    assert result["soft"]["manhattan"] == pytest.approx(0.125)
+    out, _ = amcc_evaluate("item,label\n1,cat\n2,dog\n", "--soft-truth", "shares.csv", "--json")
+    both = json.loads(out)
+    assert both["jaccard"] == 1
+    assert both["soft"]["column"] == "probability"
+    assert both["soft"]["manhattan"] == pytest.approx((0.1 + 0.15) / 2)
+    out, _ = amcc_evaluate("item,label\n1,cat\n2,dog\n", "--soft-truth", "shares.csv")
+    assert "jaccard" in out
+    assert "soft score of column probability" in out
+    assert "cross_entropy" in out
+
+
+def test_votes_of_others_as_soft_truth(tmp_path):
+    (tmp_path / "soft.csv").write_text(SOFT)
+    (tmp_path / "votes.csv").write_text("worker,item,label,value\na,1,cat,1\nb,1,cat,1\nc,1,cat,1\nd,1,cat,0\n")
+    out, _ = said("evaluate", "soft.csv", "--soft-truth", "votes.csv", "--json", cwd=tmp_path)
+    assert json.loads(out)["soft"]["manhattan"] == 0
+
+
+def test_soft_truth_that_cannot_be_used(tmp_path):
+    (tmp_path / "soft.csv").write_text(SOFT)
+    (tmp_path / "sets.csv").write_text("item,labels\n1,cat\n")
+    (tmp_path / "other.csv").write_text("item,label,share\none,cat,0.5\n")
+    (tmp_path / "wrong.csv").write_text("item,label,share\n1,cat,5\n")
+    for arguments, message in (
+        (["soft.csv"], "something to compare with: TRUTH, --soft-truth FILE, or both"),
+        (["soft.csv", "--soft-truth", "other.csv"], "it covers none. Write items and labels alike"),
+        (["soft.csv", "--soft-truth", "wrong.csv"], "wrong.csv: column 'share' must lie between 0 and 1; row 1 has 5"),
+        (["sets.csv", "--soft-truth", "other.csv"], "this consensus has sets. Write it without --sets"),
+    ):
+        assert message in said("evaluate", *arguments, code=2, cwd=tmp_path)[1]

@@ -406,3 +406,40 @@ def test_views_are_frozen_and_hold_one_entry_per_row():
         assert all(getattr(view, field.name).shape == (length,) for field in fields(view))
         with pytest.raises(AttributeError):
             view.f1 = None
+
+
+# --- soft truth -----------------------------------------------------------------------------------------------
+
+
+def test_soft_scores_by_hand():
+    share, predicted = np.array([[0.75, 0.0], [1.0, 0.5]]), np.array([[0.5, 0.1], [1.0, 0.9]])
+    known = np.array([[True, True], [True, False]])
+    assert metrics.manhattan(share, predicted, known) == pytest.approx((0.25 + 0.1 + 0) / 3)
+    entropy = [-np.log(0.5), -np.log(0.9), -np.log(1 - metrics.NEVER)]
+    assert metrics.cross_entropy(share, predicted, known) == pytest.approx(np.mean(entropy))
+
+
+def test_cross_entropy_of_a_hard_truth_is_the_log_loss():
+    rng = np.random.default_rng(0)
+    truth, scores = rng.random((20, 3)) < 0.4, rng.random((20, 3))
+    assert metrics.cross_entropy(truth.astype(float), scores) == pytest.approx(metrics.log_loss(truth, scores))
+
+
+def test_cross_entropy_is_least_at_the_share():
+    share = np.array([[0.3]])
+    values = [metrics.cross_entropy(share, np.array([[p]])) for p in np.linspace(0.01, 0.99, 99)]
+    assert np.argmin(values) == 29
+
+
+@pytest.mark.parametrize("measure", [metrics.manhattan, metrics.cross_entropy])
+def test_soft_scores_refuse_what_is_no_share(measure):
+    half = np.array([[0.5]])
+    with pytest.raises(ParameterError, match=r"share must lie in \[0, 1\]; got 1.5 at item 0, label 0"):
+        measure(np.array([[1.5]]), half)
+    with pytest.raises(ParameterError, match=r"predicted must lie in \[0, 1\]; got nan"):
+        measure(half, np.array([[np.nan]]))
+    with pytest.raises(ParameterError, match="share must be a float array"):
+        measure(np.array([[True]]), half)
+    with pytest.raises(ParameterError, match="predicted must be a float array of truth's shape"):
+        measure(half, np.array([[0.5, 0.5]]))
+    assert np.isnan(measure(half, half, np.array([[False]])))

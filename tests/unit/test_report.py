@@ -34,6 +34,7 @@ TITLES = [
     "Worker map",
     "Labels that occur together",
     "Most disputed items",
+    "Kinds of disagreement",
     "Workers",
 ]
 FITTED_TITLES = [*TITLES, "Convergence"]
@@ -138,7 +139,7 @@ def test_page_is_small(page, crowd, tmp_path):
 
 def test_every_chart_has_a_place_and_can_be_drawn(page):
     places = {attributes["id"] for tag, attributes in page.elements if attributes.get("class") == "chart"}
-    assert len(page.charts) == 5
+    assert len(page.charts) == 6
     assert set(page.charts) == places
     for chart in page.charts.values():
         assert vl_convert.vegalite_to_svg(chart).count("<path") > 10
@@ -343,7 +344,7 @@ def test_groups_correlation_and_course_are_shown_by_models_that_have_them(amcc_p
 
 
 def test_every_amcc_chart_can_be_drawn(amcc_page):
-    assert len(amcc_page.charts) == 9
+    assert len(amcc_page.charts) == 10
     for chart in amcc_page.charts.values():
         assert vl_convert.vegalite_to_svg(chart).count("<path") > 10
 
@@ -434,3 +435,29 @@ def test_cosines_of_the_papers_objective_are_not_called_more_than_chance(crowd, 
     assert "the cosine of eq4" in page.text
     assert "Strongest label correlations" not in page.headings
     assert "What the data chose" not in page.headings
+
+
+# -- kinds of disagreement -----------------------------------------------------------------------------------------
+
+
+def test_kinds_of_disagreement_are_counted_and_shown_with_why_and_what_to_do(tmp_path):
+    """Two groups of workers against each other on label 0; on label 1 all agree, but for one slip."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((100, 2)) < 0.5
+    yes = np.repeat(truth[None], 12, axis=0)
+    opposed = rng.random(100) < 0.4
+    yes[:6, opposed, 0] ^= True
+    yes[3, 7, 1] ^= True
+    votes = Votes.from_dense(np.where(yes, 1, -1), worker_names=[f"w{worker}" for worker in range(12)])
+    page = report(votes, tmp_path, DawidSkene())
+    n_split = int(opposed.sum())
+    assert f"split crowd {n_split}, {n_split / 200:.0%} The same people say yes" in page.text
+    assert "decide what the label shall mean here" in page.text
+    assert "likely slip 1, 0%" in page.text
+    assert "12 of 12 who take sides on other items vote with their side" in page.text
+    assert re.search(
+        r"likely slip 7 1 \d+ (yes|no), \d+ no; (yes|no) from w3, who errs this way \d % of the time", page.text
+    )
+    (bars,) = [chart for chart in page.charts.values() if "Why people disagree" in chart["description"]]
+    rows = next(iter(bars["datasets"].values())) if "datasets" in bars else bars["data"]["values"]
+    assert {(row["label"], row["pairs"]) for row in rows if row["kind"] == "split crowd"} == {("0", n_split), ("1", 0)}

@@ -50,13 +50,8 @@ SafeCsv = Annotated[
 ]
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
 
-TruthPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TRUTH", help="What is true: a table item,label or item,labels, or item,label,truth with yes and no."
-    ),
-    READS,
-]
+TRUTH_HELP = "What is true: a table item,label or item,labels, or item,label,truth with yes and no."
+TruthPath = Annotated[Path, typer.Argument(metavar="TRUTH", help=TRUTH_HELP), READS]
 KnownTruth = Annotated[
     Path | None,
     typer.Option(
@@ -179,17 +174,9 @@ Options = Mapping[str, tuple[Any, Any]]
 
 
 READ_ARGUMENTS = (
-    "path",
-    "people",
-    "consensus",
-    "truth",
-    "known_items",
-    "known_pairs",
-    "labels",
-    "items",
-    "prices",
+    "path", "people", "consensus", "truth", "soft_truth", "known_items", "known_pairs", "labels", "items", "prices",
     "features",
-)
+)  # fmt: skip
 """Arguments and options that name a file to read."""
 
 

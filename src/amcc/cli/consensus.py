@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
 from amcc.cli.common import (
@@ -35,14 +37,23 @@ from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.cli.paths import FILE, PAGE, READS
 from amcc.consensus import ConsensusModel, make_model
 from amcc.consensus.base import check_all_pairs
+from amcc.consensus.disagreement import KINDS
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, InMemory
 from amcc.engine.packed import PackedVotes
+from amcc.errors import ParameterError
 from amcc.votes import Votes
 
 DECODE_HELP = (
     "How probabilities become sets: labels more likely than not (threshold), the set with the best expected score "
     "(expected_f1, expected_jaccard), or a fixed number of labels (top_k)."
+)
+
+DISAGREEMENT_HELP = (
+    "Also a column disagreement, which says why people disagree: " + ", ".join(KINDS) + " (docs/disagreement.md)."
+)
+SOFT_HELP = (
+    "Also columns soft, soft_low and soft_high: the share of competent people who would say yes, and its 95 % interval."
 )
 
 FROM_HELP = (
@@ -68,6 +79,8 @@ def consensus(
     all_labels: Annotated[bool, typer.Option("--all-labels", help="Also pairs that nobody was asked about.")] = False,
     decode: Annotated[Rule, typer.Option(help=DECODE_HELP)] = "threshold",
     top_k: Annotated[int | None, typer.Option(help="Labels per item, for --decode top_k.")] = None,
+    disagreement: Annotated[bool, typer.Option("--disagreement", help=DISAGREEMENT_HELP)] = False,
+    soft: Annotated[bool, typer.Option("--soft", help=SOFT_HELP)] = False,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file."), PAGE] = None,
     save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file."), FILE] = None,
     start: Annotated[Path | None, typer.Option("--from", help=FROM_HELP), READS] = None,
@@ -75,12 +88,15 @@ def consensus(
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
     check_rule(decode, top_k)
+    if sets and (disagreement or soft):
+        raise ParameterError("--disagreement and --soft are columns of pairs; leave them out, or --sets.")
     if features or features_items:
         make_model(method).check_uses_features()
     kind: dict[str, Any] = {"decode": decode, "k": top_k, "frame": "arrow"}
+    more: dict[str, Any] = {"disagreement": disagreement, "soft": soft}
     if isinstance(votes, PackedVotes):
         if by_blocks(method) and report is None and truth is None:
-            kind |= {"sets": sets, "all_labels": all_labels}
+            kind |= {"sets": sets, "all_labels": all_labels, **more}
             with engine.over(votes) as blocks:
                 _consensus_of_blocks(blocks, method, start, output, safe_csv, save, as_json, **kind)
             return
@@ -90,9 +106,11 @@ def consensus(
         check_all_pairs(votes.n_items, votes.n_labels)
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
     model = fit(votes, method, start, described_items(votes, features, features_items), known)
+    written = None
     if not as_json or output is not None:
-        table = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, **kind)
-        write_rows(table, output, safe_csv=safe_csv)
+        with busy("Looking at the disagreement" if disagreement else "Writing the consensus"):
+            written = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, votes=votes, **more, **kind)
+        write_rows(written, output, safe_csv=safe_csv)
     if save is not None:
         model.save(save)
         notes.print(f"saved the model to {save}")
@@ -103,7 +121,9 @@ def consensus(
             write_report(model, votes, report)
         notes.print(f"wrote the report to {report}")
     if as_json:
-        found = _found(model.pairs(decode=decode, k=top_k, frame="arrow"))
+        if written is None or sets or all_labels:  # what was written does not say it
+            written = model.pairs(votes=votes, disagreement=disagreement, **kind)
+        found = _found(written)
         print_json(_summary(InMemory(votes), model, method, output, int((~model.item_answered_).sum()), found))
 
 
@@ -135,10 +155,10 @@ def _consensus_of_blocks(
         notes.print(f"saved the model, without results by item, to {save}")
     if as_json:
         if not found:  # what was written does not say it
-            options |= {"sets": False, "all_labels": False}
+            options |= {"sets": False, "all_labels": False, "soft": False}
             found = [_found(table) for table in model.tables(blocks, **options)]
         unanswered = blocks.total(items_without_answer).items
-        print_json(_summary(blocks, model, method, output, unanswered, Found(*map(sum, zip(*found, strict=True)))))
+        print_json(_summary(blocks, model, method, output, unanswered, _together(found)))
 
 
 def _has_asked_pairs(options: Mapping[str, Any]) -> bool:
@@ -147,15 +167,30 @@ def _has_asked_pairs(options: Mapping[str, Any]) -> bool:
 
 
 class Found(NamedTuple):
-    """Labels present, and settled pairs."""
+    """Labels present, settled pairs, and pairs by kind of disagreement, if that was asked for."""
 
     present: int
     settled: int
+    kinds: Counter[str] | None
 
 
 def _found(pairs: pa.Table) -> Found:
     """What is in a table of pairs."""
-    return Found(*(int(pairs[column].to_numpy().sum()) for column in Found._fields))
+    present, settled = (int(pairs[column].to_numpy().sum()) for column in ("present", "settled"))
+    if "disagreement" not in pairs.column_names:
+        return Found(present, settled, None)
+    counts = pc.value_counts(pairs["disagreement"].cast(pa.string())).to_pylist()
+    return Found(present, settled, Counter({row["values"]: row["counts"] for row in counts}))
+
+
+def _together(found: list[Found]) -> Found:
+    """What is in several tables."""
+    kinds = [part.kinds for part in found if part.kinds is not None]
+    return Found(
+        sum(part.present for part in found),
+        sum(part.settled for part in found),
+        sum(kinds, Counter()) if kinds else None,
+    )
 
 
 def _summary(
@@ -173,6 +208,7 @@ def _summary(
         "labels_per_item": found.present / max(engine.n_items, 1),
         "settled": found.settled,
         "open": engine.n_pairs - found.settled,
+        **({} if found.kinds is None else {"disagreement": {kind: found.kinds[kind] for kind in KINDS}}),
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "output": None if output is None else str(output),

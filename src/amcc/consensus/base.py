@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.special import betainc
 
+from amcc.consensus.pair_columns import PairReader, learn_reader, sample_of
 from amcc.consensus.rounds import count_votes
+from amcc.consensus.soft_labels import competence
 from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
 from amcc.decode import Rule, check_rule
 from amcc.decode import decode as decode_sets
@@ -190,6 +193,7 @@ class ConsensusModel(ABC):
     objective_history_: list[float]
     _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None
     _judged: tuple[WorkerRates, dict[int, str]]
+    _seen: weakref.ref[Votes] | None = None  # the votes of the pairs, while somebody still has them
 
     # scikit-learn's BaseEstimator would bring these two methods and 1.4 s of imports to every command.
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -212,6 +216,10 @@ class ConsensusModel(ABC):
         changed = {name: value for name, value in self.get_params().items() if value != defaults[name].default}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the votes that it has seen: others have them, or nobody."""
+        return {name: value for name, value in vars(self).items() if name != "_seen"}
+
     # -- learning ----------------------------------------------------------------------------------------------
 
     def fit(self, votes: Any, features: npt.ArrayLike | None = None, truth: Truth | None = None) -> Self:
@@ -233,6 +241,7 @@ class ConsensusModel(ABC):
         if isinstance(votes, Engine):
             return self._fit_engine(votes, features, truth)
         votes = as_votes(votes)
+        self._seen = weakref.ref(votes)
         present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
         described, gold = checked_features(features, votes), Gold(present, known)
         if self._stays_with(votes, gold):
@@ -324,7 +333,7 @@ class ConsensusModel(ABC):
         """The same model, with results for the items of other votes, judged by the workers as learned."""
         self._check_fitted(items=False)
         model = copy.copy(self)
-        model._to_judge = None
+        model._seen = weakref.ref(votes)
         for name in OF_ITEMS:
             vars(model).pop(name, None)
         model.item_names_ = votes.item_names
@@ -337,14 +346,17 @@ class ConsensusModel(ABC):
 
     def tables(
         self, engine: Engine, *, sets: bool = False, all_labels: bool = False, decode: Rule = "threshold",
-        k: int | None = None, frame: Frame = "pandas",
+        k: int | None = None, disagreement: bool = False, soft: bool = False, frame: Frame = "pandas",
     ) -> Iterator[Any]:  # fmt: skip
         """What `pairs`, or with `sets` the method of that name, says about the items of an engine, block by block."""
         self._check_fitted(items=False)
+        if sets and (disagreement or soft):
+            raise ParameterError("disagreement and soft are about pairs; leave them out, or sets.")
+        reader = self._pair_reader(engine, disagreement, soft) if disagreement or soft else None
         model = copy.copy(self)
         model._to_judge = None  # stays here
-        options = {"decode": decode, "k": k, **({} if sets else {"all_labels": all_labels})}
-        tables = engine.each(table_of, model, "sets" if sets else "pairs", options)
+        options = {"decode": decode, "k": k, **({} if sets else {"all_labels": all_labels, "reader": reader})}
+        tables = engine.each(table_of, model, "sets" if sets else "_pairs", options)
         return (as_frame(table, frame) for table in tables)
 
     def predict_proba(self, votes: Any | None = None) -> Floats:
@@ -408,21 +420,65 @@ class ConsensusModel(ABC):
         return self.predict(decode=decode, k=k)[self.pair_item_, self.pair_label_]
 
     def pairs(
-        self, *, all_labels: bool = False, decode: Rule = "threshold", k: int | None = None, frame: Frame = "pandas"
-    ) -> Any:
+        self, *, all_labels: bool = False, decode: Rule = "threshold", k: int | None = None,
+        disagreement: bool = False, soft: bool = False, votes: Any | None = None, frame: Frame = "pandas",
+    ) -> Any:  # fmt: skip
         """Table item, label, probability, present, settled: the asked pairs, or with `all_labels` every pair.
 
         present is 1 for the labels of the item's set, see `predict`; settled is 1 where more answers are hardly needed,
-        see `settled`.
+        see `settled`. With `disagreement`, a column of that name says why people disagree, see
+        `amcc.consensus.disagreement`. With `soft`, the column soft is the share of competent people who would say yes,
+        between soft_low and soft_high with a probability of 95 %, see `amcc.consensus.soft_labels`. Both look at the
+        votes again: give the `votes` of these items where they were not kept.
         """
         self._check_fitted()
+        if not (disagreement or soft):
+            return self._pairs(all_labels=all_labels, decode=decode, k=k, frame=frame)
+        votes = self._votes_of_pairs(votes)
+        reader = self._pair_reader(as_engine(votes), disagreement, soft, self.pair_proba_)
+        return self._pairs(all_labels=all_labels, decode=decode, k=k, frame=frame, reader=reader, votes=votes)
+
+    def _votes_of_pairs(self, given: Any | None) -> Votes:
+        """The votes of the pairs in memory: those given, or else those of the last fit."""
+        votes = self._seen() if given is None and self._seen is not None else None if given is None else as_votes(given)
+        if votes is None:
+            raise ParameterError(
+                "disagreement and soft labels are seen in the votes, which this model does not keep; give them: "
+                "pairs(votes=votes, …)."
+            )
+        if not (
+            np.array_equal(self.pair_item_, votes.pairs.item) and np.array_equal(self.pair_label_, votes.pairs.label)
+        ):
+            raise ParameterError(
+                f"votes must be those of the model's {len(self.pair_item_)} (item, label) pairs; {votes!r} are others. "
+                "Use applied_to(votes) for other votes."
+            )
+        return votes
+
+    def _pair_reader(self, engine: Engine, disagreement: bool, soft: bool, own: Floats | None = None) -> PairReader:
+        """What the columns disagreement and soft are read off with; `own` are probabilities of the engine's pairs."""
+        items, sample = sample_of(engine)
+        proba = self.applied_to(sample).pair_proba_ if own is None else own[np.isin(self.pair_item_, items)]
+        weight = None
+        if soft:
+            weight = known_or_mean(competence(self.worker_rates_), new_code(engine.worker_names, self.worker_names_))
+        return learn_reader(engine, items, sample, proba, weight, disagreement=disagreement)
+
+    def _pairs(
+        self, *, all_labels: bool, decode: Rule, k: int | None, frame: Frame,
+        reader: PairReader | None = None, votes: Votes | None = None, first_item: int = 0,
+    ) -> Any:  # fmt: skip
+        """The table of `pairs`, with the columns that a reader reads off the votes."""
+        more = {} if reader is None or votes is None else reader.columns(votes, self.pair_proba_, first_item)
         if all_labels:
             n_items, n_labels = len(self.item_names_), len(self.label_names_)
             item, label = np.divmod(np.arange(n_items * n_labels), n_labels)
             matrix = self.predict_proba()
             proba, present = matrix.ravel(), decode_sets(matrix, decode, k).ravel()
             done = np.zeros(n_items * n_labels, dtype=bool)
-            done[self.pair_item_.astype(np.int64) * n_labels + self.pair_label_] = self.pair_settled_
+            asked = self.pair_item_.astype(np.int64) * n_labels + self.pair_label_
+            done[asked] = self.pair_settled_
+            more = {} if reader is None else reader.all_columns(more, asked, n_items)
         else:
             item, label, proba, done = self.pair_item_, self.pair_label_, self.pair_proba_, self.pair_settled_
             present = self.pair_present(decode=decode, k=k)
@@ -433,6 +489,7 @@ class ConsensusModel(ABC):
                 "probability": proba,
                 "present": present.astype(np.int8),
                 "settled": done.astype(np.int8),
+                **more,
             }
         )
         return as_frame(table, frame)
@@ -635,10 +692,12 @@ OF_ITEMS = ("item_names_", "pair_item_", "pair_label_", "pair_proba_", "pair_set
 
 
 def table_of(
-    block: Block, model: ConsensusModel, kind: Literal["pairs", "sets"], options: Mapping[str, Any]
+    block: Block, model: ConsensusModel, kind: Literal["_pairs", "sets"], options: Mapping[str, Any]
 ) -> pa.Table:
     """The model's table of this kind for the items of the block."""
-    table: pa.Table = getattr(model.applied_to(block.votes(names=True)), kind)(**options, frame="arrow")
+    votes = block.votes(names=True)
+    place = {"votes": votes, "first_item": block.first_item} if kind == "_pairs" else {}
+    table: pa.Table = getattr(model.applied_to(votes), kind)(**options, **place, frame="arrow")
     return table
 
 

@@ -1,0 +1,88 @@
+"""Columns that tables of pairs have only when asked for: the kind of disagreement, and soft labels.
+
+Both look at the votes again. They are learned once, from at most `MOST_LEARNED` votes, and then read off block by
+block, so that they work the same way in memory and over packed votes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from amcc.consensus import disagreement as kinds
+from amcc.consensus.soft_labels import Shares, SoftLabels, learn_soft_labels
+from amcc.engine.base import Engine, gather
+from amcc.kernels import Floats, Ints
+from amcc.votes import Votes
+
+MOST_LEARNED = 2_000_000
+"""Votes, of whole items at even distances, from which rates, sides and priors are learned."""
+
+
+@dataclass(frozen=True)
+class PairReader:
+    """What the columns are read off with; None for a column that nobody asked for."""
+
+    explanations: kinds.Explanations | None
+    soft_labels: SoftLabels | None
+
+    def columns(self, votes: Votes, proba: Floats, first_item: int = 0) -> dict[str, Any]:
+        """The columns by name, for the asked pairs of votes whose items are counted from `first_item`."""
+        found: dict[str, Any] = {}
+        if self.explanations is not None:
+            asked = kinds.asked_of(votes, np.arange(votes.n_items) + first_item)
+            found["disagreement"] = names_of(kinds.kinds_of(asked, self.explanations, proba))
+        if self.soft_labels is not None:
+            found |= _named(self.soft_labels.shares(votes))
+        return found
+
+    def all_columns(self, columns: dict[str, Any], asked: Ints, n_items: int) -> dict[str, Any]:
+        """The same for every item and label; `asked` says where the asked pairs stand among them."""
+        found: dict[str, Any] = {}
+        if self.explanations is not None:
+            n_labels = len(self.explanations.share)
+            cells = np.full(n_items * n_labels, len(kinds.KINDS), np.int8)
+            cells[asked] = columns["disagreement"].indices.to_numpy()
+            found["disagreement"] = names_of(cells)
+        if self.soft_labels is not None:
+            for name, values in _named(self.soft_labels.unasked()).items():
+                found[name] = np.tile(values, n_items)
+                found[name][asked] = columns[name]
+        return found
+
+
+def learn_reader(
+    engine: Engine, item_sample: Ints, sample: Votes, proba: Floats, competence: Floats | None, *, disagreement: bool
+) -> PairReader:
+    """Learn what the columns need from a sample of the items of an engine, see `sample_of`.
+
+    proba : (n_pairs of the sample,) what the model says
+    competence : (n_workers,) see `soft_labels`, or None where no soft labels are asked for
+    """
+    explanations = None
+    if disagreement:
+        asked = kinds.asked_of(sample, item_sample)
+        explanations = kinds.learn(asked, proba, engine.n_workers, engine.n_labels)
+    return PairReader(explanations, None if competence is None else learn_soft_labels(sample, competence))
+
+
+def sample_of(engine: Engine) -> tuple[Ints, Votes]:
+    """Numbers of items at even distances with at most `MOST_LEARNED` votes or so, and the votes on them."""
+    step = max(1, -(-engine.n_votes // MOST_LEARNED))
+    items = np.arange(0, engine.n_items, step)
+    return items, gather(engine, items)
+
+
+def names_of(codes: npt.NDArray[np.int8]) -> pa.DictionaryArray:
+    """Kinds as text, each word stored once."""
+    words: Iterable[str] = (*kinds.KINDS, kinds.NOT_ASKED)
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(words))
+
+
+def _named(shares: Shares) -> dict[str, Floats]:
+    return {"soft": shares.mean, "soft_low": shares.low, "soft_high": shares.high}

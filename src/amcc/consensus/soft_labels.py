@@ -1,0 +1,135 @@
+"""Soft labels: for each pair, the share of competent people who would say yes.
+
+The probability of presence answers "is the label there?"; the soft label answers "how many see it?". Where 60 % of
+good workers tick a label, the first may be .99 and the second is .6. It is a beta-binomial with a prior for each label:
+
+    share of (i, l) ~ Beta(strength[l] · mean[l], strength[l] · (1 − mean[l]))
+    soft = (Y + strength[l] · mean[l]) / (N + strength[l])
+
+with N and Y the votes and the yeses on the pair, each weighted by the probability that its worker is competent. Only
+the votes and the worker rates that every model has are needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv, betaln, ndtr
+
+from amcc.consensus.workers import NEAR_NOTHING, WorkerRates
+from amcc.kernels import Floats, Ints, sum_over_votes, weight_per_code
+from amcc.tables import Codes
+from amcc.votes import Votes
+
+LABEL_VOTES = 8.0
+"""Votes that all labels together lend to the mean of each label."""
+
+LABEL_PAIRS = 50.0
+"""Average pairs of all labels that every label is taken to have seen, when its strength is chosen."""
+
+STRENGTHS = np.exp(np.linspace(-2.5, 4.0, 30))
+"""Pseudo-votes of the prior that are tried: from 1/12, where people agree on nearly everything, to 55."""
+
+MOST_PAIRS = 100_000
+"""From which a prior is learned: it has two numbers for each label."""
+
+NOT_NONE = 1e-3
+"""Means of labels stay this far from 0 and 1: what nobody has ticked yet may still be ticked."""
+
+INTERVAL = 0.95
+DIGITS = 2
+"""Decimals of Beta parameters by which intervals are told apart: the integrals are slow, and few pairs differ."""
+
+
+def competence(rates: WorkerRates) -> Floats:
+    """(n_workers,) probability that a worker is no spammer.
+
+    A spammer has less than `NEAR_NOTHING` of a good worker's informativeness; the estimate is taken as normal about
+    its value, with the standard error that its 95 % interval stands for. Beginners are near the crowd.
+    """
+    error = np.maximum(rates.informativeness_high - rates.informativeness, 1e-6) / 1.96
+    return np.asarray(ndtr((rates.informativeness - NEAR_NOTHING * rates.good_informativeness) / error))
+
+
+class Shares(NamedTuple):
+    """(n_pairs,) posterior means, and the bounds of their 95 % intervals."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class SoftLabels:
+    """What soft labels are made from: (n_workers,) weights of votes, (n_labels,) means and strengths of the priors."""
+
+    competence: Floats
+    mean: Floats
+    strength: Floats
+
+    def shares(self, votes: Votes) -> Shares:
+        """Of the asked pairs of votes with these workers and labels."""
+        yes, total = weighted_counts(votes, self.competence)
+        return self._posterior(yes, total, votes.pairs.label)
+
+    def unasked(self) -> Shares:
+        """(n_labels,) the same for pairs that have no votes."""
+        n_labels = len(self.mean)
+        return self._posterior(np.zeros(n_labels), np.zeros(n_labels), np.arange(n_labels))
+
+    def _posterior(self, yes: Floats, total: Floats, label: npt.NDArray[np.integer]) -> Shares:
+        for_yes = yes + (self.strength * self.mean)[label]
+        for_no = total - yes + (self.strength * (1 - self.mean))[label]
+        mean = for_yes / (for_yes + for_no)
+        low, high = beta_interval(for_yes, for_no)
+        return Shares(mean, np.minimum(low, mean), np.maximum(high, mean))
+
+
+def weighted_counts(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
+    """(n_pairs,) yeses and votes on each pair, weighted by worker."""
+    of_coin = weight[votes.coins.worker]
+    only_yes = np.stack([np.zeros_like(of_coin), of_coin], axis=1).ravel()
+    slot, start = votes.coins.slot, votes.pairs.start
+    return sum_over_votes(slot, start, only_yes), sum_over_votes(slot, start, np.repeat(of_coin, 2))
+
+
+def learn_soft_labels(votes: Votes, weight: Floats) -> SoftLabels:
+    """Priors of the labels from the votes of workers with these weights, by maximum likelihood."""
+    yes, total = weighted_counts(votes, weight)
+    label, n_labels = votes.pairs.label, votes.n_labels
+    of_label = np.stack([weight_per_code(label, count, n_labels) for count in (yes, total)])
+    overall = (of_label[0].sum() + 0.5) / (of_label[1].sum() + 1)
+    mean = np.clip((of_label[0] + LABEL_VOTES * overall) / (of_label[1] + LABEL_VOTES), NOT_NONE, 1 - NOT_NONE)
+    some = slice(None, None, max(1, -(-len(label) // MOST_PAIRS)))
+    return SoftLabels(weight, mean, fitted_strength(yes[some], total[some], label[some], mean))
+
+
+def fitted_strength(yes: Floats, total: Floats, label: Codes, mean: Floats) -> Floats:
+    """(n_labels,) strengths under which the counts are likeliest, labels with few pairs leaning on all."""
+    n_labels = len(mean)
+    value = np.empty((len(STRENGTHS), n_labels))
+    for place, strength in enumerate(STRENGTHS):
+        prior = (strength * mean)[label], (strength * (1 - mean))[label]
+        value[place] = weight_per_code(label, betaln(prior[0] + yes, prior[1] + total - yes) - betaln(*prior), n_labels)
+    lent = value.sum(axis=1, keepdims=True) * (LABEL_PAIRS / max(len(label), 1))
+    return np.asarray(STRENGTHS[(value + lent).argmax(axis=0)])
+
+
+def beta_interval(for_yes: Floats, for_no: Floats) -> tuple[Floats, Floats]:
+    """Central 95 % interval of Beta distributions.
+
+    >>> low, high = beta_interval(np.array([1.0, 30.0]), np.array([1.0, 10.0]))
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.025, 0.607], [0.975, 0.87])
+    """
+    least = 10.0**-DIGITS
+    key = np.maximum(np.round(np.stack([for_yes, for_no]), DIGITS), least)
+    whole: Ints = np.round(key / least).astype(np.int64)
+    span = int(whole[1].max(initial=0)) + 1
+    distinct, place = np.unique(whole[0] * span + whole[1], return_inverse=True)
+    yes, no = (part * least for part in np.divmod(distinct, span))
+    low, high = (betaincinv(yes, no, tail)[place] for tail in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
+    return low, high

@@ -1,0 +1,69 @@
+"""Soft truth: for some (item, label) pairs, the share of people who say yes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from amcc import tables
+from amcc.errors import ColumnError, EmptyInputError, InputError
+from amcc.kernels import Floats
+from amcc.truth import PairList, refuse_repeats
+from amcc.votes import Votes
+
+SHARES = ("share", "soft", "soft_label", "yes_share")
+"""Names of the column that holds the share."""
+
+
+@dataclass(frozen=True)
+class SoftTruth:
+    """Pairs by name, and (n_pairs,) the share of people who say yes to each."""
+
+    pairs: PairList
+    share: Floats
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> SoftTruth:
+        """Read a table item, label, share, or the votes of other people: worker, item, label, value."""
+        names = tables.column_names(frame)
+        if tables.columns_named(tables.ALIASES["worker"], names):
+            return cls.from_votes(Votes.from_frame(frame))
+        found = tables.columns_named(SHARES, names)
+        if len(found) != 1:
+            raise ColumnError(
+                "a soft truth must have one column 'share', or be a table of votes with a column 'worker'; the "
+                f"columns are {', '.join(names)}."
+            )
+        table, roles = tables.read_columns(frame, needed=("item", "label"), roles=("item", "label"))
+        if table.num_rows == 0:
+            raise EmptyInputError("a soft truth must hold at least one row; it has none.")
+        item, label = (tables.encode_ids(table[roles[role]], role, roles[role]) for role in ("item", "label"))
+        key = item.codes.astype(np.int64) * len(label.names) + label.codes
+        refuse_repeats(key, np.arange(1, len(key) + 1), "(item, label) pair", "a soft truth")
+        pairs = PairList(*(ids.names.cast(pa.string()).take(pa.array(ids.codes)) for ids in (item, label)))
+        return cls(pairs, shares_in(tables.as_arrow(frame, lambda _: found)[found[0]], found[0]))
+
+    @classmethod
+    def from_votes(cls, votes: Votes) -> SoftTruth:
+        """The share of yes among these votes, pair by pair."""
+        names = (votes.item_names, votes.pairs.item), (votes.label_names, votes.pairs.label)
+        pairs = PairList(*(name.cast(pa.string()).take(pa.array(codes)) for name, codes in names))
+        return cls(pairs, votes.n_yes / votes.pairs.n_votes)
+
+
+def shares_in(column: pa.ChunkedArray, name: str) -> Floats:
+    """Numbers from 0 to 1."""
+    try:
+        cells = column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        numbers = np.asarray(cells.cast(pa.float64()).to_numpy())
+    except pa.ArrowException as error:
+        raise InputError(f"column {name!r} must hold numbers ({error}).") from None
+    bad = ~((numbers >= 0) & (numbers <= 1))
+    if bad.any():
+        raise InputError(
+            f"column {name!r} must lie between 0 and 1; row {int(bad.argmax()) + 1} has {numbers[bad.argmax()]}."
+        )
+    return numbers
