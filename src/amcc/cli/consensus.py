@@ -13,6 +13,7 @@ from amcc.cli.common import (
     DEFAULT_METHOD,
     Features,
     FeaturesItems,
+    ItemTexts,
     Json,
     KnownItems,
     KnownPairs,
@@ -20,6 +21,8 @@ from amcc.cli.common import (
     Method,
     Output,
     SafeCsv,
+    TextColumn,
+    TextUnits,
     TruthUnmentioned,
     busy,
     described_items,
@@ -58,6 +61,9 @@ def consensus(
     method: Method = DEFAULT_METHOD,
     features: Features = None,
     features_items: FeaturesItems = None,
+    text: ItemTexts = None,
+    text_column: TextColumn = None,
+    text_units: TextUnits = "words",
     truth: KnownTruth = None,
     known_items: KnownItems = None,
     known_pairs: KnownPairs = None,
@@ -75,11 +81,12 @@ def consensus(
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
     check_rule(decode, top_k)
-    if features or features_items:
+    described = features or features_items or text
+    if described:
         make_model(method).check_uses_features()
     kind: dict[str, Any] = {"decode": decode, "k": top_k, "frame": "arrow"}
     if isinstance(votes, PackedVotes):
-        if by_blocks(method) and report is None and truth is None:
+        if by_blocks(method) and report is None and truth is None and not described:
             kind |= {"sets": sets, "all_labels": all_labels}
             with engine.over(votes) as blocks:
                 _consensus_of_blocks(blocks, method, start, output, safe_csv, save, as_json, **kind)
@@ -89,7 +96,8 @@ def consensus(
     if sets or all_labels or decode != "threshold":
         check_all_pairs(votes.n_items, votes.n_labels)
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
-    model = fit(votes, method, start, described_items(votes, features, features_items), known)
+    numbers = described_items(votes, features, features_items, text, text_column, text_units)
+    model = fit(votes, method, start, numbers, known)
     if not as_json or output is not None:
         table = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, **kind)
         write_rows(table, output, safe_csv=safe_csv)
@@ -175,5 +183,6 @@ def _summary(
         "open": engine.n_pairs - found.settled,
         "iterations": model.n_iter_,
         "converged": model.converged_,
+        "features": model.item_prior_.summary() if hasattr(model, "item_prior_") else None,
         "output": None if output is None else str(output),
     }
