@@ -17,6 +17,7 @@ from amcc import AMCC, NAM, Votes, load_model, read_text_features
 from amcc.consensus import item_features
 from amcc.consensus.item_features import (
     ItemPrior,
+    Sums,
     choose_weight,
     components,
     cross_fitted_scores,
@@ -66,17 +67,18 @@ def test_closed_form_is_that_of_scikit_learn(table, monkeypatch, penalty):
     linear_model = pytest.importorskip("sklearn.linear_model")
     features, response, weight = table
     monkeypatch.setattr(item_features, "RIDGES", (penalty,))
-    unit = np.trace(features.T @ (weight[:, None] * features)) / 5
-    model = linear_model.Ridge(alpha=penalty * unit, fit_intercept=False)
-    model.fit(features, response / weight[:, None], sample_weight=weight)
-    assert_allclose(ridge(features, response, weight), model.coef_.T, rtol=1e-9)
+    centred = features - np.average(features, axis=0, weights=weight)
+    unit = np.trace(centred.T @ (weight[:, None] * centred)) / 5
+    model = linear_model.Ridge(alpha=penalty * unit).fit(features, response / weight[:, None], sample_weight=weight)
+    assert_allclose(ridge(Sums.of(features, response, weight)), model.coef_.T, rtol=1e-9)
 
 
 def test_penalty_has_the_least_generalised_cross_validation(table, monkeypatch):
     features, response, weight = table
-    chosen = ridge(features, response, weight)
-    root = np.sqrt(weight)[:, None]
-    x, y = root * features, response / root
+    chosen = ridge(Sums.of(features, response, weight))
+    root, wanted = np.sqrt(weight)[:, None], response / weight[:, None]
+    x = root * (features - np.average(features, axis=0, weights=weight))
+    y = root * (wanted - np.average(wanted, axis=0, weights=weight))
     unit = np.trace(x.T @ x) / 5
     for label in range(2):
         losses = []
@@ -85,8 +87,17 @@ def test_penalty_has_the_least_generalised_cross_validation(table, monkeypatch):
             residual = y[:, label] - hat @ y[:, label]
             losses.append(residual @ residual / (1 - (np.trace(hat) + 1) / 40) ** 2)
         monkeypatch.setattr(item_features, "RIDGES", (item_features.RIDGES[int(np.argmin(losses))],))
-        assert_allclose(chosen[:, label], ridge(features, response, weight)[:, label], rtol=1e-9)
+        assert_allclose(chosen[:, label], ridge(Sums.of(features, response, weight))[:, label], rtol=1e-9)
         monkeypatch.undo()
+
+
+def test_cautious_probabilities_still_teach(described):
+    """A cautious consensus says 0.2 where nobody sees a rare label: the mean is not the prior, and need not be."""
+    votes = described.votes
+    proba = 0.2 + 0.6 * described.truth[votes.pairs.item, votes.pairs.label]
+    found = fit_item_prior(votes, proba, np.full(4, 0.01), described.truth.astype(float))
+    assert found.weight > 0.9
+    assert len(found.label) == 4
 
 
 def test_no_item_vouches_for_itself(table):

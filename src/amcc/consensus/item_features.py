@@ -44,8 +44,7 @@ FEWEST_ITEMS = 20
 """Answered items below which nothing is learned from features: a fold would hold one."""
 
 MOST_COMPONENTS = 256
-"""Features beyond this number are condensed to as many principal components: regressions stay a matter of seconds, and
-on text more components predict no better."""
+"""Features beyond this number are condensed to as many principal directions: regressions stay a matter of seconds."""
 
 RIDGES = tuple(10.0 ** np.arange(-3.0, 3.5, 0.5))
 """Penalties to choose from, in units of the features' mean variance times the number of items."""
@@ -64,6 +63,9 @@ SURE = 1e-6
 
 CONSTANT = 1e-12
 """A column that deviates by less than this share of its size is constant, but for rounding."""
+
+ENOUGH_ROWS, POWER_STEPS = 10_000, 3
+"""Items by which principal directions are found, and rounds of their randomised search: more change nothing to see."""
 
 INTERCEPT_STEPS = 12
 """Newton's steps for b, each from where the next smaller scale left it; three or four are usual."""
@@ -143,26 +145,34 @@ def fit_item_prior(votes: Votes, proba: Floats, prior: Floats, features: Any) ->
     """What features add to a consensus of votes.
 
     proba : (n_pairs,) probabilities of the asked pairs by their votes (known truth: 0 and 1)
-    prior : (n_labels,) those of pairs without votes
+    prior : (n_labels,) those of pairs without votes; π of (1) is the mean of the asked pairs where there are some, for
+        a cautious consensus need not agree with itself
     features : (n_items, n_features), an array or a sparse matrix of scipy
     """
     check_size("scores of all items and labels", "Leave the features out.", votes.n_items, votes.n_labels)
-    prior = np.clip(prior, SURE, 1 - SURE)
-    pairs, fold = votes.pairs, item_folds(votes.n_items)
-    response = responses(pairs.item, pairs.label, proba, prior, votes.n_items)
-    reliability = reliabilities(pairs.item, pairs.label, proba, prior, votes.n_items)
+    item, label, fold = votes.pairs.item, votes.pairs.label, item_folds(votes.n_items)
+    frequency = frequencies(label, proba, prior)
+    reliability = reliabilities(item, label, proba, frequency, votes.n_items)
     if (reliability > 0).sum() < FEWEST_ITEMS:
         return nothing(votes.n_items)
-    scores = cross_fitted_scores(components(features), response, reliability, fold) / (prior * (1 - prior))
-    evidence = logit(np.clip(proba, SURE, 1 - SURE)) - logit(prior)[pairs.label]
-    choice = choose_weight(scores, prior, evidence, pairs.item, pairs.label, fold)
+    response = responses(item, label, proba, frequency, votes.n_items)
+    scores = cross_fitted_scores(components(features), response, reliability, fold) / (frequency * (1 - frequency))
+    evidence = logit(np.clip(proba, SURE, 1 - SURE)) - logit(frequency)[label]
+    choice = choose_weight(scores, frequency, evidence, item, label, fold)
     if not choice.weight:
         return nothing(votes.n_items, choice)
     used = np.flatnonzero(choice.scale > 0)
-    own = feature_log_odds(scores[:, used], prior[used], choice.scale[used])
+    own = feature_log_odds(scores[:, used], frequency[used], choice.scale[used])
     return ItemPrior(
         choice.weight, choice.gain, choice.error, choice.n_items, used.astype(np.int32), choice.weight * own
     )
+
+
+def frequencies(label: Codes, proba: Floats, prior: Floats) -> Floats:
+    """(n_labels,) mean probability of the asked pairs; one more pair has the prior."""
+    n_labels = len(prior)
+    mean = (weight_per_code(label, proba, n_labels) + prior) / (np.bincount(label, minlength=n_labels) + 1)
+    return np.clip(mean, SURE, 1 - SURE)
 
 
 # -- features --------------------------------------------------------------------------------------------------------
@@ -173,17 +183,22 @@ def components(features: Any) -> Floats:
 
     Columns of an array count alike, whatever their units. Sparse features (words) have one unit, which is kept.
     """
-    n_items, n_features = features.shape
-    most = min(MOST_COMPONENTS, n_items - 1)
-    if issparse(features):
-        if n_features <= most:
-            return centred(features.toarray())
-        condensed = _decomposition().TruncatedSVD(most, random_state=0).fit_transform(features)
-        return centred(np.asarray(condensed, dtype=np.float64))
-    table = standardised(np.asarray(features, dtype=np.float64))
+    n_features = features.shape[1]
+    if not issparse(features):
+        table = standardised(np.asarray(features, dtype=np.float64))
+        return table if n_features <= MOST_COMPONENTS else np.asarray(table @ directions(table).T)
     if n_features <= MOST_COMPONENTS:
-        return table
-    return np.asarray(_decomposition().PCA(most, random_state=0).fit_transform(table), dtype=np.float64)
+        return centred(features.toarray())
+    return centred(np.asarray(features @ directions(features).T))
+
+
+def directions(features: Any) -> Floats:
+    """(n, n_features) principal directions of some of the rows, by a randomised decomposition."""
+    n_items, n_features = features.shape
+    rows = np.random.default_rng(0).permutation(n_items)[:ENOUGH_ROWS]
+    number = min(MOST_COMPONENTS, len(rows) - 1, n_features - 1)
+    svd = _decomposition().TruncatedSVD(number, n_iter=POWER_STEPS, random_state=0).fit(features[rows])
+    return np.asarray(svd.components_, dtype=np.float64)
 
 
 def centred(table: Floats) -> Floats:
@@ -193,9 +208,11 @@ def centred(table: Floats) -> Floats:
 
 def standardised(table: Floats) -> Floats:
     """Columns with mean 0 and deviation 1; those that are constant become 0."""
-    spread, size = table.std(axis=0), np.abs(table).max(axis=0, initial=0.0)
-    varies = spread > CONSTANT * size
-    return centred(table) / np.where(varies, spread, np.inf)
+    size = np.abs(table.mean(axis=0))
+    table = centred(table)
+    spread = np.sqrt(np.einsum("ij,ij->j", table, table) / max(len(table), 1))
+    table /= np.where(spread > CONSTANT * (size + spread), spread, np.inf)
+    return table
 
 
 def _decomposition() -> Any:
@@ -237,34 +254,62 @@ def reliabilities(item: Codes, label: Codes, proba: Floats, prior: Floats, n_ite
     return np.where(resolved < LEAST_RELIABILITY, 0.0, resolved)
 
 
+class Sums(NamedTuple):
+    """Sums over the items of a fold, from which a regression is computed.
+
+    squares : (n, n) Σ R x x'; products : (n, n_labels) Σ x r'; features : (n,) Σ R x; responses : (n_labels,) Σ r
+    power : (n_labels,) Σ r² / R; weight : Σ R; number of items
+    """
+
+    squares: Floats
+    products: Floats
+    features: Floats
+    responses: Floats
+    power: Floats
+    weight: float
+    number: int
+
+    @classmethod
+    def of(cls, features: Floats, response: Floats, weight: Floats) -> Sums:
+        """Of these items, x, r and R."""
+        weighted = weight[:, None] * features
+        return cls(
+            features.T @ weighted, features.T @ response, weighted.sum(axis=0), response.sum(axis=0),
+            (response**2 / weight[:, None]).sum(axis=0), float(weight.sum()), len(features),
+        )  # fmt: skip
+
+
 def cross_fitted_scores(features: Floats, response: Floats, reliability: Floats, fold: Ints) -> Floats:
     """(n_items, n_labels) ridge regression of response / reliability, for each fold by the items of the others."""
+    learned = [np.flatnonzero((fold == number) & (reliability > 0)) for number in range(N_FOLDS)]
+    sums = [Sums.of(features[items], response[items], reliability[items]) for items in learned]
     scores = np.zeros_like(response)
     for number in range(N_FOLDS):
-        out, rest = fold == number, (fold != number) & (reliability > 0)
-        centre = np.average(features[rest], axis=0, weights=reliability[rest]) if rest.any() else 0.0
-        coefficient = ridge(features[rest] - centre, response[rest], reliability[rest])
-        scores[out] = (features[out] - centre) @ coefficient
+        others = [each for place, each in enumerate(sums) if place != number]
+        total = Sums(*(sum(parts) for parts in zip(*others, strict=True)))
+        out = fold == number
+        scores[out] = (features[out] - total.features / total.weight) @ ridge(total)
     return scores
 
 
-def ridge(features: Floats, response: Floats, weight: Floats) -> Floats:
+def ridge(sums: Sums) -> Floats:
     """(n_features, n_labels) coefficients of response / weight, with a penalty for each label by cross-validation.
 
-    Generalised cross-validation: the penalty with the least  RSS / (1 − trace / n)²,  of which all parts follow from
-    one eigendecomposition. (X' W X + λ) β = X' response; λ is a penalty of `RIDGES`, in units of its mean eigenvalue.
+    Around the weighted means, (X' W X + λ) β = X' r. Of the penalties λ in `RIDGES`, in units of the mean eigenvalue,
+    each label has the one with the least  RSS / (1 − (trace + 1) / n)²  (generalised cross-validation; one more for
+    the constant), of which all parts follow from one eigendecomposition.
     """
-    eigenvalue, direction = np.linalg.eigh(features.T @ (weight[:, None] * features))
+    centre = sums.features / sums.weight
+    eigenvalue, direction = np.linalg.eigh(sums.squares - sums.weight * np.outer(centre, centre))
     eigenvalue = np.maximum(eigenvalue, 0.0)
-    along = direction.T @ (features.T @ response)
-    unit = max(float(eigenvalue.mean()), SURE)
-    total = (response**2 / weight[:, None]).sum(axis=0)
-    n, best, least = len(features), np.zeros_like(along), np.full(response.shape[1], np.inf)
+    along = direction.T @ (sums.products - np.outer(centre, sums.responses))
+    total = sums.power - sums.responses**2 / sums.weight
+    unit, best, least = max(float(eigenvalue.mean()), SURE), np.zeros_like(along), np.full(len(total), np.inf)
     for penalty in RIDGES:
         inverse = 1 / (eigenvalue + penalty * unit)
         fitted = 2 * inverse - eigenvalue * inverse**2
         residual = total - (fitted[:, None] * along**2).sum(axis=0)
-        loss = residual / max(1 - float(eigenvalue @ inverse + 1) / n, SURE) ** 2
+        loss = residual / max(1 - float(eigenvalue @ inverse + 1) / sums.number, SURE) ** 2
         better = loss < least
         least = np.where(better, loss, least)
         best = np.where(better, inverse[:, None] * along, best)
@@ -304,7 +349,7 @@ def intercepts(scores: Floats, prior: Floats, scale: Floats, start: Floats | Non
     wanted, moved = logit(prior), scale * scores
     for _ in range(INTERCEPT_STEPS):
         each = expit(wanted + shift + moved)
-        mean = np.clip(each.mean(axis=0), SURE * prior, 1 - SURE)
+        mean = np.clip(each.mean(axis=0), SURE * prior, 1 - SURE * (1 - prior))
         slope = (each * (1 - each)).mean(axis=0) / (mean * (1 - mean))
         step = np.clip((wanted - logit(mean)) / np.maximum(slope, 0.1), -2.0, 2.0)
         shift += step
