@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 import time
 import warnings
 from collections import defaultdict
@@ -138,6 +139,13 @@ def changed(before: float, after: float) -> str:
     return f"{before:.3f} {after:.3f} ({after - before:+.3f})"
 
 
+def line(name: str, rows: list[list[float]]) -> str:
+    """A crowd, and the means of what was measured on it."""
+    j0, l0, j1, l1, uj0, ul0, uj1, ul1, weight, seconds = np.mean(rows, axis=0)
+    text = f"{name:52} {changed(j0, j1):>20} {changed(l0, l1):>21}  {weight:6.2f} {seconds:8.2f}"
+    return text + (f" | {changed(uj0, uj1)} {changed(ul0, ul1)}" if np.isfinite(ul0) else "")
+
+
 def main() -> None:
     """Print a line for each crowd, a mean over seeds."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -156,14 +164,16 @@ def main() -> None:
             left_out = np.random.default_rng(seed).random(case.votes.n_items) < LEFT_OUT
             fewer = case._replace(votes=case.votes.select(~left_out[case.votes.item]))
             with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-                found[case.name].append(compared(case, np.zeros_like(left_out)))
-                found[f"{case.name}, 30 % left out"].append(compared(fewer, left_out))
+                for each, name, unanswered in (
+                    (case, case.name, np.zeros_like(left_out)),
+                    (fewer, f"{case.name}, {LEFT_OUT:.0%} left out", left_out),
+                ):
+                    found[name].append(compared(each, unanswered))
+                    print(f"seed {seed}: {line(name, found[name][-1:])}", file=sys.stderr, flush=True)
     print(f"mean of {options.seeds} seeds: without with (change)")
     print(f"{'crowd':52} {'Jaccard':>20} {'log-loss':>21}  weight  seconds | unanswered items: Jaccard, log-loss")
     for name, rows in found.items():
-        j0, l0, j1, l1, uj0, ul0, uj1, ul1, weight, seconds = np.mean(rows, axis=0)
-        line = f"{name:52} {changed(j0, j1):>20} {changed(l0, l1):>21}  {weight:6.2f} {seconds:8.2f}"
-        print(line + (f" | {changed(uj0, uj1)} {changed(ul0, ul1)}" if np.isfinite(ul0) else ""))
+        print(line(name, rows))
 
 
 if __name__ == "__main__":

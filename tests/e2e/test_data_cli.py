@@ -113,7 +113,7 @@ def test_methods():
     found = json.loads(amcc("methods", "--json").stdout)
     assert set(found["methods"]) == set(METHODS)
     assert found["default"] == "amcc"
-    assert found["uses_features"] == ["nam"]
+    assert found["uses_features"] == ["amcc", "amcc-frobenius", "amcc-printed", "nam"]
     assert found["methods"]["majority"] == (
         "A label is present when more workers say yes than no (an even split is a no)."
     )
