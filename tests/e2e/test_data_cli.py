@@ -120,7 +120,7 @@ def test_methods():
     assert found["methods"]["amcc-frobenius"] == "amcc with loss=frobenius"
     lines = amcc("methods").stdout
     assert "amcc (default)" in lines
-    assert "With features of the items (--features): nam." in lines
+    assert "With features of the items (--features): amcc, amcc-frobenius, amcc-printed, nam." in lines
     for name, description in found["methods"].items():
         assert description, name
         assert description in lines
