@@ -11,7 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from amcc.active.strategies import STRATEGIES
 from amcc.votes import Votes
@@ -21,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 ACTIVE = (ROOT / "docs" / "active.md").read_text()
 AUDIT = (ROOT / "docs" / "audit.md").read_text()
+FEATURES = (ROOT / "docs" / "features.md").read_text()
 
 
 def blocks(language: str, page: str = README) -> list[str]:
@@ -47,6 +50,18 @@ def test_python_of_the_readme_runs(tmp_path, monkeypatch):
         exec(compile(code, "README.md", "exec"), {})
     assert "{1: ['dog'], 2: ['cat']}" in printed.getvalue()
     assert (tmp_path / "model.amcc").exists()
+
+
+def test_example_of_the_features_page_prints_what_it_says(capsys):
+    """Features are used, and both shares of right pairs are higher with them, nearly as printed."""
+    code = blocks("python", FEATURES)[-1]
+    exec(compile(code, "features.md", "exec"), {})
+    printed, shown = capsys.readouterr().out.split("\n"), blocks("text", FEATURES)[0].split("\n")
+    assert printed[0].startswith("Item features are used with weight")
+    plain, informed = (np.array(row.split(), dtype=float) for row in printed[1:3])
+    assert (informed > plain).all()
+    for row, said in zip((plain, informed), shown[1:3], strict=True):
+        assert_allclose(row, np.array(said.split(), dtype=float), atol=0.03)
 
 
 def test_campaign_of_the_active_page_runs(tmp_path, monkeypatch, capsys):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         load_model,
         make_model,
     )
-    from amcc.data.features import read_features
+    from amcc.data.features import read_features, read_text_features
     from amcc.engine.checkpoint import Checkpoint
     from amcc.engine.dask import DaskEngine
     from amcc.engine.local import LocalEngine
@@ -69,13 +69,14 @@ __all__ = [
     "make_model",
     "pack_votes",
     "read_features",
+    "read_text_features",
     "read_truth",
     "read_votes",
     "write_votes",
 ]
 
 _HOMES = {
-    "data.features": ("read_features",),
+    "data.features": ("read_features", "read_text_features"),
     "engine.checkpoint": ("Checkpoint",),
     "engine.dask": ("DaskEngine",),
     "engine.local": ("LocalEngine",),

@@ -1,9 +1,12 @@
-"""Linear algebra of the paper's objective: dependence of matrices, the graph of labels, projections of rows."""
+"""Linear algebra: dependence of matrices, the graph of labels, projections of rows; tables that may be sparse."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,3 +89,17 @@ def project_unit(rows: Floats) -> Floats:
 def solve_least(matrix: Floats, right: Floats) -> Floats:
     """The smallest of the solutions of positive semi-definite systems, (..., n, n) and (..., n, k)."""
     return np.asarray(np.linalg.pinv(matrix, rcond=1e-10, hermitian=True) @ right)
+
+
+def first_not_finite(table: Any) -> tuple[int, int] | None:
+    """Row and column of the first number of a table, dense or sparse, that is infinite or missing.
+
+    >>> first_not_finite(np.array([[1.0, 2.0], [3.0, np.nan]])), first_not_finite(np.ones((2, 2)))
+    ((1, 1), None)
+    """
+    if issparse(table):
+        cells = table.tocoo()
+        wrong = np.stack(cells.coords, axis=1)[~np.isfinite(cells.data)]
+    else:
+        wrong = np.empty((0, 2)) if np.isfinite(table).all() else np.argwhere(~np.isfinite(table))
+    return (int(wrong[0, 0]), int(wrong[0, 1])) if len(wrong) else None

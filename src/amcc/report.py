@@ -305,6 +305,8 @@ def _head(findings: Findings) -> Html:
         ]
     if isinstance(findings.model, AMCC) and hasattr(findings.model, "calibration_"):
         parts += [_element("h2", "What known truth changed"), _list([findings.model.calibration_.sentence()])]
+    if hasattr(findings.model, "item_prior_"):
+        parts += [_element("h2", "What item features changed"), _list([f"{findings.model.item_prior_.sentence()}."])]
     notes = findings.votes.notes()
     if notes:
         parts += [_element("h2", "How the votes were read"), _list(notes)]
@@ -341,7 +343,7 @@ def _first_looks(findings: Findings) -> list[str]:
     if about.items_without_answer:
         looks.append(
             f"Nobody answered {_counted(about.items_without_answer, 'item')}: "
-            f"{_some(votes.item_names, ~model.item_answered_)}. All that is known there is how frequent labels are."
+            f"{_some(votes.item_names, ~model.item_answered_)}. All that is known there is {_all_there_is(model)}."
         )
     if about.agreement.estimate is None:
         looks.append("Agreement cannot be measured: no two workers were asked about the same item and label.")
@@ -360,6 +362,12 @@ def _first_looks(findings: Findings) -> list[str]:
             "is decided there."
         )
     return looks
+
+
+def _all_there_is(model: ConsensusModel) -> str:
+    """What is known about items that nobody answered."""
+    described = hasattr(model, "item_prior_") and model.item_prior_.weight > 0
+    return "what their features say" if described else "how frequent labels are"
 
 
 def _choices(blend: Mapping[str, Any], n_labels: int) -> list[str]:

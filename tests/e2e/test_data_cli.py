@@ -113,14 +113,14 @@ def test_methods():
     found = json.loads(amcc("methods", "--json").stdout)
     assert set(found["methods"]) == set(METHODS)
     assert found["default"] == "amcc"
-    assert found["uses_features"] == ["nam"]
+    assert found["uses_features"] == ["amcc", "amcc-frobenius", "amcc-printed", "nam"]
     assert found["methods"]["majority"] == (
         "A label is present when more workers say yes than no (an even split is a no)."
     )
     assert found["methods"]["amcc-frobenius"] == "amcc with loss=frobenius"
     lines = amcc("methods").stdout
     assert "amcc (default)" in lines
-    assert "With features of the items (--features): nam." in lines
+    assert "With features of the items (--features): amcc, amcc-frobenius, amcc-printed, nam." in lines
     for name, description in found["methods"].items():
         assert description, name
         assert description in lines

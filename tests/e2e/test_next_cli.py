@@ -302,7 +302,7 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "9", "--strategy", "magic"], "strategy must be one of amcc, "),
         (["--budget", "9", "--worker", "zoe"], "'zoe' is neither"),
         (["--budget", "9", "--prices", "none.csv"], "none.csv does not exist"),
-        (["--budget", "9", "--features", "features.csv"], "use a strategy that does: amcc, amcc-rsl, amcc-nlc, nam-a"),
+        (["--budget", "9", "--strategy", "sac", "--features", "features.csv"], "a strategy that does: amcc, amcc-rw, "),
         (["--budget", "9", "--strategy", "amcc", "--features", "prices.csv"], "prices.csv: a column for the item is"),
         (["--budget", "9", "--features-items", "prices.csv"], "give both"),
         (["--budget", "9", "-o", "out.xyz"], "the suffix must say the format"),

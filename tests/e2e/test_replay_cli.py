@@ -160,8 +160,8 @@ def test_features_tell_which_items_are_alike(folder, amcc_replay):
     (folder / "features.csv").write_text("\n".join(["item,kind,size", *reversed(kinds)]))
     assert described == amcc_replay(*arguments, "--features", "features.csv")[0]
     (folder / "features.csv").write_text("\n".join(["item,kind,size", *kinds[1:]]))
-    _, err = amcc_replay("--strategy", "nam-a,voi", "--features", "features.csv", code=2)
-    assert "the strategy voi does not use features of items" in err
+    _, err = amcc_replay("--strategy", "nam-a,sac", "--features", "features.csv", code=2)
+    assert "the strategy sac does not use features of items" in err
     _, err = amcc_replay(*arguments, "--features", "features.csv", code=2)
     assert "features.csv: features must describe every item of the votes; 1 are missing, 'i01' is the first" in err
 

@@ -140,7 +140,9 @@ def test_strategies_use_features_or_refuse_them(name, crowd):
             partial(check_features_used, strategy, model),
             partial(Campaign, **options, prices=prices, budget=1, features=features),
         ):
-            with pytest.raises(ParameterError, match=f"strategy {name} does not use.*amcc, amcc-rsl, amcc-nlc, nam-a"):
+            with pytest.raises(
+                ParameterError, match=f"strategy {name} does not use.*amcc, amcc-rw, amcc-rsl, amcc-nlc, nam-a"
+            ):
                 refuse()
         return
     check_features_used(strategy, model)

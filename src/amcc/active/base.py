@@ -209,15 +209,17 @@ class Learner:
     ----------
     make_model : a new model.
     features : (n_items, n_features), optional; models that do not use them are fitted without.
+    describe : whether the model gets the features as well, if it uses them, or only the strategy.
     growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
         as learned, which costs one pass. What a model chooses by trying, it keeps until the votes have grown by
         `RETHINK`; where there was nothing to choose by, it chooses at the next fit.
     """
 
     def __init__(
-        self, make_model: Callable[[], ConsensusModel], *, features: Floats | None = None, growth: float = GROWTH
-    ) -> None:
-        self._make_model, self._features, self._growth = make_model, features, growth
+        self, make_model: Callable[[], ConsensusModel], *, features: Floats | None = None, describe: bool = True,
+        growth: float = GROWTH,
+    ) -> None:  # fmt: skip
+        self._make_model, self._features, self._describe, self._growth = make_model, features, describe, growth
         self.model: ConsensusModel | None = None
         self._n_fitted = 0
         self._settled: dict[str, Any] | None = None
@@ -232,7 +234,7 @@ class Learner:
             return cold_beliefs(votes, features)
         if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):
             self.model = self._make_model()
-            used = features if self.model.uses_features else None
+            used = features if self._describe and self.model.uses_features else None
             if self._settled is None or fresh or _has_grown(len(votes), self._n_settled, RETHINK):
                 self.model.fit(votes, used)
                 self._settled, self._n_settled = self.model.settled_params(), len(votes)

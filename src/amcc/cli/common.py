@@ -21,12 +21,11 @@ from amcc.cli.engines import ENGINE_OPTIONS, EngineChoice
 from amcc.cli.names import ACTING, PlainConsole, for_spreadsheets, for_terminals, visible
 from amcc.cli.paths import READS, TABLE
 from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
-from amcc.data.features import read_features
+from amcc.data.features import Units, read_features, read_text_features
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
 from amcc.io import csv, format_of, open_packed, read_ids, read_truth, read_votes, spool, write_tables
-from amcc.kernels import Floats
 from amcc.tables import ROLES, number_in
 from amcc.truth import Truth
 from amcc.votes import Unmentioned, Votes
@@ -71,13 +70,27 @@ Features = Annotated[
     Path | None,
     typer.Option(
         help="Numbers that describe the items, for methods and strategies that use them: a table with a column item, "
-        ".npz (X and items) or .npy."
+        ".npz (X and items, or a sparse matrix of scipy) or .npy."
     ),
     READS,
 ]
 FeaturesItems = Annotated[
-    Path | None, typer.Option(help="Whose rows those of a .npy file are: a list of items in their order."), READS
+    Path | None,
+    typer.Option(help="Whose rows those of a .npy or sparse .npz file are: a list of items in their order."),
+    READS,
 ]
+ItemTexts = Annotated[
+    Path | None,
+    typer.Option(
+        "--text",
+        help="Texts of the items in the place of --features, a table item,text: similar ones inform each other.",
+    ),
+    READS,
+]
+TextColumn = Annotated[
+    str | None, typer.Option(help="Column of the texts. Default: text, or the only one beside the item.")
+]
+TextUnits = Annotated[Units, typer.Option(help="What texts are compared by: words, or sequences of characters.")]
 
 DEFAULT_METHOD = "amcc"
 
@@ -175,7 +188,7 @@ Options = Mapping[str, tuple[Any, Any]]
 
 READ_ARGUMENTS = (
     "path", "people", "consensus", "truth", "soft_truth", "known_items", "known_pairs", "labels", "items", "prices",
-    "features",
+    "features", "text",
 )  # fmt: skip
 """Arguments and options that name a file to read."""
 
@@ -263,8 +276,22 @@ def _with_options(run: Command, command: Command, options: Options, given: Seque
 reads_votes = reading_votes(load_votes)
 
 
-def described_items(votes: Votes, features: Path | None, items: Path | None) -> Floats | None:
-    """What --features and --features-items say about the items of the votes."""
+def described_items(
+    votes: Votes,
+    features: Path | None,
+    items: Path | None,
+    text: Path | None = None,
+    column: str | None = None,
+    units: Units = "words",
+) -> Any:
+    """What --features and --features-items, or --text and what belongs to it, say about the items of the votes."""
+    if text is not None:
+        if features is not None:
+            raise ParameterError("--features and --text both describe the items; give one of them.")
+        with busy(f"Reading {text.name}"):
+            return read_text_features(text, votes, column=column, units=units)
+    if column is not None or units != "words":
+        raise ParameterError("--text-column and --text-units say how to read --text; name it.")
     if features is not None:
         return read_features(features, votes, items=items)
     if items is not None:
@@ -287,7 +314,7 @@ def fit(
     votes: Votes | Engine,
     method: str,
     start: Path | None = None,
-    features: Floats | None = None,
+    features: Any = None,
     truth: Truth | None = None,
 ) -> ConsensusModel:
     """Fit the model of that name, or go on from a saved one, and tell about items that nobody answered."""
@@ -297,9 +324,13 @@ def fit(
         model.fit(votes, features, truth)
     if isinstance(model, AMCC) and hasattr(model, "calibration_"):
         notes.print(model.calibration_.sentence(), soft_wrap=True)
+    described = getattr(model, "item_prior_", None)
+    if described is not None:
+        notes.print(described.sentence(), soft_wrap=True)
     unanswered = as_engine(votes).total(items_without_answer).items
     if unanswered:
-        notes.print(f"{unanswered} items have no answer: all that is known of them are the label frequencies")
+        known = "their features" if described is not None and described.weight else "the label frequencies"
+        notes.print(f"{unanswered} items have no answer: all that is known of them are {known}")
     return model
 
 

@@ -15,6 +15,7 @@ from amcc.cli.common import (
     DEFAULT_METHOD,
     Features,
     FeaturesItems,
+    ItemTexts,
     Json,
     KnownItems,
     KnownPairs,
@@ -22,6 +23,8 @@ from amcc.cli.common import (
     Method,
     Output,
     SafeCsv,
+    TextColumn,
+    TextUnits,
     TruthUnmentioned,
     busy,
     described_items,
@@ -69,6 +72,9 @@ def consensus(
     method: Method = DEFAULT_METHOD,
     features: Features = None,
     features_items: FeaturesItems = None,
+    text: ItemTexts = None,
+    text_column: TextColumn = None,
+    text_units: TextUnits = "words",
     truth: KnownTruth = None,
     known_items: KnownItems = None,
     known_pairs: KnownPairs = None,
@@ -90,12 +96,13 @@ def consensus(
     check_rule(decode, top_k)
     if sets and (disagreement or soft):
         raise ParameterError("--disagreement and --soft are columns of pairs; leave them out, or --sets.")
-    if features or features_items:
+    described = features or features_items or text
+    if described:
         make_model(method).check_uses_features()
     kind: dict[str, Any] = {"decode": decode, "k": top_k, "frame": "arrow"}
     more: dict[str, Any] = {"disagreement": disagreement, "soft": soft}
     if isinstance(votes, PackedVotes):
-        if by_blocks(method) and report is None and truth is None:
+        if by_blocks(method) and report is None and truth is None and not described:
             kind |= {"sets": sets, "all_labels": all_labels, **more}
             with engine.over(votes) as blocks:
                 _consensus_of_blocks(blocks, method, start, output, safe_csv, save, as_json, **kind)
@@ -105,7 +112,8 @@ def consensus(
     if sets or all_labels or decode != "threshold":
         check_all_pairs(votes.n_items, votes.n_labels)
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
-    model = fit(votes, method, start, described_items(votes, features, features_items), known)
+    numbers = described_items(votes, features, features_items, text, text_column, text_units)
+    model = fit(votes, method, start, numbers, known)
     written = None
     if not as_json or output is not None:
         with busy("Looking at the disagreement" if disagreement else "Writing the consensus"):
@@ -211,5 +219,6 @@ def _summary(
         **({} if found.kinds is None else {"disagreement": {kind: found.kinds[kind] for kind in KINDS}}),
         "iterations": model.n_iter_,
         "converged": model.converged_,
+        "features": model.item_prior_.summary() if hasattr(model, "item_prior_") else None,
         "output": None if output is None else str(output),
     }

@@ -67,7 +67,7 @@ def workers(
     known about them, and writes item,label,vote,probability,others_yes,others_no to --output.
     """
     if features or features_items:
-        make_model(method).check_uses_features()
+        make_model(method).check_uses_features(of_workers=True)
     code = None if worker is None else find_worker(worker, votes.worker_names)
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
     if known is not None and isinstance(votes, PackedVotes):

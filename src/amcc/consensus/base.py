@@ -8,7 +8,7 @@ import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, get_args, get_origin
 
@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import csr_array, issparse
 from scipy.special import betainc
 
+from amcc.consensus.item_features import ItemPrior, fit_item_prior
 from amcc.consensus.pair_columns import PairReader, learn_reader, sample_of
 from amcc.consensus.rounds import count_votes
 from amcc.consensus.soft_labels import competence
@@ -28,6 +30,7 @@ from amcc.engine.base import NOTHING_KNOWN, Block, Engine, as_engine
 from amcc.errors import AmccError, ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.fields import Arrays, Each, Stored, fits, hints_of, read_fields, take_apart, write_fields
 from amcc.kernels import CERTAIN, Floats, Judgement
+from amcc.linalg import first_not_finite
 from amcc.memory import check_size
 from amcc.tables import Codes, Frame, as_frame
 from amcc.truth import Truth
@@ -167,6 +170,8 @@ class ConsensusModel(ABC):
         The same for pairs that nobody was asked about.
     item_answered_ : (n_items,) bool
         False where nobody answered, so that all there is are the priors.
+    item_prior_ : ItemPrior
+        What features say about the items, and how far it is trusted; only where a model takes them as a prior.
     worker_rates_ : WorkerRates
         What is known about each worker, see `workers`.
     worker_evidence_ : dict from worker code to text
@@ -177,6 +182,10 @@ class ConsensusModel(ABC):
 
     uses_features: ClassVar[bool] = False
     """Whether `fit` learns from features of the items; a model that does not refuses them."""
+    features_judge_workers: ClassVar[bool] = False
+    """Whether features also change what is said about the workers."""
+    takes_sparse: ClassVar[bool] = False
+    """Whether sparse features stay sparse; for other models they are spread out."""
 
     # What saved models are checked by when they are loaded, here and in every model: `amcc.fields`.
     item_names_: pa.Array
@@ -188,6 +197,7 @@ class ConsensusModel(ABC):
     pair_settled_: Annotated[Mask, Each("pair")]
     label_prior_: Annotated[Floats, Each("label", share=True)]
     item_answered_: Annotated[Mask, Each("item")]
+    item_prior_: Annotated[ItemPrior, Each(optional=True)]
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
@@ -222,7 +232,7 @@ class ConsensusModel(ABC):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def fit(self, votes: Any, features: npt.ArrayLike | None = None, truth: Truth | None = None) -> Self:
+    def fit(self, votes: Any, features: Any = None, truth: Truth | None = None) -> Self:
         """Learn from votes.
 
         Parameters
@@ -230,8 +240,9 @@ class ConsensusModel(ABC):
         votes : Votes, a table that `Votes.from_frame` reads, or an engine over packed votes
             With an engine, everything about workers and labels is learned, and `tables` gives the results by item.
         features : (n_items, n_features), optional
-            Descriptions of the items, for models that use them (`uses_features`); others refuse them. Rows are in the
-            order of `votes.item_names`; `amcc.read_features` reads them so.
+            Descriptions of the items, an array or a sparse matrix of scipy, for models that use them (`uses_features`);
+            others refuse them. Rows are in the order of `votes.item_names`; `amcc.read_features` and, for texts,
+            `amcc.read_text_features` read them so.
         truth : Truth, optional
             Pairs whose truth is known beforehand. They keep it, and the workers are judged by it.
         """
@@ -243,8 +254,8 @@ class ConsensusModel(ABC):
         votes = as_votes(votes)
         self._seen = weakref.ref(votes)
         present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
-        described, gold = checked_features(features, votes), Gold(present, known)
-        if self._stays_with(votes, gold):
+        described, gold = checked_features(features, votes, sparse=self.takes_sparse), Gold(present, known)
+        if described is None and not hasattr(self, "item_prior_") and self._stays_with(votes, gold):
             return self
         posterior = self._fit(votes, described, gold)
         self.item_names_, self.worker_names_, self.label_names_ = (
@@ -260,18 +271,42 @@ class ConsensusModel(ABC):
         self._to_judge = votes, posterior.judge
         return self
 
-    def check_uses_features(self) -> None:
-        """Raise ParameterError, with the models that do, where features of items would be ignored."""
-        if self.uses_features:
-            return
+    def check_uses_features(self, *, of_workers: bool = False) -> None:
+        """Raise ParameterError, with the models that do, where features of items would be ignored.
+
+        of_workers : they are to change what is said about workers, not only about items.
+        """
         from amcc.consensus import METHODS  # where all models are known
 
-        made = {name: type(make()) for name, make in METHODS.items()}
-        users = [f"{model.__name__} (-m {name})" for name, model in made.items() if model.uses_features]
+        def used(model: ConsensusModel) -> bool:
+            return model.features_judge_workers if of_workers else model.uses_features
+
+        if used(self):
+            return
+        made = {name: make() for name, make in METHODS.items()}
+        users = [f"{type(model).__name__} (-m {name})" for name, model in made.items() if used(model)]
+        purpose = " to judge workers" if of_workers else ""
         raise ParameterError(
-            f"{type(self).__name__} does not use features of items. Leave them out, or use a model that does: "
+            f"{type(self).__name__} does not use features of items{purpose}. Leave them out, or use a model that does: "
             f"{', '.join(users)}."
         )
+
+    def _with_item_prior(self, posterior: Posterior, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+        """For a model that takes features as a prior: what they add to what it says by the votes."""
+        vars(self).pop("item_prior_", None)
+        if features is None:
+            return posterior
+        proba = np.where(gold.known, gold.present, posterior.pair)
+        self.item_prior_ = fit_item_prior(votes, proba, posterior.label, features)
+        pairs = votes.pairs
+        return replace(posterior, pair=self.item_prior_.on_pairs(posterior.pair, pairs.item, pairs.label))
+
+    def _item_prior_of(self, votes: Votes) -> ItemPrior | None:
+        """What features said about those items of new votes that were there; None without features."""
+        if not hasattr(self, "item_prior_"):
+            return None
+        codes = new_code(votes.item_names, self.item_names_), new_code(votes.label_names, self.label_names_)
+        return self.item_prior_.known_to(*codes)
 
     def _fit_engine(self, engine: Engine, features: Any, truth: Truth | None) -> Self:
         if features is not None or truth is not None:
@@ -340,6 +375,9 @@ class ConsensusModel(ABC):
         model.pair_item_, model.pair_label_ = votes.pairs.item, votes.pairs.label
         prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
         model.pair_proba_ = _rounded_in(self._infer(votes, prior))
+        if (known := self._item_prior_of(votes)) is not None:
+            model.item_prior_ = known
+            model.pair_proba_ = known.on_pairs(model.pair_proba_, votes.pairs.item, votes.pairs.label)
         model.pair_settled_ = settled(model.pair_proba_, votes.n_yes, votes.pairs.n_votes)
         model.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         return model
@@ -363,7 +401,7 @@ class ConsensusModel(ABC):
         """(n_items, n_labels) probability that each label is present.
 
         Without `votes`, for the items of `fit`. With them, for their items, judged by the workers as learned: a
-        worker who was not there counts as an average one.
+        worker who was not there counts as an average one. What features said about items is kept for those among them.
         """
         self._check_fitted(items=votes is None)
         votes = None if votes is None else as_votes(votes)
@@ -372,11 +410,14 @@ class ConsensusModel(ABC):
         if votes is None:
             item, label = self.pair_item_, self.pair_label_
             pair, prior, n_items = self.pair_proba_, self.label_prior_, len(self.item_names_)
+            described = getattr(self, "item_prior_", None)
         else:
             item, label, n_items = votes.pairs.item, votes.pairs.label, votes.n_items
             prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
-            pair = self._infer(votes, prior)
+            pair, described = self._infer(votes, prior), self._item_prior_of(votes)
+            pair = pair if described is None else described.on_pairs(pair, item, label)
         proba = self._unasked(votes, prior, n_items)
+        proba = proba if described is None else described.on_all(proba)
         proba[item, label] = pair
         return _rounded_in(proba)
 
@@ -399,15 +440,11 @@ class ConsensusModel(ABC):
         """
         return decode_sets(self.predict_proba(votes), decode, k)
 
-    def fit_predict(
-        self, votes: Any, features: npt.ArrayLike | None = None, truth: Truth | None = None
-    ) -> pd.Series[Any]:
+    def fit_predict(self, votes: Any, features: Any = None, truth: Truth | None = None) -> pd.Series[Any]:
         """Fit, and give a pandas Series of label lists by item, named `agg_label` as in crowd-kit."""
         return self.fit(votes, features, truth).labels_
 
-    def fit_predict_proba(
-        self, votes: Any, features: npt.ArrayLike | None = None, truth: Truth | None = None
-    ) -> pd.DataFrame:
+    def fit_predict_proba(self, votes: Any, features: Any = None, truth: Truth | None = None) -> pd.DataFrame:
         """Fit, and give a pandas frame of probabilities, items × labels."""
         return self.fit(votes, features, truth).probas_
 
@@ -497,7 +534,8 @@ class ConsensusModel(ABC):
     def sets(self, *, decode: Rule = "threshold", k: int | None = None, frame: Frame = "pandas") -> Any:
         """Table item, labels: one row per item with the list of its labels, see `predict`."""
         self._check_fitted()
-        if decode == "threshold" and not ((self.label_prior_ > 0.5).any() or self._foresees):
+        expected = self._foresees or hasattr(self, "item_prior_") or (self.label_prior_ > 0.5).any()
+        if decode == "threshold" and not expected:
             present = self.pair_present(decode=decode, k=k)
             item, label = self.pair_item_[present], self.pair_label_[present]
         else:  # labels may be expected where nobody was asked
@@ -687,7 +725,9 @@ class ConsensusModel(ABC):
                     raise ValueError(f"fields {item!r} and {label!r} must be in order, each combination once.")
 
 
-OF_ITEMS = ("item_names_", "pair_item_", "pair_label_", "pair_proba_", "pair_settled_", "item_answered_")
+OF_ITEMS = (
+    "item_names_", "pair_item_", "pair_label_", "pair_proba_", "pair_settled_", "item_answered_", "item_prior_",
+)  # fmt: skip
 """Learned attributes that only fits in memory have."""
 
 
@@ -797,17 +837,20 @@ def known_or_mean(learned: Floats, code: npt.NDArray[np.int64]) -> Floats:
     return np.where(code >= 0, learned[code], learned.mean())
 
 
-def checked_features(features: npt.ArrayLike | None, votes: Votes) -> Floats | None:
-    """Features as numbers, of which every item must have a row."""
+def checked_features(features: Any, votes: Votes, *, sparse: bool = False) -> Any:
+    """Features as numbers, of which every item must have a row; `sparse` where a sparse matrix may stay one."""
     if features is None:
         return None
+    if issparse(features) and not sparse:
+        check_size("features without their sparse form", "Take fewer features, or AMCC.", *features.shape)
+        features = features.toarray()
     try:
-        matrix = np.asarray(features, dtype=np.float64)
+        matrix = csr_array(features, dtype=np.float64) if issparse(features) else np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"features must be a table of numbers, one row per item ({error}).") from None
-    if matrix.ndim != 2 or len(matrix) != votes.n_items:
+    if matrix.ndim != 2 or matrix.shape[0] != votes.n_items:
         raise ParameterError(f"features must have one row per item ({votes.n_items}); got shape {matrix.shape}.")
-    if not np.isfinite(matrix).all():
-        row, column = np.argwhere(~np.isfinite(matrix))[0]
+    if (wrong := first_not_finite(matrix)) is not None:
+        row, column = wrong
         raise ParameterError(f"features must be finite; row {row}, column {column} holds {matrix[row, column]}.")
     return matrix

@@ -103,6 +103,7 @@ class NAM(ConsensusModel):
     """
 
     uses_features = True
+    features_judge_workers = True
 
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]

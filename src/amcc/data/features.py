@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import csr_array, load_npz
 
 from amcc import tables
-from amcc.errors import ColumnError, FileFormatError, InputError, ParameterError
+from amcc.errors import ColumnError, FileFormatError, InputError, MissingExtraError, ParameterError
 from amcc.files import check_readable
 from amcc.io import naming, read_ids, read_table
+from amcc.linalg import first_not_finite
 from amcc.truth import positions
 from amcc.votes import Votes
 
@@ -74,23 +76,122 @@ def read_npz(path: Path) -> FeatureSet:
 # -- of the items that were voted on ---------------------------------------------------------------------------------
 
 
-def read_features(path: str | Path, votes: Votes, *, items: str | Path | None = None) -> Floats:
+def read_features(path: str | Path, votes: Votes, *, items: str | Path | None = None) -> Any:
     """(n_items, n_features) from a file, in the order of `votes.item_names`, as models and strategies want them.
+
+    An array; for a sparse file a sparse one.
 
     Parameters
     ----------
     path : a table with a column for the item and columns of numbers; a numpy archive (.npz) of X, the numbers, and
-        items, whose they are; or X alone (.npy).
+        items, whose they are; X alone (.npy); or a sparse matrix that scipy.sparse.save_npz wrote (.npz).
     votes : whose items must all be described; others may be.
-    items : for .npy, a file with the items of its rows: the first column of a table, or a .txt with one per line.
+    items : for files of numbers alone, a file with the items of their rows: the first column of a table, or a .txt with
+        one per line.
     """
     path = Path(path)
     kind = path.suffix.lower()
-    if items is not None and kind != ".npy":
-        raise ParameterError(f"{path} names its items itself; a list of items is for .npy files. Leave it out.")
-    described = _from_arrays(path, items) if kind in (".npy", ".npz") else _from_table(path)
+    if kind not in (".npy", ".npz"):
+        if items is not None:
+            _refuse_items(path)
+        described = _from_table(path)
+    else:
+        check_readable(path)
+        described = _from_sparse(path, items) if kind == ".npz" and _is_sparse(path) else _from_arrays(path, items)
     with naming(path):
         return described.of(votes)
+
+
+def _refuse_items(path: Path) -> NoReturn:
+    raise ParameterError(f"{path} names its items itself; a list of items is for files of numbers alone. Leave it out.")
+
+
+# -- texts -----------------------------------------------------------------------------------------------------------
+
+Units = Literal["words", "characters"]
+"""What texts are compared by: words and pairs of neighbours, or 2 to 5 letters in a row, for languages without spaces,
+short texts and many spellings."""
+
+MOST_UNITS = 50_000
+"""Different words, at most, the most frequent ones: rarer ones occur in too few items to tell them apart."""
+
+
+def read_text_features(
+    path: str | Path, votes: Votes, *, column: str | None = None, units: Units = "words"
+) -> csr_array:
+    """(n_items, n_units) TF-IDF of the items' texts, sparse, in the order of `votes.item_names`.
+
+    How often a unit occurs in a text (1 + its logarithm), times how rare it is among all texts, in rows of length 1.
+    Units of a single text say nothing about others and are left out.
+
+    Parameters
+    ----------
+    path : a table with a column for the item and one of texts.
+    votes : whose items must all be in it; a text may be empty.
+    column : which one; by default `text`, or the only one beside the item.
+    units : "words" or "characters", see `Units`.
+    """
+    if units not in get_args(Units):
+        raise ParameterError(f"units must be one of {', '.join(get_args(Units))}; got {units!r}.")
+    with naming(path):
+        texts = _texts_of(read_table(Path(path)), votes, column)
+        return tf_idf(texts, units)
+
+
+def tf_idf(texts: list[str], units: Units = "words") -> csr_array:
+    """(n_texts, n_units), see `read_text_features`."""
+    try:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+    except ImportError as error:
+        raise MissingExtraError(
+            f"texts need scikit-learn, which cannot be imported ({error}). Install it: pip install 'amcc[features]'"
+        ) from None
+    kind: dict[str, Any] = {
+        "words": {"ngram_range": (1, 2)},
+        "characters": {"analyzer": "char_wb", "ngram_range": (2, 5)},
+    }
+    vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, max_features=MOST_UNITS, **kind[units])
+    try:
+        return csr_array(vectorizer.fit_transform(texts))
+    except ValueError as error:  # of an empty vocabulary
+        raise InputError(
+            f"texts must have {units} in common; these have none ({error}). Name the column of texts, or compare them "
+            "by characters."
+        ) from None
+
+
+def _texts_of(table: pa.Table, votes: Votes, column: str | None) -> list[str]:
+    """The text of each item of the votes."""
+    item = tables.match_columns(table.column_names, needed=("item",), roles=("item",))["item"]
+    others = [name for name in table.column_names if name != item]
+    usual = "text" if "text" in others else others[0] if len(others) == 1 else None
+    chosen = usual if column is None else column
+    if chosen not in others:
+        wanted = "a column 'text', or one beside the item" if column is None else f"a column {column!r}"
+        raise ColumnError(
+            f"texts must have {wanted}; there is {', '.join(map(repr, others)) or 'none'}. Name it (--text-column, in "
+            "Python column=…)."
+        )
+    place = _rows_of(table[item], votes, "texts")
+    cells = table[chosen].cast(pa.string())
+    if pa.types.is_nested(table[chosen].type):
+        raise ColumnError(f"column {chosen!r} must hold texts; it holds {table[chosen].type}.")
+    return [text or "" for text in cells.take(pa.array(place)).to_pylist()]
+
+
+def _rows_of(items: Any, votes: Votes, what: str) -> npt.NDArray[np.int64]:
+    """(n_items,) the row of each item of the votes in a table of `what`; every one must have one row."""
+    ids = tables.encode_ids(items, "item", "item")
+    if len(ids.names) < len(ids.codes):
+        twice = ids.names[int(np.bincount(ids.codes).argmax())].as_py()
+        raise InputError(f"{what} must describe every item once; {twice!r} stands there again. Drop one row.")
+    place = positions(votes.item_names, ids.names)
+    if (place < 0).any():
+        first = votes.item_names[int((place < 0).argmax())].as_py()
+        raise InputError(
+            f"{what} must describe every item of the votes; {(place < 0).sum()} are missing, {first!r} is the first."
+        )
+    return np.asarray(np.argsort(ids.codes)[place])
 
 
 @dataclass(frozen=True)
@@ -98,10 +199,10 @@ class Described:
     """Items (ids, in any order), and a table of numbers with a row for each."""
 
     items: Any
-    numbers: npt.NDArray[Any]
+    numbers: Any
     columns: tuple[str, ...]
 
-    def of(self, votes: Votes) -> Floats:
+    def of(self, votes: Votes) -> Any:
         """The numbers of each item of the votes; every one must be described once."""
         shape = self.numbers.shape
         if len(shape) != 2 or shape[0] != len(self.items) or self.numbers.dtype.kind not in "biuf":
@@ -109,29 +210,55 @@ class Described:
                 f"features must be numbers in a row for each of {len(self.items)} items; got the shape {shape} of "
                 f"{self.numbers.dtype}."
             )
-        ids = tables.encode_ids(self.items, "item", "item")
-        if len(ids.names) < shape[0]:
-            twice = ids.names[int(np.bincount(ids.codes).argmax())].as_py()
-            raise InputError(f"features must describe every item once; {twice!r} stands there again. Drop one row.")
-        place = positions(votes.item_names, ids.names)
-        if (place < 0).any():
-            first = votes.item_names[int((place < 0).argmax())].as_py()
-            raise InputError(
-                f"features must describe every item of the votes; {(place < 0).sum()} are missing, {first!r} is the "
-                "first."
-            )
+        place = _rows_of(self.items, votes, "features")
         numbers = self.numbers.astype(np.float64)
-        if not np.isfinite(numbers).all():
-            row, column = np.argwhere(~np.isfinite(numbers))[0]
+        if (wrong := first_not_finite(numbers)) is not None:
+            row, column = wrong
             raise InputError(
                 f"column {self.columns[column]!r} must hold finite numbers; row {row + 1} has {numbers[row, column]}."
             )
-        return np.asarray(numbers[np.argsort(ids.codes)[place]])
+        return numbers[place]
+
+
+def _is_sparse(path: Path) -> bool:
+    """Whether an archive is one of scipy's sparse matrices; False for what is no archive."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
+            return {"format", "shape", "data"} <= set(held.files)
+    except Exception:  # likewise; who reads it says what is wrong
+        return False
+
+
+def _from_sparse(path: Path, items: str | Path | None) -> Described:
+    """A matrix that scipy.sparse.save_npz wrote."""
+    try:
+        matrix = csr_array(load_npz(path))
+        matrix.check_format(full_check=True)  # a file may come from anywhere, and compiled loops do not look
+    except Exception as error:  # likewise
+        raise FileFormatError(
+            f"{path} must hold a sparse matrix as scipy.sparse.save_npz writes it; {error}."
+        ) from None
+    if items is None:
+        _ask_for_items(path)
+    with naming(items):
+        listed = tables.vocabulary_of(read_ids(items), "item")
+    return Described(listed, matrix, _numbered(matrix))
+
+
+def _ask_for_items(path: Path) -> NoReturn:
+    raise ParameterError(
+        f"{path} does not say whose its rows are. List the items in their order in a file (--features-items FILE, "
+        "in Python items=FILE), or save both together: numpy.savez('features.npz', X=X, items=items)."
+    )
+
+
+def _numbered(numbers: Any) -> tuple[str, ...]:
+    """Names of columns that have none."""
+    return tuple(map(str, range(numbers.shape[-1]))) if numbers.ndim else ()
 
 
 def _from_arrays(path: Path, items: str | Path | None) -> Described:
     """What is in a file of numpy's."""
-    check_readable(path)
     try:
         with path.open("rb") as file:
             held = np.load(file, allow_pickle=False)
@@ -142,14 +269,12 @@ def _from_arrays(path: Path, items: str | Path | None) -> Described:
             f"{path} must hold an array of numbers, in an archive X beside items, without Python objects; {error}."
         ) from None
     if alone and items is None:
-        raise ParameterError(
-            f"{path} does not say whose its rows are. List the items in their order in a file (--features-items FILE, "
-            "in Python items=FILE), or save both together: numpy.savez('features.npz', X=X, items=items)."
-        )
+        _ask_for_items(path)
+    if not alone and items is not None:
+        _refuse_items(path)
     with naming(path if items is None else items):
         listed = tables.vocabulary_of(names if items is None else read_ids(items), "item")
-    columns = tuple(map(str, range(numbers.shape[-1]))) if numbers.ndim else ()
-    return Described(listed, numbers, columns)
+    return Described(listed, numbers, _numbered(numbers))
 
 
 def _from_table(path: Path) -> Described:

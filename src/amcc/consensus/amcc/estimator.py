@@ -140,6 +140,9 @@ class AMCC(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
+    uses_features = True
+    takes_sparse = True
+
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]
     worker_membership_: Annotated[Floats, Each("worker", "group")]
@@ -226,7 +229,7 @@ class AMCC(ConsensusModel):
         fit = self._fit_likelihood if self.loss == "likelihood" else self._fit_frobenius
         posterior = fit(votes, gold)
         self.coin_worker_, self.coin_label_ = votes.coins.worker, votes.coins.label
-        return posterior
+        return self._with_item_prior(posterior, votes, features, gold)
 
     # -- likelihood ------------------------------------------------------------------------------------------------
 

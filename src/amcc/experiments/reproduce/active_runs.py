@@ -16,7 +16,7 @@ from amcc.active.base import Learner, Strategy, cold_beliefs
 from amcc.active.replay import first_votes, purchases, usual_batch
 from amcc.active.scores import paper_prices
 from amcc.active.strategies import STRATEGIES
-from amcc.consensus import make_model
+from amcc.consensus import NAM, make_model
 from amcc.data.registry import is_present, read_set
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.board import hash_of
@@ -210,7 +210,9 @@ def further_crowds(data: Path | None) -> list[Crowd]:
 
 
 def _learner(strategy: Strategy, draw: FeaturedDraw) -> Learner:
-    return Learner(partial(make_model, strategy.model), features=draw.features)
+    """With features for those to whom the paper gives them: strategies, and NAM, which cannot do without."""
+    make = partial(make_model, strategy.model)
+    return Learner(make, features=draw.features, describe=isinstance(make(), NAM))
 
 
 def _judged(learner: Learner, votes: Votes) -> Floats:

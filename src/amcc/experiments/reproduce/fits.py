@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from amcc import METHODS, metrics
-from amcc.consensus import AMCC, ConsensusModel, make_model
+from amcc.consensus import AMCC, NAM, ConsensusModel, make_model
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.decode import decode
 from amcc.errors import ConvergenceWarning
@@ -194,7 +194,7 @@ def fit(model: ConsensusModel, votes: Votes, features: Floats | None = None) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         start = time.perf_counter()
-        model.fit(votes, features=features if model.uses_features else None)
+        model.fit(votes, features=features if isinstance(model, NAM) else None)  # as in the paper: the others see votes
         return model, time.perf_counter() - start
 
 
