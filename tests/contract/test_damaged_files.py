@@ -194,7 +194,7 @@ def test_changed_checkpoints(method, stages, packed, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     checkpoint, sizes = Checkpoint(path), {}
     monkeypatch.setattr(checkpoint, "remove", checkpoint.flush)
-    blend = {"crisp": 0.5, "counts": 0.0, "correlation": 1.0}
+    blend = {"crisp": 0.5, "degrees": 0.4, "counts": 0.0, "correlation": 1.0}
     params = {"blend": blend} if method == "amcc" else {}
     make_model(method).set_params(**params).fit(LocalEngine(packed, None, checkpoint))
     identity, sizes = checkpoint.identity, checkpoint._sizes

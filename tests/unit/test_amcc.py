@@ -92,7 +92,7 @@ def test_history_rises_for_the_likelihood_and_falls_for_the_paper(fitted):
 
 
 def test_blend_holds_weights(model):
-    assert list(model.blend_) == ["crisp", "counts", "correlation"]
+    assert list(model.blend_) == ["crisp", "degrees", "counts", "correlation"]
     assert all(0 <= weight <= 1 for weight in model.blend_.values())
 
 
@@ -205,7 +205,7 @@ def test_blend_of_an_earlier_fit(crowd):
 def test_without_adaptation_votes_count_fully(crowd):
     for correlation in (True, False):
         model = AMCC(adapt=False, correlation=correlation).fit(crowd.votes)
-        assert model.blend_ == {"crisp": 1, "counts": 0, "correlation": float(correlation)}
+        assert model.blend_ == {"crisp": 1, "degrees": 0.4, "counts": 0, "correlation": float(correlation)}
 
 
 def test_own_answers_as_anchor(crowd):

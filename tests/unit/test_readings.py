@@ -13,7 +13,7 @@ from amcc.consensus.amcc import readings
 from amcc.consensus.amcc.correlation import LabelSets, label_set_step
 from amcc.consensus.amcc.counts import presence_by_counts
 from amcc.consensus.amcc.presence import presence_at
-from amcc.consensus.amcc.readings import DEGREES, MOST_CORRELATED, Blend, Evidence, Gate
+from amcc.consensus.amcc.readings import LEAST_DEGREES, MOST_CORRELATED, MOST_DEGREES, Blend, Evidence, Gate
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 
@@ -40,22 +40,22 @@ def test_the_pool_by_hand(evidence):
     """Each reading with its weight; two coins at their word get the rest."""
     soft = 0.1 + 0.6 * evidence.crisp(0.0)
     counted = presence_by_counts(evidence.n_yes, evidence.pairs.n_votes.astype(float))
-    pool = (1 - DEGREES) * (0.75 * soft + 0.25 * counted) + DEGREES * BY_DEGREES
-    found = evidence.pooled(Blend(0.3, 0.25, 0.0), TWO_KINDS, BY_DEGREES)
+    pool = 0.4 * (0.75 * soft + 0.25 * counted) + 0.6 * BY_DEGREES
+    found = evidence.pooled(Blend(0.3, 0.6, 0.25, 0.0), TWO_KINDS, BY_DEGREES)
     assert_allclose(found, 0.3 * evidence.crisp(0.0) + 0.7 * pool)
 
 
 def test_other_labels_count_for_at_most_half_of_the_pool(evidence):
-    pool = evidence.pooled(Blend(0.0, 0.5, 0.0), TWO_KINDS, BY_DEGREES)
+    pool = evidence.pooled(Blend(0.0, 0.5, 0.5, 0.0), TWO_KINDS, BY_DEGREES)
     said = logit(pool) - logit(evidence.prior[evidence.pairs.label])
     correlated = label_set_step(evidence.pairs, said, evidence.sets).proba
     weight = 0.8 * MOST_CORRELATED
-    found = evidence.pooled(Blend(0.0, 0.5, 0.8), TWO_KINDS, BY_DEGREES)
+    found = evidence.pooled(Blend(0.0, 0.5, 0.5, 0.8), TWO_KINDS, BY_DEGREES)
     assert_allclose(found, (1 - weight) * pool + weight * correlated)
 
 
 def test_without_degrees_two_coins_are_taken_at_their_word(evidence):
-    assert_allclose(evidence.pooled(Blend(0.4, 0.3, 0.2), TWO_KINDS, None), evidence.crisp(0.2))
+    assert_allclose(evidence.pooled(Blend(0.4, 0.4, 0.3, 0.2), TWO_KINDS, None), evidence.crisp(0.2))
 
 
 @pytest.mark.parametrize("blend", [{"crisp": 1.5}, {"counts": -0.1}, {"correlation": "much"}, {"crisp": True}])
@@ -77,6 +77,7 @@ def test_independent_crowds_are_taken_at_their_word():
     crowd = simulate_crowd(CrowdSpec.for_votes(100_000, seed=0))
     model = AMCC().fit(crowd.votes)
     assert model.blend_["crisp"] > 0.9
+    assert model.blend_["degrees"] < LEAST_DEGREES + 0.01
     assert model.blend_["counts"] < 0.01
     assert metrics.log_loss(crowd.truth, model.predict_proba()) < 0.15
 
@@ -87,6 +88,7 @@ def test_matters_of_degree_are_decided_as_majority_does():
     model = AMCC().fit(votes)
     assert model.blend_["crisp"] < 0.1
     assert model.blend_["counts"] > 0.5
+    assert LEAST_DEGREES < model.blend_["degrees"] <= MOST_DEGREES
     same = model.predict() == MajorityVote().fit(votes).predict()
     tied = (2 * votes.n_yes == votes.pairs.n_votes).reshape(same.shape)
     assert np.mean(same[~tied]) >= 0.95

@@ -147,7 +147,7 @@ def test_the_first_purchases_do_no_harm_on_real_data(shared_data, seed):
     assert_first_purchases_do_no_harm(affective(shared_data), seed)
 
 
-CRISP = {"crisp": 1.0, "counts": 0.0, "correlation": 0.0}
+CRISP = {"crisp": 1.0, "degrees": 0.4, "counts": 0.0, "correlation": 0.0}
 
 
 @pytest.mark.parametrize("settings", [{}, {"adapt": False}, {"adapt": False, "correlation": False}, {"blend": CRISP}])

@@ -14,8 +14,8 @@ The votes are asked three questions (`dependence`), each answered by a gain over
 2. Do counts predict votes as well as two coins do? Then they take the place of the softened coins (`Blend.counts`).
 3. Do other labels of an item help to predict? Then they count, after the fit (`Blend.correlation`).
 
-A weight moves from 0 to 1 as a logistic function of z: what the data cannot rule out keeps its share. Nothing decides
-for the reading by degrees, which always has `DEGREES` of what is pooled.
+A weight moves as a logistic function of z: what the data cannot rule out keeps its share. The reading by degrees always
+has some of what is pooled, and more where question 1 shows that votes depend on each other (`Blend.degrees`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ from amcc.kernels import Floats, Ints, sigmoid
 from amcc.tables import Codes
 from amcc.votes import Pairs, Votes
 
-DEGREES = 0.4
-"""Share of the reading by degrees in the pool. From .3 to .5 it makes little difference (`benchmarks/ablation.py`)."""
+LEAST_DEGREES, MOST_DEGREES = 0.4, 0.8
+"""Share of the reading by degrees in the pool: where votes cannot tell, and where they are shown to be dependent. A
+tenth more or less of either makes little difference (`benchmarks/ablation.py`)."""
 
 MOST_CORRELATED = 0.5
 """Largest weight of label correlation in the pool: what the pool says about other labels of the item is in doubt
@@ -70,6 +71,9 @@ CRISP = Gate(12.0, 2.0)
 votes reach 17 to 20 on 100,000 votes (6 where most workers are spammers); real crowds lie below 9, but for two sets
 with three answers per item that reach 11 to 15, where two coins do no harm."""
 
+DEPENDENT = Gate(3.0, 1.0)
+"""Kinds of pairs over two coins, the opposite of the same: more than two standard errors, as for `CORRELATED`."""
+
 COUNTS = Gate(-1.5, 1.0)
 """Counts over two coins. Below zero, for counts have the benefit of the doubt: a model has to earn its place."""
 
@@ -88,11 +92,13 @@ class Blend:
     """Answers to the three questions, from 0 to 1.
 
     crisp : how far two coins are taken at their word
+    degrees : share of the reading by degrees in what is pooled
     counts : how far counts take the place of two coins in what is pooled
     correlation : how far labels of an item inform each other
     """
 
     crisp: float = 1.0
+    degrees: float = LEAST_DEGREES
     counts: float = 0.0
     correlation: float = 0.0
 
@@ -131,8 +137,10 @@ def choose_blend(
         fit = fit_again(votes)
         sets = learn_label_sets_of(votes, fit, chance.lot[items])
     found = compare(votes, fit, sets)
+    dependent = DEPENDENT.at(-found.two_coins_over_kinds)
     return Blend(
         CRISP.at(found.two_coins_over_kinds),
+        LEAST_DEGREES + (MOST_DEGREES - LEAST_DEGREES) * dependent,
         COUNTS.at(found.counts_over_two_coins),
         CORRELATED.at(found.labels_over_none) if correlation else 0.0,
     )
@@ -188,7 +196,8 @@ class Evidence:
         independent = self.crisp(0.0)
         soft = two_kinds[0] + (two_kinds[1] - two_kinds[0]) * independent
         counted = presence_by_counts(self.n_yes, self.pairs.n_votes.astype(np.float64))
-        pool = (1 - DEGREES) * ((1 - blend.counts) * soft + blend.counts * counted) + DEGREES * degrees
+        coins_or_counts = (1 - blend.counts) * soft + blend.counts * counted
+        pool = (1 - blend.degrees) * coins_or_counts + blend.degrees * degrees
         pool = self._with_other_labels(pool, MOST_CORRELATED * blend.correlation)
         return blend.crisp * crisp + (1 - blend.crisp) * pool
 
