@@ -63,6 +63,7 @@ def test_summaries_are_the_same(folder, tmp_path):
 
 
 MORE = {
+    "audit": ("truth.csv",),
     "next": ("--budget", 10),
     "replay": ("truth.csv", "--seeds", 1, "--processes", 1, "--strategy", "uniform", "--batch", 4000),
 }

@@ -33,7 +33,7 @@ def presence_by_counts(n_yes: Floats, n_votes: Floats) -> Floats:
     """Probability that the label is present, by votes alone: one half where they are tied, so it decides as majority.
 
     >>> presence_by_counts(np.array([3.0, 1.0, 1.0]), np.array([3.0, 2.0, 5.0])).round(2).tolist()
-    [0.96, 0.5, 0.13]
+    [0.96, 0.5, 0.15]
     """
     return presence_at((n_yes + 0.5) / (n_votes + 1), lean=0.0)
 
