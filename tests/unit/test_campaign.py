@@ -367,10 +367,10 @@ def test_stops_when_every_pair_is_settled(world: World) -> None:
 
 def test_an_item_that_nobody_answered_is_not_settled(toy_votes: Votes) -> None:
     votes = toy_votes.select(toy_votes.item == 0)
-    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.04, 0.06], [0.04, 0.06]]))
+    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
     assert settled_pairs(beliefs).tolist() == [[False, False], [False, False]]  # two against one
     votes = Votes.from_dense([[[-1, -1], [0, 0]]] * 3)
-    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.04, 0.06], [0.04, 0.06]]))
+    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
     assert settled_pairs(beliefs).tolist() == [[True, False], [False, False]]
 
 
