@@ -1,4 +1,4 @@
-"""When a pair needs no more answers: the model is sure, the votes do not contradict it, and known truth bears it out."""
+"""When a pair needs no more answers: the model is sure, votes do not contradict it, and known truth bears it out."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_measured_rule_keeps_its_promise_on_average():
 
 
 def test_models_say_what_settled_rests_on(crowd, tmp_path):
-    """Truth of 150 items is enough to measure by, also for a model that is loaded again; without truth it is assumed."""
+    """Truth of 150 items is enough to measure by, also for a loaded model; without truth it is assumed."""
     item, label = np.nonzero(crowd.truth[:150])
     names = crowd.votes.item_names, crowd.votes.label_names
     pairs = pa.table({role: name.take(pa.array(code)) for role, name, code in

@@ -23,6 +23,7 @@ from amcc.cli.common import (
     TruthUnmentioned,
     busy,
     described_items,
+    effect_as_json,
     fit,
     items_without_answer,
     known_truth,
@@ -35,6 +36,7 @@ from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.cli.paths import FILE, PAGE, READS
 from amcc.consensus import ConsensusModel, make_model
 from amcc.consensus.base import check_all_pairs
+from amcc.consensus.truth_effect import truth_effect
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, InMemory
 from amcc.engine.packed import PackedVotes
@@ -90,6 +92,7 @@ def consensus(
         check_all_pairs(votes.n_items, votes.n_labels)
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
     model = fit(votes, method, start, described_items(votes, features, features_items), known)
+    notes.print(model.settling_.sentence(), soft_wrap=True)
     if not as_json or output is not None:
         table = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, **kind)
         write_rows(table, output, safe_csv=safe_csv)
@@ -104,7 +107,8 @@ def consensus(
         notes.print(f"wrote the report to {report}")
     if as_json:
         found = _found(model.pairs(decode=decode, k=top_k, frame="arrow"))
-        print_json(_summary(InMemory(votes), model, method, output, int((~model.item_answered_).sum()), found))
+        summary = _summary(InMemory(votes), model, method, output, int((~model.item_answered_).sum()), found)
+        print_json(summary | effect_as_json(truth_effect(model, votes)))
 
 
 def _consensus_of_blocks(
@@ -119,6 +123,7 @@ def _consensus_of_blocks(
 ) -> None:
     """The same block by block, with no more in memory than a few of them."""
     model = fit(blocks, method, start)
+    notes.print(model.settling_.sentence(), soft_wrap=True)
     found: list[Found] = []
 
     def counted(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -173,6 +178,8 @@ def _summary(
         "labels_per_item": found.present / max(engine.n_items, 1),
         "settled": found.settled,
         "open": engine.n_pairs - found.settled,
+        "settled_basis": model.settled_basis_,
+        "settled_claim": model.settling_.claim,
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "output": None if output is None else str(output),

@@ -42,6 +42,7 @@ RATES = "worker_rates"
 PREDICTION_BYTES = 32
 """What a pair of an item and a label takes while it is predicted: its probability, what that was made of, its rank."""
 
+
 @dataclass(frozen=True)
 class Posterior:
     """What a model says about pairs.
@@ -165,7 +166,7 @@ class ConsensusModel(ABC):
     pair_settled_: Annotated[Mask, Each("pair")]
     pair_known_: Annotated[Mask, Each("pair", optional=True)]
     pair_unseen_: Annotated[Floats, Each("pair", share=True, optional=True)]
-    settling_: Annotated[Settling, Each(optional=True)]
+    settling_: Annotated[Settling, Each(optional=True)] = ASSUMED  # older files do not have it
     label_prior_: Annotated[Floats, Each("label", share=True)]
     item_answered_: Annotated[Mask, Each("item")]
     n_iter_: int
@@ -263,11 +264,7 @@ class ConsensusModel(ABC):
     def settled_basis_(self) -> Basis:
         """Whether what is settled rests on known truth ("measured") or on experience with other crowds ("assumed")."""
         self._check_fitted(items=False)
-        return self._settling.basis
-
-    @property
-    def _settling(self) -> Settling:
-        return getattr(self, "settling_", ASSUMED)  # older files do not have it
+        return self.settling_.basis
 
     def check_uses_features(self) -> None:
         """Raise ParameterError, with the models that do, where features of items would be ignored."""
@@ -350,7 +347,7 @@ class ConsensusModel(ABC):
         model.pair_item_, model.pair_label_ = votes.pairs.item, votes.pairs.label
         prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
         model.pair_proba_ = _rounded_in(self._infer(votes, prior))
-        model.pair_settled_ = self._settling.of(model.pair_proba_, votes.n_yes, votes.pairs.n_votes)
+        model.pair_settled_ = self.settling_.of(model.pair_proba_, votes.n_yes, votes.pairs.n_votes)
         model.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         return model
 

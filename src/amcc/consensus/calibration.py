@@ -46,7 +46,7 @@ class Calibration:
     def of(self, proba: Floats, label: npt.NDArray[np.integer]) -> Floats:
         """Probabilities of pairs with these labels (−1: a label that was not there) after the correction."""
         offset = np.where(label >= 0, self.label[label], 0.0)
-        return np.asarray(expit(self.intercept + self.slope * _log_odds(proba) + offset))
+        return np.asarray(expit(self.intercept + self.slope * log_odds(proba) + offset))
 
     def sentence(self) -> str:
         """What known truth changed, in words.
@@ -66,7 +66,7 @@ def fit_calibration(
 
     Newton's method on a concave function. The offsets of labels do not meet each other, so they are eliminated first.
     """
-    x = _log_odds(proba)
+    x = log_odds(proba)
     common, offset = np.array([0.0, 1.0]), np.zeros(n_labels)
     design, centre = np.stack([np.ones_like(x), x]), np.array([0.0, 1.0])
     precision = 1 / np.array([INTERCEPT_SPREAD, SLOPE_SPREAD]) ** 2
@@ -107,5 +107,6 @@ def cross_fitted(
     return result
 
 
-def _log_odds(proba: Floats) -> Floats:
+def log_odds(proba: Floats) -> Floats:
+    """Log-odds of probabilities, those nearer to 0 or 1 than `SURE` counting as that."""
     return np.asarray(logit(np.clip(proba, SURE, 1 - SURE)))

@@ -55,7 +55,8 @@ def stands_behind(n_agree: Counts, n_differ: Counts, error: float = SETTLED_ERRO
     span = int(differ.max(initial=0)) + 1
     counts, place = np.unique(agree * span + differ, return_inverse=True)
     agreeing, differing = np.divmod(counts, span)
-    return np.asarray(betainc(agreeing + 0.5, differing + 0.5, 0.5) <= error)[place.reshape(agree.shape)]
+    enough: Mask = betainc(agreeing + 0.5, differing + 0.5, 0.5) <= error
+    return np.asarray(enough[place.reshape(agree.shape)], dtype=bool)
 
 
 def settled(

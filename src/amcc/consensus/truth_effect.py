@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from amcc.consensus.calibration import Calibration
 from amcc.consensus.settling import stands_behind
-from amcc.kernels import Floats
 from amcc.votes import Votes
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ SUSPICIOUS_SHARE = 0.2
 """From this share of contradicted clear majorities on, truth is suspected. On real crowds it is mostly below 0.1."""
 
 SUSPICIOUS_AGREEMENT = 0.2
-"""Below this agreement beyond chance (Cohen's kappa), truth and clear majorities seem to be about different things: where
-most labels are rare, both say no nearly everywhere, and few pairs are contradicted whatever the truth says."""
+"""Below this agreement beyond chance (Cohen's kappa), truth and clear majorities seem to be about different things.
+Where most labels are rare, both say no nearly everywhere, and few pairs are contradicted whatever the truth says."""
 
 ENOUGH_CLEAR, ENOUGH_CONTRADICTED = 10, 3
 """Fewer clear pairs, or contradicted ones, raise no suspicion: a crowd may be wrong about one item."""
