@@ -74,9 +74,9 @@ SIMULATED = "simulated"
 """A family that is shown, but is no part of the means: its votes really are independent given presence."""
 
 
-def cells(data: Path | None, seeds: int) -> Iterator[tuple[str, str, Draw]]:
+def cells(data: Path | None, seeds: int, *, simulated: bool = True) -> Iterator[tuple[str, str, Draw]]:
     """Family, name and draw of every set that is there, and of simulated crowds."""
-    for crowd in cells_of(None, n_seeds=1, sizes=(10_000, 100_000)):
+    for crowd in cells_of(None, n_seeds=1, sizes=(10_000, 100_000)) if simulated else ():
         yield SIMULATED, crowd.name, crowd.draw(0)
     for family, sets in FAMILIES.items() if data else ():
         for name, answers in sets:

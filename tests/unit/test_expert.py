@@ -29,7 +29,7 @@ def fitted():
 def belief_of(model, votes):
     readings = Readings.of(model, votes)
     known = getattr(model, "pair_known_", np.zeros(len(votes.pairs), dtype=bool))
-    return expert._Belief.before(readings.features(), expert._believed(model, readings), known)
+    return expert._Belief.before(readings.features(), expert._believed(model, readings), known, ~known)
 
 
 def uncertainty(rows, weight, informations) -> float:

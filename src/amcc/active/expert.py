@@ -172,22 +172,30 @@ class ExpertQuestions:
 
 
 def questions_for_expert(
-    model: ConsensusModel, votes: Votes, n: int, *, whole_items: bool = False, seed: int = 0
+    model: ConsensusModel,
+    votes: Votes,
+    n: int,
+    *,
+    whole_items: bool = False,
+    among: Mask | None = None,
+    seed: int = 0,
 ) -> ExpertQuestions:
     """The `n` pairs whose true answer says most about how to read the crowd; with `whole_items` all pairs of `n` items.
 
     model : fitted to these votes, with or without known truth; what is known is not asked again.
+    among : (n_pairs,) which of the asked pairs can be asked; all, by default. What is learned is for all pairs.
     seed : decides between equals. Of an item one pair is chosen, as long as there are other items.
     """
     if n < 1:
         raise ParameterError(f"n must be at least 1; got {n}.")
     model._check_fitted()
     known = getattr(model, "pair_known_", np.zeros(len(votes.pairs), dtype=bool))
-    if known.all():
+    free = ~known if among is None else among & ~known
+    if not free.any():
         raise EmptyInputError("there must be a pair whose truth is not known; that of all asked pairs is.")
     readings = Readings.of(model, votes)
     features = readings.features()
-    belief = _Belief.before(features, _believed(model, readings), known)
+    belief = _Belief.before(features, _believed(model, readings), known, free)
     item, rng = votes.pairs.item.astype(np.int64), np.random.default_rng(seed)
     before = belief.uncertainty
     chosen = (_choose_items if whole_items else _choose_pairs)(belief, item, n, rng)
@@ -236,7 +244,7 @@ class _Belief:
     importance: Floats
 
     @classmethod
-    def before(cls, features: Features, mean: Floats, known: Mask) -> _Belief:
+    def before(cls, features: Features, mean: Floats, known: Mask, free: Mask) -> _Belief:
         """What is left after the known pairs."""
         weight = expected_weight(mean, features.quadratic(np.eye(features.size)))
         told = features.information(np.where(known, weight, 0.0))
@@ -244,7 +252,7 @@ class _Belief:
             np.float64
         )  # answers of known items count as single ones
         weight = expected_weight(mean, features.quadratic(covariance))
-        return cls(features, weight, ~known, covariance, features.information(np.where(known, 0.0, weight)))
+        return cls(features, weight, free, covariance, features.information(np.where(known, 0.0, weight)))
 
     @property
     def uncertainty(self) -> float:

@@ -40,6 +40,10 @@ settled pairs stays far below 5 % once truth corrects probabilities (benchmarks/
 ITEM_CORRELATION = 0.1
 """Correlation of errors on pairs of one item, for the bound: the usual order of cluster effects in surveys."""
 
+EXPERIENCED_ERROR, EXPERIENCE = 0.03, 20
+"""What is wrong among pairs that are settled on an assumption, by experience with real sets (benchmarks/trust.py: 0 to
+4 %, more where workers share errors), and the known pairs that this experience counts as."""
+
 MIN_FAMILIES = 2
 """Declared families that must stand behind a settled pair: within a family, errors are shared."""
 
@@ -126,8 +130,8 @@ def measured(
 
     The largest of `CLAIMS` by which so few known pairs are settled wrongly that the error among all settled pairs is
     below `SETTLED_ERROR` with probability `CONFIDENCE`. Where the truth is too scarce to say that of any, what is
-    assumed without truth stands, unless more than the promised share of the pairs that it settles is known to be wrong:
-    then nothing is settled.
+    assumed without truth stands, unless the known pairs that it settles say otherwise: with them, more than the
+    promised share is expected to be wrong. Then nothing is settled.
     """
     claimed, wrong = np.minimum(proba, 1 - proba), (proba > 0.5) != present
     candidate = settled(proba, n_yes, n_votes, claim=0.5)
@@ -137,7 +141,7 @@ def measured(
             return Settling("measured", claim, int(chosen.sum()), int(wrong[chosen].sum()))
     chosen = candidate & (claimed <= ASSUMED_CLAIM)
     n_checked, n_wrong = int(chosen.sum()), int(wrong[chosen].sum())
-    if n_wrong > SETTLED_ERROR * n_checked:
+    if EXPERIENCE * EXPERIENCED_ERROR + n_wrong > SETTLED_ERROR * (EXPERIENCE + n_checked):
         return Settling("measured", NOTHING, n_checked, n_wrong)
     return Settling("assumed", ASSUMED_CLAIM, n_checked, n_wrong)
 
