@@ -4,8 +4,10 @@
 
 A replay on sets whose truth is known. Half of the items can be asked, the other half is scored, so that choosing hard
 items does not make what is left look easier. The crowd is read with the truth of so many items (or, with --pairs, of so
-many pairs), chosen or drawn, and the log-loss and Jaccard of the scored half are compared. Means are over families of
-sets, as in benchmarks/trust.py; the last rows are paired differences with their standard error over families.
+many pairs), chosen or drawn, and log-loss and Jaccard of the scored half are compared. `log_loss of all` also counts
+the half that was asked, in which answered pairs are right by themselves: that is what a requester ends up with. Means
+are over families of sets, as in benchmarks/trust.py; the last rows are paired differences with their standard error
+over families.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from amcc.errors import ConvergenceWarning
 from amcc.experiments.cells import Draw
 from amcc.truth import PairList, Truth
 
-SCORES = ("log_loss", "jaccard", "wrong among settled", "settled")
+SCORES = ("log_loss", "jaccard", "log_loss of all", "wrong among settled", "settled")
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Replay:
         return {
             "log_loss": metrics.log_loss(truth, proba, known & asked),
             "jaccard": metrics.jaccard(truth, proba > 0.5, known),
+            "log_loss of all": metrics.log_loss(truth, proba, self.draw.known & asked),
             "wrong among settled": float(wrong[sure].mean()) if sure.any() else 0.0,
             "settled": float(sure.sum() / max((known & asked).sum(), 1)),
         }
@@ -121,7 +124,7 @@ def show(title: str, by_way: dict[str, dict[str, float]]) -> None:
 def differences(families: list[dict[str, dict[str, float]]], ways: list[tuple[str, str]]) -> None:
     """Mean over families of what one way has more than another, with its standard error."""
     for one, other in ways:
-        for name in SCORES[:2]:
+        for name in SCORES[:3]:
             gaps = np.array([family[one][name] - family[other][name] for family in families])
             error = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
             print(f"{one} − {other}, {name}: {gaps.mean():+.4f} ± {error:.4f}", flush=True)
