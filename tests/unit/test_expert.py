@@ -96,7 +96,7 @@ def test_the_choice_is_greedy_and_near_the_best_of_all(fitted):
     def gain(pairs) -> float:
         return before - uncertainty(rows, weight, [(rows[[pair]], noise_of(weight[[pair]])) for pair in pairs])
 
-    chosen = questions_for_expert(model, votes, 2)
+    chosen = questions_for_expert(model, votes, 2, drawn=0.0)
     key = votes.pairs.item.astype(int) * votes.n_labels + votes.pairs.label
     places = [int(np.flatnonzero(key == k)[0]) for k in chosen.item * votes.n_labels + chosen.label]
     assert gain(places[:1]) == pytest.approx(max(gain([pair]) for pair in range(len(rows))))
@@ -107,7 +107,7 @@ def test_the_choice_is_greedy_and_near_the_best_of_all(fitted):
 
 def test_pairs_of_different_items_spread_over_labels(fitted):
     model, votes, _ = fitted
-    chosen = questions_for_expert(model, votes, 12)
+    chosen = questions_for_expert(model, votes, 12, drawn=0.0)
     assert len(chosen) == len(set(chosen.item.tolist())) == 12
     assert set(chosen.label.tolist()) == set(range(votes.n_labels))
     assert (np.diff(chosen.gain) <= 1e-12).all()
@@ -116,7 +116,7 @@ def test_pairs_of_different_items_spread_over_labels(fitted):
 
 def test_whole_items_come_with_all_their_pairs(fitted):
     model, votes, _ = fitted
-    chosen = questions_for_expert(model, votes, 3, whole_items=True)
+    chosen = questions_for_expert(model, votes, 3, whole_items=True, drawn=0.4)
     items = list(dict.fromkeys(chosen.item.tolist()))
     assert len(items) == 3
     assert chosen.label.tolist() == list(range(votes.n_labels)) * 3
@@ -134,6 +134,23 @@ def test_what_is_known_is_not_asked_again_and_teaches(fitted):
     assert not set(questions_for_expert(told, votes, 200).item.tolist()) & set(items)
 
 
+@pytest.mark.parametrize("whole_items", [False, True])
+def test_every_second_question_is_drawn_at_random(fitted, whole_items):
+    """The first is the best, whatever the seed; those drawn say so, differ between seeds, and are as fair as chance."""
+    model, votes, _ = fitted
+    runs = [questions_for_expert(model, votes, 4, whole_items=whole_items, seed=seed) for seed in range(60)]
+    size = votes.n_labels if whole_items else 1
+    by_chance = [[why.startswith("drawn at random") for why in run.why] for run in runs]
+    assert by_chance == [[False] * size + [True] * size + [False] * size + [True] * size] * 60
+    assert len({tuple(run.item[:size]) for run in runs}) == 1
+    second = np.array([run.item[size] for run in runs])
+    assert len(set(second.tolist())) > 25  # of 59 items; about 38 are expected
+    everything = questions_for_expert(model, votes, 10_000, whole_items=whole_items)
+    assert len(everything) == len(set(zip(everything.item, everything.label, strict=True))) == len(votes.pairs)
+    with pytest.raises(ParameterError, match="drawn must be a share"):
+        questions_for_expert(model, votes, 4, drawn=1.5)
+
+
 def test_reasons_name_readings_that_disagree():
     """On label a, two reliable workers say yes where three others say no."""
     rng = np.random.default_rng(0)
@@ -142,7 +159,7 @@ def test_reasons_name_readings_that_disagree():
     bad = [rng.random(present.shape) < 0.5 for _ in range(3)]
     dense = np.where(np.stack([*good, *bad]), 1, -1)
     votes = Votes.from_dense(dense, label_names=["a", "b"])
-    chosen = questions_for_expert(AMCC().fit(votes), votes, 10)
+    chosen = questions_for_expert(AMCC().fit(votes), votes, 10, drawn=0.0)
     told = [why for why in chosen.why if why.startswith("readings disagree: most say")]
     assert told
     assert all(" of 5 say yes), weighed by reliability it is " in why and "look like this" in why for why in told)

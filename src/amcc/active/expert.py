@@ -17,7 +17,8 @@ u = covariance f[j],
 
     gain[j] = uᵀ A u / (1/w[j] + τ² + f[j]ᵀ u)
 
-So pairs are preferred whose answer is open, that look like many others, and on which readings of the votes disagree.
+So pairs are preferred whose answer is open, that look like many others, and on which readings of the votes disagree. A
+share of the questions is drawn at random all the same: the design sees only what its model of errors foresees.
 The answers about all labels of an item have the covariance W⁻¹ + τ² 1 1ᵀ, and likewise
 
     gain = trace((W⁻¹ + τ² 1 1ᵀ + F covariance Fᵀ)⁻¹ F covariance A covariance Fᵀ)
@@ -57,6 +58,13 @@ ITEM_SPREAD = 1.0
 
 RANGES = np.array([-5.0, -3.5, -2.0, -1.0, 0.0, 1.0, 2.0, 3.5, 5.0])
 """Log-odds that bound the ranges."""
+
+DRAWN = 0.5
+"""Share of the questions that is drawn at random: a design trusts its model of what may be wrong, chance does not.
+Where workers share errors, confident pairs are wrong that no design would ask about (benchmarks/expert.py)."""
+
+BY_CHANCE = "chance"
+"""What a question that was drawn teaches about."""
 
 SHORTLIST = 500
 """Items that are compared exactly, when whole items are chosen: those whose pairs promise most by themselves."""
@@ -178,16 +186,20 @@ def questions_for_expert(
     *,
     whole_items: bool = False,
     among: Mask | None = None,
+    drawn: float = DRAWN,
     seed: int = 0,
 ) -> ExpertQuestions:
     """The `n` pairs whose true answer says most about how to read the crowd; with `whole_items` all pairs of `n` items.
 
     model : fitted to these votes, with or without known truth; what is known is not asked again.
     among : (n_pairs,) which of the asked pairs can be asked; all, by default. What is learned is for all pairs.
-    seed : decides between equals. Of an item one pair is chosen, as long as there are other items.
+    drawn : share that is drawn at random instead, spread evenly.
+    seed : decides between equals, and draws. Of an item one pair is chosen, as long as there are other items.
     """
     if n < 1:
         raise ParameterError(f"n must be at least 1; got {n}.")
+    if not 0 <= drawn <= 1:
+        raise ParameterError(f"drawn must be a share from 0 to 1; got {drawn!r}.")
     model._check_fitted()
     known = getattr(model, "pair_known_", np.zeros(len(votes.pairs), dtype=bool))
     free = ~known if among is None else among & ~known
@@ -198,7 +210,7 @@ def questions_for_expert(
     belief = _Belief.before(features, _believed(model, readings), known, free)
     item, rng = votes.pairs.item.astype(np.int64), np.random.default_rng(seed)
     before = belief.uncertainty
-    chosen = (_choose_items if whole_items else _choose_pairs)(belief, item, n, rng)
+    chosen = (_choose_items if whole_items else _choose_pairs)(belief, item, n, drawn, rng)
     reasons = _Reasons(readings, votes, known)
     return ExpertQuestions(
         item[chosen.pair],
@@ -294,39 +306,59 @@ def expected_weight(mean: Floats, variance: Floats) -> Floats:
     return np.asarray((proba * (1 - proba)) @ (NODE_WEIGHTS / NODE_WEIGHTS.sum()))
 
 
-def _choose_pairs(belief: _Belief, item: Codes, n: int, rng: np.random.Generator) -> _Chosen:
+def _is_drawn(number: int, share: float) -> bool:
+    """Whether the question of this number, from 0, is drawn at random, so that the share is.
+
+    >>> [_is_drawn(number, 0.5) for number in range(4)]
+    [False, True, False, True]
+    """
+    return int((number + 1) * share) > int(number * share)
+
+
+def _choose_pairs(belief: _Belief, item: Codes, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
     """The most telling pairs one after the other, of different items as long as there are some."""
     order, free = rng.permutation(len(item)), belief.free.copy()
     asked = np.zeros(int(item.max()) + 1, dtype=bool)
     pairs, gains, parts = [], [], []
-    for _ in range(min(n, int(free.sum()))):
+    for number in range(min(n, int(free.sum()))):
         fresh = free & ~asked[item]
-        gain = np.where(fresh if fresh.any() else free, belief.gains(), -np.inf)
-        best = int(order[np.argmax(gain[order])])  # chance decides between equals
+        can_be = fresh if fresh.any() else free
+        gain, by_chance = belief.gains(), _is_drawn(number, drawn)
+        score = np.where(can_be, rng.random(len(gain)) if by_chance else gain, -np.inf)
+        best = int(order[np.argmax(score[order])])  # chance decides between equals
         pairs.append(best)
         gains.append(float(gain[best]))
-        parts.append(belief.parts(best))
+        parts.append(BY_CHANCE if by_chance else belief.parts(best))
         belief.learn(np.array([best]))
         free[best], asked[item[best]] = False, True
     return _Chosen(np.array(pairs, dtype=np.int64), np.array(gains), parts)
 
 
-def _choose_items(belief: _Belief, item: Codes, n: int, rng: np.random.Generator) -> _Chosen:
+def _choose_items(belief: _Belief, item: Codes, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
     """The most telling items one after the other, each with all its pairs that are open."""
     single = np.where(belief.free, belief.gains(), 0.0)
     total = np.bincount(item, single)
     open_items = rng.permutation(np.unique(item[belief.free]))
     shortlist = open_items[np.argsort(-total[open_items], kind="stable")][: max(SHORTLIST, n)].tolist()
     bounds = np.searchsorted(item, np.arange(int(item.max()) + 2))  # pairs are sorted by item
-    pairs_of = {i: np.flatnonzero(belief.free[bounds[i] : bounds[i + 1]]) + bounds[i] for i in shortlist}
+    left = dict.fromkeys(open_items.tolist())  # in random order
+
+    def pairs_of(each: int) -> Codes:
+        return np.asarray(np.flatnonzero(belief.free[bounds[each] : bounds[each + 1]]) + bounds[each], dtype=np.int64)
+
     pairs, gains, parts = [], [], []
-    for _ in range(min(n, len(shortlist))):
-        gain = [belief.gain_of_item(pairs_of[each]) for each in shortlist]
-        best = shortlist.pop(int(np.argmax(gain)))
-        chosen = pairs_of[best]
+    for number in range(min(n, len(left))):
+        by_chance = _is_drawn(number, drawn)
+        best = next(iter(left))
+        if not by_chance:
+            best = max(
+                (each for each in shortlist if each in left), key=lambda each: belief.gain_of_item(pairs_of(each))
+            )
+        del left[best]
+        chosen = pairs_of(best)
         pairs.append(chosen)
-        gains.append(np.full(len(chosen), max(gain)))
-        parts += [belief.parts(pair) for pair in chosen.tolist()]
+        gains.append(np.full(len(chosen), belief.gain_of_item(chosen)))
+        parts += [BY_CHANCE if by_chance else belief.parts(pair) for pair in chosen.tolist()]
         belief.learn(chosen)
     return _Chosen(np.concatenate(pairs), np.concatenate(gains), parts)
 
@@ -348,6 +380,8 @@ class _Reasons:
         n_yes, n_votes = int(self._votes.n_yes[pair]), int(self._votes.pairs.n_votes[pair])
         label = str(self._votes.label_names[int(self._readings.label[pair])])
         said = f"{n_yes} of {n_votes} say yes"
+        if part == BY_CHANCE:
+            return f"drawn at random, to see what nobody would suspect ({said}); {self._alike(pair)}"
         if self._readings.disagree[pair]:
             majority, model = (
                 "yes" if reading > 0 else "no"
