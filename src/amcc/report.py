@@ -25,6 +25,7 @@ from scipy.special import logit
 from amcc.consensus import AMCC
 from amcc.consensus import disagreement as kinds
 from amcc.consensus.base import ConsensusModel
+from amcc.consensus.truth_effect import truth_effect
 from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.engine.base import InMemory
 from amcc.errors import MissingExtraError, ParameterError
@@ -303,8 +304,10 @@ def _head(findings: Findings) -> Html:
             _element("h2", "What the data chose"),
             _list(_choices(findings.model.blend_, findings.votes.n_labels)),
         ]
-    if isinstance(findings.model, AMCC) and hasattr(findings.model, "calibration_"):
-        parts += [_element("h2", "What known truth changed"), _list([findings.model.calibration_.sentence()])]
+    effect = truth_effect(findings.model, findings.votes)
+    if effect is not None:
+        warned = [f"{WARNING.strip()} {effect.suspicion}"] if effect.suspicion else []
+        parts += [_element("h2", "What known truth changed"), _list([*warned, *effect.sentences()])]
     if hasattr(findings.model, "item_prior_"):
         parts += [_element("h2", "What item features changed"), _list([f"{findings.model.item_prior_.sentence()}."])]
     notes = findings.votes.notes()
@@ -330,6 +333,7 @@ def _summary(findings: Findings) -> dict[str, str]:
         "agreement α": _estimate(about.agreement),
         "settled pairs": f"{len(model.pair_proba_) - findings.n_open:,} of {len(model.pair_proba_):,}",
         "open pairs": f"{findings.n_open:,}",
+        "settled is": model.settled_basis_,
         "converged": f"{'yes' if model.converged_ else 'no' + WARNING}, {_counted(model.n_iter_, 'round')}",
     }
 
@@ -533,6 +537,7 @@ def _confidence_panel(findings: Findings) -> Panel:
         "How many of the asked (item, label) pairs have which probability. Blue pairs are settled: more answers are "
         "hardly needed. Orange ones are open, and those in the middle would gain most from further answers.",
         bars.properties(width=620, height=240),
+        notes=[f"{findings.model.settling_.sentence()}."],
     )
 
 

@@ -47,6 +47,11 @@ def votes_file(tmp_path: Path) -> Path:
     return path
 
 
+ASSUMED_NOTE = (
+    "settled is assumed, not measured: no truth is known to check it by; it asks for claimed errors up to 2 %\n"
+)
+
+
 @pytest.fixture
 def truth_file(tmp_path: Path) -> Path:
     path = tmp_path / "truth.csv"
@@ -65,7 +70,7 @@ def test_consensus_to_stdout(votes_file):
         ("2", "dog"): "1",
     }
     assert float(table[0]["probability"]) == pytest.approx(2 / 3)
-    assert run.stderr == ""
+    assert run.stderr == ASSUMED_NOTE
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".parquet", ".jsonl"])
@@ -416,7 +421,7 @@ def test_reader_of_the_output_may_leave(votes_file, tmp_path):
         f"{sys.executable} -m amcc consensus {big} -m majority | head -1", shell=True, capture_output=True, text=True
     )
     assert run.stdout == "item,label,probability,present,settled\n"
-    assert run.stderr == ""
+    assert run.stderr == ASSUMED_NOTE
 
 
 def test_simulate_consensus_evaluate(tmp_path):
@@ -510,3 +515,27 @@ def test_known_truth_is_kept_and_corrects_the_rest(command, packed, tmp_path):
     assert amcc(command, votes).stdout != run.stdout
     refused = amcc(command, votes, "--known-items", tmp_path / "gold.csv", code=2)
     assert "say what --truth covers" in refused.stderr
+
+
+def test_truth_that_contradicts_everybody_is_reported(tmp_path):
+    """A column that says the opposite: consensus and workers warn, on the screen, in JSON and in the report."""
+    pytest.importorskip("altair")
+    crowd = simulate_crowd(CrowdSpec(n_items=60, n_workers=9, n_labels=3, answers_per_item=6, spammers=0.0, seed=4))
+    votes, report = tmp_path / "votes.csv", tmp_path / "r.html"
+    write_votes(crowd.votes, votes)
+    names, labels = crowd.votes.item_names.to_pylist(), crowd.votes.label_names.to_pylist()
+    told = [f"{names[i]},{labels[j]},{'no' if crowd.truth[i, j] else 'yes'}" for i in range(20) for j in range(3)]
+    (tmp_path / "gold.csv").write_text("\n".join(["item,label,truth", *told]))
+    run = amcc("consensus", votes, "--truth", tmp_path / "gold.csv", "--json", "--report", report)
+    warning = " ".join(run.stderr.split())
+    assert "WARNING: the truth contradicts" in warning
+    assert "yes and no may be exchanged in it" in warning
+    found = json.loads(run.stdout)
+    assert found["truth"]["suspicion"].startswith("the truth contradicts")
+    assert found["truth"]["contradicted"][0].keys() == {"item", "label", "present", "n_yes", "n_no"}
+    assert found["settled_basis"] in ("measured", "assumed")
+    page = report.read_text()
+    assert "What known truth changed" in page
+    assert "yes and no may be exchanged in it" in page
+    told_of_workers = json.loads(amcc("workers", votes, "--truth", tmp_path / "gold.csv", "--json").stdout)
+    assert told_of_workers["truth"]["known_pairs"] == 60

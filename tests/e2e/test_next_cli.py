@@ -307,7 +307,7 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "9", "--features-items", "prices.csv"], "give both"),
         (["--budget", "9", "-o", "out.xyz"], "the suffix must say the format"),
         (["--budget", "9", "--json", "-o", "no/such/out.csv"], "there is no folder no/such"),
-        (["--batch", "9"], "Missing option '--budget'"),
+        (["--batch", "9"], "--budget must say what all questions may cost"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -376,3 +376,85 @@ def test_names_are_taken_to_the_last_space(folder, amcc_next, arguments):
 
 def test_a_budget_is_a_plain_number(amcc_next):
     assert "the budget must be a number; got '1_000'" in amcc_next("--budget", "1_000", code=2)[1]
+
+
+# -- known truth, and questions to the requester ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def truth_file(crowd, folder) -> Path:
+    """The truth of all labels of three items, one row per pair, with yes and no."""
+    names, labels = crowd.votes.item_names.to_pylist(), crowd.votes.label_names.to_pylist()
+    told = [f"{names[i]},{labels[j]},{'yes' if crowd.truth[i, j] else 'no'}" for i in range(3) for j in range(3)]
+    (folder / "truth.csv").write_text("\n".join(["item,label,truth", *told]))
+    return folder / "truth.csv"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_nobody_is_paid_for_what_is_known(strategy, amcc_next, crowd, truth_file):
+    table, told = amcc_next("--budget", 1000, "--batch", 100, "--strategy", strategy, "--truth", truth_file)
+    known = set(crowd.votes.item_names.to_pylist()[:3])
+    asked = {row["item"] for row in rows(table)}
+    assert asked
+    assert not asked & known
+    assert "9 pairs are known" in told
+    assert {row["item"] for row in rows(amcc_next("--budget", 1000, "--strategy", strategy)[0])} & known
+
+
+def test_truth_before_the_first_vote(folder):
+    (folder / "none.csv").write_text("worker,item,label,value\n")
+    (folder / "items.csv").write_text("item\ni1\ni2\n")
+    (folder / "truth.csv").write_text("item,label,truth\ni1,a,yes\ni1,b,no\n")
+    begin = ("next", "none.csv", "--items", "items.csv", "--labels", "a,b", "--worker", "w")
+    table, _ = said(*begin, "--budget", 9, "--truth", "truth.csv")
+    assert sorted((row["item"], row["label"]) for row in rows(table)) == [("i2", "a"), ("i2", "b")]
+
+
+def test_questions_to_the_requester_and_their_answers(amcc_next, crowd, folder):
+    """What is asked becomes a truth with one more column, is believed, and is not asked again."""
+    table, told = amcc_next("--for-expert", "--batch", 4, "-o", "ask.csv")
+    assert table == ""
+    assert "4 questions to you, about 4 items: add a column truth" in told
+    asked = rows((folder / "ask.csv").read_text())
+    assert list(asked[0]) == ["item", "label", "probability", "why"]
+    assert all(row["why"] for row in asked)
+    text = (folder / "ask.csv").read_text().splitlines()
+    (folder / "told.csv").write_text(
+        "\n".join([text[0] + ",truth", text[1] + ",yes", *(row + ",no" for row in text[2:])])
+    )
+    again, told = amcc_next("--for-expert", "--json", "--truth", "told.csv")
+    found = json.loads(again)
+    assert len(found["questions"]) == 10
+    assert found["truth"]["known_pairs"] == 4
+    assert not {(row["item"], row["label"]) for row in asked} & {(q["item"], q["label"]) for q in found["questions"]}
+    assert all(0 < question["gain"] < 1 for question in found["questions"])
+    kept, _ = said("consensus", "votes.csv", "--truth", "told.csv")
+    pair = next(row for row in rows(kept) if (row["item"], row["label"]) == (asked[0]["item"], asked[0]["label"]))
+    assert float(pair["probability"]) == 1.0
+
+
+def test_whole_items_for_the_requester(amcc_next):
+    asked = rows(amcc_next("--for-expert", "--whole-items", "--batch", 2)[0])
+    assert len(asked) == 6
+    assert len({row["item"] for row in asked}) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--budget must say what all questions may cost"),
+        (("--for-expert", "--budget", 5, "--worker", "w1"), "--budget, --worker would change nothing"),
+        (("--for-expert", "--strategy", "uniform"), "--strategy would change nothing"),
+        (("--for-expert", "--batch", 0), "batch must be at least 1; got 0"),
+        (("--whole-items", "--budget", 5), "give it with --for-expert"),
+        (("--for-expert", "--known-items", "votes.csv"), "say what --truth covers"),
+    ],
+)
+def test_senseless_requests_for_the_requester(arguments, message, amcc_next):
+    assert message in " ".join(amcc_next(*arguments, code=2)[1].split())
+
+
+def test_the_requester_is_asked_about_votes_only(folder):
+    (folder / "none.csv").write_text("worker,item,label,value\n")
+    begin = ("next", "none.csv", "--labels", "a", "--items", "votes.csv", "--for-expert")
+    assert "--for-expert needs votes" in said(*begin, code=2)[1]

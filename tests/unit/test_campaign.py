@@ -12,11 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amcc.active.base import Beliefs, Candidates, Questions, Triplets, cold_beliefs
+from amcc.active.base import Beliefs, Candidates, Learner, Questions, Triplets, cold_beliefs
 from amcc.active.campaign import (
     Campaign,
     Outcome,
@@ -37,6 +38,7 @@ from amcc.data.simulate import SimulatedCrowd as World
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.kernels import Floats
 from amcc.tables import Signs
+from amcc.truth import PairList, Truth
 from amcc.votes import Votes
 
 
@@ -367,10 +369,10 @@ def test_stops_when_every_pair_is_settled(world: World) -> None:
 
 def test_an_item_that_nobody_answered_is_not_settled(toy_votes: Votes) -> None:
     votes = toy_votes.select(toy_votes.item == 0)
-    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.04, 0.06], [0.04, 0.06]]))
+    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
     assert settled_pairs(beliefs).tolist() == [[False, False], [False, False]]  # two against one
     votes = Votes.from_dense([[[-1, -1], [0, 0]]] * 3)
-    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.04, 0.06], [0.04, 0.06]]))
+    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
     assert settled_pairs(beliefs).tolist() == [[True, False], [False, False]]
 
 
@@ -615,3 +617,54 @@ def test_dear_pages_are_filled(world: World) -> None:
         return len(outcome.votes) / outcome.votes.answers_per_worker.sum()
 
     assert votes_per_page(20) > 1.5 * votes_per_page(0)
+
+
+# -- known truth -----------------------------------------------------------------------------------------------
+
+
+def truth_of_items(world: World, n_items: int) -> Truth:
+    """All labels of the first items."""
+    item, label = np.nonzero(world.truth[:n_items])
+    names = world.votes.item_names.cast("string"), world.votes.label_names.cast("string")
+    pairs = PairList(names[0].take(pa.array(item)), names[1].take(pa.array(label)))
+    return Truth(pairs, known_items=names[0][:n_items])
+
+
+@pytest.mark.parametrize("audit", [0.0, 0.5])
+def test_nobody_is_asked_about_what_is_known(world: World, tmp_path: Path, audit: float) -> None:
+    """With money for everything, everything else is asked; what is known counts as settled, and is believed."""
+    truth, seen = truth_of_items(world, 4), []
+    options: dict[str, Any] = {"truth": truth, "audit": audit, "make_model": DawidSkene, "path": tmp_path / "l.jsonl"}
+    run = campaign(ReplayCrowd(world.votes), prices_of(world), prices_of(world).of_votes(world.votes), **options)
+    outcome = run.run(seen.append)
+    assert outcome.reason == "nobody"
+    assert sorted(set(outcome.votes.item.tolist())) == list(range(4, 12))
+    for standing in seen:
+        np.testing.assert_array_equal(standing.beliefs.proba[:4], world.truth[:4])
+        assert settled_pairs(standing.beliefs)[:4].all()
+    again = campaign(ReplayCrowd(world.votes), prices_of(world), prices_of(world).of_votes(world.votes), **options)
+    assert again.run().votes == outcome.votes
+
+
+def test_a_ledger_goes_on_with_the_truth_that_it_began_with(world: World, tmp_path: Path) -> None:
+    plain: dict[str, Any] = {"prices": Prices(np.full(6, 3)), "budget": 30}
+    for name, began, goes_on in (("a", None, truth_of_items(world, 2)), ("b", truth_of_items(world, 2), None)):
+        campaign(SimulatedCrowd(world), **plain, truth=began, path=tmp_path / name).run()
+        with pytest.raises(ParameterError, match="truth was"):
+            campaign(SimulatedCrowd(world), **plain, truth=goes_on, path=tmp_path / name).run()
+    head = json.loads((tmp_path / "a").read_text().splitlines()[0])
+    assert "truth" not in head["settings"]  # as ledgers of earlier versions
+
+
+def test_truth_stands_in_beliefs_between_fits(world: World) -> None:
+    """Votes that came after the last fit are judged by what was learned; what is known stays as it is."""
+    truth = truth_of_items(world, 5)
+    learner = Learner(DawidSkene, truth=truth, growth=10.0)
+    learner.learn(world.votes.select(world.votes.item % 2 == 0))
+    model = learner.model
+    beliefs = learner.learn(world.votes)
+    assert learner.model is model
+    np.testing.assert_array_equal(beliefs.proba[:5], world.truth[:5])
+    assert beliefs.known is not None
+    assert beliefs.known.sum(axis=1).tolist() == [3] * 5 + [0] * 7
+    assert beliefs.settling == model.settling_

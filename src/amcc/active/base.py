@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from amcc.consensus.base import ConsensusModel, as_votes, checked_features
+from amcc.consensus.settling import ASSUMED, Settling
 from amcc.kernels import Floats
 from amcc.memory import check_size
+from amcc.truth import Truth
 from amcc.votes import Votes
 
 Codes = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
 """What is expected of workers before the first vote: better than chance, or no question would be worth its price."""
@@ -63,6 +66,8 @@ class Beliefs:
     experience : (n_workers,) answers so far.
     correlation : (n_labels, n_labels) correlation of labels, in −1 … 1.
     features : (n_items, n_features) descriptions of items, if there are any.
+    known : (n_items, n_labels) where truth is known, so that nobody needs to be asked; None where it is nowhere.
+    settling : how sure one must be to settle a pair.
     """
 
     votes: Votes
@@ -72,6 +77,12 @@ class Beliefs:
     experience: npt.NDArray[np.int64]
     correlation: Floats
     features: Floats | None = None
+    known: Mask | None = None
+    settling: Settling = ASSUMED
+
+    def open_among(self, candidates: Candidates) -> Candidates:
+        """The candidates without pairs whose truth is known."""
+        return candidates if self.known is None else Elsewhere(candidates, self.known)
 
 
 class Candidates(Protocol):
@@ -182,6 +193,30 @@ class Anything:
         return triplets.take(np.flatnonzero(self._done_keys[place] != key))
 
 
+class Elsewhere:
+    """Candidates without some pairs, (n_items, n_labels) `closed`: known ones, or those of an earlier choice."""
+
+    def __init__(self, candidates: Candidates, closed: Mask) -> None:
+        self._candidates = candidates
+        could = candidates.open_pairs()
+        self._free, self._shut = could & ~closed, could & closed
+
+    def open_pairs(self) -> Mask:
+        """See `Candidates`."""
+        return self._free.copy()
+
+    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+        """See `Candidates`."""
+        free = self._free[item, label]
+        return self._candidates.of_pairs(item[free], label[free])
+
+    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
+        """See `Candidates`."""
+        n_shut = len(self._candidates.of_pairs(*np.nonzero(self._shut)))
+        drawn = self._candidates.sample(n + n_shut, rng)
+        return drawn.take(np.flatnonzero(self._free[drawn.item, drawn.label])[:n])
+
+
 def cold_beliefs(votes: Votes, features: Floats | None = None) -> Beliefs:
     """Beliefs before the first vote: every pair is open, every worker somewhat better than chance."""
     coins = votes.n_workers, votes.n_labels
@@ -210,6 +245,7 @@ class Learner:
     make_model : a new model.
     features : (n_items, n_features), optional; models that do not use them are fitted without.
     describe : whether the model gets the features as well, if it uses them, or only the strategy.
+    truth : what is known already, optional. It teaches about workers, corrects probabilities, and is believed.
     growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
         as learned, which costs one pass. What a model chooses by trying, it keeps until the votes have grown by
         `RETHINK`; where there was nothing to choose by, it chooses at the next fit.
@@ -217,9 +253,10 @@ class Learner:
 
     def __init__(
         self, make_model: Callable[[], ConsensusModel], *, features: Floats | None = None, describe: bool = True,
-        growth: float = GROWTH,
+        truth: Truth | None = None, growth: float = GROWTH,
     ) -> None:  # fmt: skip
         self._make_model, self._features, self._describe, self._growth = make_model, features, describe, growth
+        self._truth = truth
         self.model: ConsensusModel | None = None
         self._n_fitted = 0
         self._settled: dict[str, Any] | None = None
@@ -231,22 +268,32 @@ class Learner:
         _check_sizes(votes)
         features = checked_features(self._features, votes)
         if not len(votes):
-            return cold_beliefs(votes, features)
+            return self._told(cold_beliefs(votes, features))
         if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):
             self.model = self._make_model()
             used = features if self._describe and self.model.uses_features else None
             if self._settled is None or fresh or _has_grown(len(votes), self._n_settled, RETHINK):
-                self.model.fit(votes, used)
+                self.model.fit(votes, used, self._truth)
                 self._settled, self._n_settled = self.model.settled_params(), len(votes)
             else:
-                self.model.set_params(**self._settled).fit(votes, used)
+                self.model.set_params(**self._settled).fit(votes, used, self._truth)
             self._n_fitted = len(votes)
             proba = self.model.predict_proba()
         else:
             proba = self.model.predict_proba(votes)
         hit, false_alarm = self.model.rates_of_coins()
         correlation = self.model.label_correlations()
-        return Beliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, correlation, features)
+        learned = hit, false_alarm, votes.answers_per_worker, correlation, features
+        return self._told(Beliefs(votes, proba, *learned, settling=self.model.settling_))
+
+    def _told(self, beliefs: Beliefs) -> Beliefs:
+        """Beliefs in which known truth stands, also of pairs that nobody was asked about."""
+        if self._truth is None:
+            return beliefs
+        names = beliefs.votes.item_names, beliefs.votes.label_names
+        self._truth.check_names("the votes", item=names[0], label=names[1])
+        present, known = self._truth.matrices(*names)
+        return replace(beliefs, proba=np.where(known, present, beliefs.proba), known=known)
 
     def catch_up(self, fitted: Iterable[Votes]) -> None:
         """Know what a learner knows who fitted a model to each of these votes in turn; only what counts is done."""

@@ -28,15 +28,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.active.base import GROWTH, Beliefs, Candidates, Codes, Learner, Questions, Strategy, Triplets
+from amcc.active.base import GROWTH, Beliefs, Candidates, Codes, Elsewhere, Learner, Questions, Strategy, Triplets
 from amcc.active.crowd import Crowd, Flags
 from amcc.active.ledger import Ledger, Round, joined, workers_on_record
 from amcc.active.prices import Money, Prices
 from amcc.active.strategies import check_features_used
-from amcc.consensus.base import ConsensusModel, settled
+from amcc.consensus.base import ConsensusModel
 from amcc.errors import InputError, ParameterError
 from amcc.kernels import Floats
 from amcc.tables import Signs
+from amcc.truth import Truth
 from amcc.votes import Votes
 
 __all__ = ["Campaign", "Outcome", "Reason", "Standing", "settled_pairs"]
@@ -98,6 +99,7 @@ class Campaign:
     patience : stop after so many rounds in which the expected error did not reach a new low.
     start : votes that are there already; they cost nothing.
     features : (n_items, n_features), for models and strategies that use them.
+    truth : what is known already; it teaches about workers, and nobody is asked about it.
     growth : share of new votes after which the model is fitted anew, see `Learner`.
     seed : of everything drawn at random.
     path : file of the ledger. A campaign whose file is there goes on where it stopped. New workers may have joined at
@@ -120,6 +122,7 @@ class Campaign:
     patience: int | None = None
     start: Votes | None = None
     features: Floats | None = None
+    truth: Truth | None = None
     growth: float = GROWTH
     seed: int = 0
     path: str | Path | None = None
@@ -207,7 +210,7 @@ class Campaign:
 
     def _learner_of(self, ledger: Ledger) -> Learner:
         """A learner that knows what it knew when the last round on record was planned."""
-        learner = Learner(self.make_model, features=self.features, growth=self.growth)
+        learner = Learner(self.make_model, features=self.features, truth=self.truth, growth=self.growth)
         n_asked = np.cumsum([0, *(len(each.questions) for each in ledger.rounds)])
         learner.catch_up(
             self._votes(ledger, n) for n, each in zip(n_asked.tolist(), ledger.rounds, strict=False) if each.fitted
@@ -242,11 +245,11 @@ class Campaign:
             return "patience"
         basket = _Basket(self.prices, self._budget - ledger.spent, self._votes_allowed(beliefs.votes))
         asked = joined(_questions(self._start), ledger.asked)
-        candidates = self.crowd.candidates(asked, basket.open_workers(), number)
+        candidates = beliefs.open_among(self.crowd.candidates(asked, basket.open_workers(), number))
         can_be_asked = candidates.open_pairs()
         if not can_be_asked.any():
             with_more_money = self.crowd.candidates(asked, basket.open_workers(rich=True), number)
-            return "money" if with_more_money.open_pairs().any() else "nobody"
+            return "money" if beliefs.open_among(with_more_money).open_pairs().any() else "nobody"
         if self.stop_settled and settled_pairs(beliefs)[can_be_asked].all():
             return "settled"
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
@@ -274,8 +277,9 @@ class Campaign:
         while (missing := self.batch - len(basket)) > 0:
             if len(basket):
                 planned = basket.content()[0]
-                candidates = self.crowd.candidates(joined(asked, planned), basket.open_workers(), standing.n_rounds)
-                candidates = candidates if best is None else _Elsewhere(candidates, planned)
+                more = self.crowd.candidates(joined(asked, planned), basket.open_workers(), standing.n_rounds)
+                candidates = standing.beliefs.open_among(more)
+                candidates = candidates if best is None else _not_about(candidates, planned)
             if not candidates.open_pairs().any():
                 break
             same_luck = deepcopy(rng)  # who was drawn as skilled must not be drawn anew for the rest of the page
@@ -294,7 +298,7 @@ class Campaign:
         self, chosen: Questions, beliefs: Beliefs, candidates: Candidates, n: int, rng: np.random.Generator
     ) -> Questions:
         """These questions, each with those on its page that are the better buy, since the page is paid; n in all."""
-        same_pages = _OnPages(_Elsewhere(candidates, chosen.asked), chosen.asked)
+        same_pages = _OnPages(_not_about(candidates, chosen.asked), chosen.asked)
         if not same_pages.open_pairs().any():
             return chosen
         more = self.strategy.select(beliefs, same_pages, self.prices.vote.astype(np.float64), n, rng)
@@ -338,7 +342,14 @@ class Campaign:
             "labels": _digest(nobody_asked.label_names),
             "start": _digest(start.item, start.label, start.worker, start.value),
             "features": None if self.features is None else _digest(np.asarray(self.features, dtype=np.float64)),
+            **self._told(),
         }
+
+    def _told(self) -> dict[str, str]:
+        """What is known, in the settings; nothing without it, as in ledgers of earlier versions."""
+        if self.truth is None:
+            return {}
+        return {"truth": _digest(*self.truth.matrices(self._nobody_asked.item_names, self._nobody_asked.label_names))}
 
 
 def decision_error(proba: Floats) -> Floats:
@@ -347,12 +358,13 @@ def decision_error(proba: Floats) -> Floats:
 
 
 def settled_pairs(beliefs: Beliefs) -> Flags:
-    """(n_items, n_labels) where more answers are hardly needed, see `settled`."""
+    """(n_items, n_labels) where more answers are hardly needed: truth is known, or see `Settling`."""
     votes, shape = beliefs.votes, beliefs.proba.shape
     n_yes, n_votes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     pair = votes.pairs.item, votes.pairs.label
     n_yes[pair], n_votes[pair] = votes.n_yes, votes.pairs.n_votes
-    return settled(beliefs.proba, n_yes, n_votes)
+    done = beliefs.settling.of(beliefs.proba, n_yes, n_votes)
+    return done if beliefs.known is None else done | beliefs.known
 
 
 def has_progress(errors: Sequence[float], patience: int) -> bool:
@@ -414,28 +426,11 @@ class _Basket:
         return Triplets(*codes), np.array(columns[3], dtype=bool), np.array(columns[4], dtype=np.float64)
 
 
-class _Elsewhere:
+def _not_about(candidates: Candidates, taken: Triplets) -> Elsewhere:
     """Candidates without the pairs of some questions: a second choice of a round is no repetition of the first."""
-
-    def __init__(self, candidates: Candidates, taken: Triplets) -> None:
-        self._candidates, self._taken = candidates, taken
-        self._free = candidates.open_pairs()
-        self._free[taken.item, taken.label] = False
-
-    def open_pairs(self) -> Flags:
-        """See `Candidates`."""
-        return self._free.copy()
-
-    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
-        """See `Candidates`."""
-        free = self._free[item, label]
-        return self._candidates.of_pairs(item[free], label[free])
-
-    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
-        """See `Candidates`."""
-        n_taken = len(self._candidates.of_pairs(self._taken.item, self._taken.label))
-        drawn = self._candidates.sample(n + n_taken, rng)
-        return drawn.take(np.flatnonzero(self._free[drawn.item, drawn.label])[:n])
+    closed = np.zeros_like(candidates.open_pairs())
+    closed[taken.item, taken.label] = True
+    return Elsewhere(candidates, closed)
 
 
 class _OnPages:

@@ -384,9 +384,11 @@ def check_settings(event: dict[str, Any], settings: dict[str, Any]) -> None:
     recorded = event.get("settings")
     if (event["event"], event.get("format")) != ("campaign", FORMAT_VERSION) or not isinstance(recorded, dict):
         raise damaged(1, f"it must hold the settings in format {FORMAT_VERSION}")
-    differ = [name for name in settings if name not in recorded or recorded[name] != settings[name]]
+    missing = object()  # other than None, which is a setting
+    names = dict.fromkeys([*settings, *recorded])
+    differ = [name for name in names if recorded.get(name, missing) != settings.get(name, missing)]
     if differ:
-        changes = ", ".join(f"{name} was {recorded.get(name)!r} and is {settings[name]!r}" for name in differ)
+        changes = ", ".join(f"{name} was {recorded.get(name)!r} and is {settings.get(name)!r}" for name in differ)
         raise ParameterError(
             f"a campaign must go on with the settings it began with; {changes}. Use the same, or another file."
         )

@@ -21,6 +21,7 @@ from amcc.cli.engines import ENGINE_OPTIONS, EngineChoice
 from amcc.cli.names import ACTING, PlainConsole, for_spreadsheets, for_terminals, visible
 from amcc.cli.paths import READS, TABLE
 from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
+from amcc.consensus.truth_effect import TruthEffect, truth_effect
 from amcc.data.features import Units, read_features, read_text_features
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
@@ -322,8 +323,7 @@ def fit(
     n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
     with busy(f"Fitting {method} to {n_votes:,} votes"):
         model.fit(votes, features, truth)
-    if isinstance(model, AMCC) and hasattr(model, "calibration_"):
-        notes.print(model.calibration_.sentence(), soft_wrap=True)
+    tell_effect(None if isinstance(votes, Engine) else truth_effect(model, votes))
     described = getattr(model, "item_prior_", None)
     if described is not None:
         notes.print(described.sentence(), soft_wrap=True)
@@ -332,6 +332,21 @@ def fit(
         known = "their features" if described is not None and described.weight else "the label frequencies"
         notes.print(f"{unanswered} items have no answer: all that is known of them are {known}")
     return model
+
+
+def tell_effect(effect: TruthEffect | None) -> None:
+    """Note what known truth changed, and warn where it does not look like the truth of these votes."""
+    if effect is None:
+        return
+    for sentence in effect.sentences():
+        notes.print(sentence, soft_wrap=True, markup=False)
+    if effect.suspicion:
+        notes.print(f"WARNING: {effect.suspicion}", style="bold yellow", soft_wrap=True, markup=False)
+
+
+def effect_as_json(effect: TruthEffect | None) -> dict[str, Any]:
+    """What known truth changed, as part of a JSON object; nothing where none was given."""
+    return {} if effect is None else {"truth": effect.as_json()}
 
 
 def _to_go_on_from(path: Path, method: str) -> ConsensusModel:

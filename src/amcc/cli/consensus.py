@@ -28,6 +28,7 @@ from amcc.cli.common import (
     TruthUnmentioned,
     busy,
     described_items,
+    effect_as_json,
     fit,
     items_without_answer,
     known_truth,
@@ -41,6 +42,7 @@ from amcc.cli.paths import FILE, PAGE, READS
 from amcc.consensus import ConsensusModel, make_model
 from amcc.consensus.base import check_all_pairs
 from amcc.consensus.disagreement import KINDS
+from amcc.consensus.truth_effect import truth_effect
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, InMemory
 from amcc.engine.packed import PackedVotes
@@ -114,6 +116,7 @@ def consensus(
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
     numbers = described_items(votes, features, features_items, text, text_column, text_units)
     model = fit(votes, method, start, numbers, known)
+    notes.print(model.settling_.sentence(), soft_wrap=True)
     written = None
     if not as_json or output is not None:
         with busy("Looking at the disagreement" if disagreement else "Writing the consensus"):
@@ -132,7 +135,8 @@ def consensus(
         if written is None or sets or all_labels:  # what was written does not say it
             written = model.pairs(votes=votes, disagreement=disagreement, **kind)
         found = _found(written)
-        print_json(_summary(InMemory(votes), model, method, output, int((~model.item_answered_).sum()), found))
+        summary = _summary(InMemory(votes), model, method, output, int((~model.item_answered_).sum()), found)
+        print_json(summary | effect_as_json(truth_effect(model, votes)))
 
 
 def _consensus_of_blocks(
@@ -147,6 +151,7 @@ def _consensus_of_blocks(
 ) -> None:
     """The same block by block, with no more in memory than a few of them."""
     model = fit(blocks, method, start)
+    notes.print(model.settling_.sentence(), soft_wrap=True)
     found: list[Found] = []
 
     def counted(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -217,6 +222,8 @@ def _summary(
         "settled": found.settled,
         "open": engine.n_pairs - found.settled,
         **({} if found.kinds is None else {"disagreement": {kind: found.kinds[kind] for kind in KINDS}}),
+        "settled_basis": model.settled_basis_,
+        "settled_claim": model.settling_.claim,
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "features": model.item_prior_.summary() if hasattr(model, "item_prior_") else None,

@@ -16,33 +16,47 @@ import typer
 
 from amcc import tables
 from amcc.active.base import Anything, Beliefs, Learner, Questions, Strategy, Triplets
+from amcc.active.expert import questions_for_expert
 from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
 from amcc.active.strategies import STRATEGIES, Uniform, check_features_used, votes_on
 from amcc.active.voi import ValueOfInformation
 from amcc.cli.common import (
+    DEFAULT_METHOD,
     Features,
     FeaturesItems,
     Json,
+    KnownItems,
+    KnownPairs,
+    KnownTruth,
     Output,
     SafeCsv,
+    TruthUnmentioned,
     busy,
     described_items,
+    effect_as_json,
+    fit,
+    known_truth,
     load_votes,
     notes,
     print_json,
     reading_votes,
+    tell_effect,
     write_rows,
 )
 from amcc.cli.paths import READS
 from amcc.consensus import make_model
+from amcc.consensus.truth_effect import truth_effect
 from amcc.errors import EmptyInputError, InputError, ParameterError
 from amcc.io import FORMATS, naming, read_ids, read_table
-from amcc.truth import positions
+from amcc.truth import Truth, positions
 from amcc.votes import Votes
 
 Mask = npt.NDArray[np.bool_]
 
 DEFAULT_STRATEGY = "voi"
+
+CROWD_BATCH, EXPERT_BATCH = 100, 10
+"""Questions at a time: a crowd answers many; ten are worth most of what a requester's answers can bring."""
 
 INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
 """How much more often a worker says yes where the label is present, to be called so."""
@@ -91,11 +105,32 @@ def votes_if_any(path: Path, reading: Mapping[str, Any]) -> Votes:
 @reading_votes(votes_if_any, items=MoreItems, labels=MoreLabels)
 def next_questions(
     votes: Votes,
-    budget: Annotated[str, typer.Option(help="What all questions together may cost.")],
+    budget: Annotated[
+        str | None, typer.Option(help="What all questions together may cost. Needed, but for --for-expert.")
+    ] = None,
     prices: PriceList = None,
     price: Price = None,
     decimals: Decimals = 0,
-    batch: Annotated[int, typer.Option(help="At most so many questions; then come back with the answers.")] = 100,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            help=f"At most so many questions; then come back with the answers. Default: {CROWD_BATCH}; with "
+            f"--for-expert {EXPERT_BATCH}."
+        ),
+    ] = None,
+    for_expert: Annotated[
+        bool,
+        typer.Option(
+            "--for-expert", help="Choose what you should answer yourself, to say how the crowd is to be read."
+        ),
+    ] = False,
+    whole_items: Annotated[
+        bool, typer.Option("--whole-items", help="With --for-expert: so many items, with all their labels.")
+    ] = False,
+    truth: KnownTruth = None,
+    known_items: KnownItems = None,
+    known_pairs: KnownPairs = None,
+    truth_unmentioned: TruthUnmentioned = "unknown",
     strategy: Annotated[str, typer.Option(help=f"One of: {', '.join(STRATEGIES)}.")] = DEFAULT_STRATEGY,
     worker: Annotated[list[str] | None, typer.Option(help="Ask only this worker. May be repeated.")] = None,
     features: Features = None,
@@ -109,8 +144,28 @@ def next_questions(
     """Choose the questions that help most for the money; writes item,label,worker,price,utility,why.
 
     Everybody can be asked who has voted or is in the price list. Before the first vote, a table without a row will do,
-    and --items, --labels and --prices (or --worker) say what there is.
+    and --items, --labels and --prices (or --worker) say what there is. Nobody is asked about what --truth says.
+
+    With --for-expert, it chooses the pairs whose true answer says most about how to read the crowd, and writes
+    item,label,probability,why. Your answers go into a table item,label,truth, to be handed back with --truth.
     """
+    known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
+    if for_expert:
+        ignored = {"--budget": budget, "--prices": prices, "--price": price, "--decimals": decimals, "--worker": worker}
+        ignored |= {"--explain": explain, "--features": features, "--features-items": features_items}
+        ignored |= {"--strategy": strategy != DEFAULT_STRATEGY}
+        check_free([name for name, given in ignored.items() if given])
+        check_batch(batch)
+        n_questions = EXPERT_BATCH if batch is None else batch
+        ask_expert(votes, known, n_questions, whole_items, seed, output, safe_csv, as_json)
+        return
+    if whole_items:
+        raise ParameterError("--whole-items says what to ask you; give it with --for-expert.")
+    if budget is None:
+        raise ParameterError(
+            "--budget must say what all questions may cost; only questions to yourself (--for-expert) do without."
+        )
+    batch = CROWD_BATCH if batch is None else batch
     chooser = make_strategy(strategy)
     if features is not None:
         check_features_used(chooser, make_model(chooser.model))
@@ -123,14 +178,17 @@ def next_questions(
     check_affordable(vote_price[allowed], money, decimals)
     described = described_items(votes, features, features_items)
     with busy(f"Choosing after {len(votes):,} votes"):
-        beliefs = Learner(partial(make_model, chooser.model), features=described).learn(votes)
+        learner = Learner(partial(make_model, chooser.model), features=described, truth=known)
+        beliefs = learner.learn(votes)
         chosen = choose(chooser, beliefs, allowed, vote_price, money, batch, np.random.default_rng(seed))
+    effect = None if learner.model is None else truth_effect(learner.model, votes)
+    tell_effect(effect)
     drawn = isinstance(chooser, Uniform)
     rows = question_rows(chosen, beliefs, vote_price, decimals, drawn=drawn, explain=explain)
     cost = int(vote_price[chosen.asked.worker].sum())
     if as_json:
         amounts = {"budget": _amount(money, decimals), "cost": _amount(cost, decimals)}
-        print_json({"strategy": strategy, **amounts, "questions": rows.to_pylist()})
+        print_json({"strategy": strategy, **amounts, "questions": rows.to_pylist(), **effect_as_json(effect)})
     if not as_json or output is not None:
         write_rows(rows, output, safe_csv=safe_csv)
     spent = f"{major_units(cost, decimals)} of {major_units(money, decimals)}"
@@ -140,6 +198,59 @@ def next_questions(
 
 
 next_questions.__name__ = "next"  # of the command; in Python it would hide the function
+
+
+# -- questions to the requester --------------------------------------------------------------------------------------
+
+
+def check_free(given: Sequence[str]) -> None:
+    """Raise ParameterError for options that make no sense where nobody is paid."""
+    if given:
+        raise ParameterError(
+            f"with --for-expert you are asked yourself: {', '.join(given)} would change nothing. Leave it out, or ask "
+            "the crowd, without --for-expert."
+        )
+
+
+def ask_expert(
+    votes: Votes,
+    known: Truth | None,
+    n: int,
+    whole_items: bool,
+    seed: int,
+    output: Path | None,
+    safe_csv: bool,
+    as_json: bool,
+) -> None:
+    """Write what the requester should answer first."""
+    if not len(votes):
+        raise EmptyInputError("--for-expert needs votes: what you are asked depends on what the crowd says.")
+    model = fit(votes, DEFAULT_METHOD, truth=known)
+    with busy(f"Choosing after {len(votes):,} votes"):
+        chosen = questions_for_expert(model, votes, n, whole_items=whole_items, seed=seed)
+    rows = chosen.table(votes)
+    if as_json:
+        questions = [{**row, "gain": gain} for row, gain in zip(rows.to_pylist(), chosen.gain.tolist(), strict=True)]
+        print_json({"for_expert": True, "whole_items": whole_items, "questions": questions,
+                    **effect_as_json(truth_effect(model, votes))})  # fmt: skip
+    if not as_json or output is not None:
+        write_rows(rows, output, safe_csv=safe_csv)
+    n_items = len(np.unique(chosen.item))
+    notes.print(expert_summary(len(chosen), n_items, told=known is not None), soft_wrap=True)
+
+
+def expert_summary(n_questions: int, n_items: int, *, told: bool) -> str:
+    """What was chosen, and how to hand the answers back.
+
+    >>> expert_summary(10, 9, told=False).split(": ")[0]
+    '10 questions to you, about 9 items'
+    """
+    asked = f"{n_questions} question{'s' * (n_questions > 1)} to you, about {n_items} item{'s' * (n_items > 1)}"
+    more = ", together with what you know already" * told
+    return (
+        f"{asked}: add a column truth with yes or no (blank: you do not know), and hand the table{more} back with "
+        "--truth FILE"
+    )
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -292,7 +403,8 @@ def choose(
     missing, refused = batch, True
     while missing and refused and (affordable := allowed & (vote_price <= money)).any():
         # a whole batch: of so many pairs, at least as many as are missing are new
-        found = strategy.select(beliefs, Anything(beliefs.votes, affordable), cost, batch, rng)
+        candidates = beliefs.open_among(Anything(beliefs.votes, affordable))
+        found = strategy.select(beliefs, candidates, cost, batch, rng)
         pairs = list(zip(found.asked.item.tolist(), found.asked.label.tolist(), strict=True))
         places: list[int] = []
         for place, price in enumerate(vote_price[found.asked.worker].tolist()):

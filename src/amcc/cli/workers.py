@@ -24,6 +24,7 @@ from amcc.cli.common import (
     SafeCsv,
     TruthUnmentioned,
     described_items,
+    effect_as_json,
     fit,
     known_truth,
     notes,
@@ -34,6 +35,7 @@ from amcc.cli.common import (
 )
 from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.consensus import AMCC, ConsensusModel, make_model
+from amcc.consensus.truth_effect import truth_effect
 from amcc.engine.base import Engine
 from amcc.engine.packed import PackedVotes
 from amcc.votes import Votes
@@ -77,11 +79,12 @@ def workers(
         model = fit(blocks, method, features=described, truth=known)
         model.worker_evidence_  # noqa: B018  # judged while the blocks are there
         account = None if code is None else Account.of(model, blocks, code)
+        effect = effect_as_json(truth_effect(model, blocks) if isinstance(blocks, Votes) else None)
     if account is None:
-        _tell_all(model, method, output, safe_csv, intervals, as_json)
+        _tell_all(model, method, output, safe_csv, intervals, as_json, effect)
         return
     if as_json:
-        print_json({"method": method, **account.as_json()})
+        print_json({"method": method, **account.as_json(), **effect})
     else:
         for table in account.tables():
             screen.print(table)
@@ -102,14 +105,20 @@ def _where_it_runs(votes: Votes | PackedVotes, engine: EngineChoice, method: str
 
 
 def _tell_all(
-    model: ConsensusModel, method: str, output: Path | None, safe_csv: bool, intervals: bool, as_json: bool
+    model: ConsensusModel,
+    method: str,
+    output: Path | None,
+    safe_csv: bool,
+    intervals: bool,
+    as_json: bool,
+    effect: dict[str, Any],
 ) -> None:
     table: pa.Table = model.workers(frame="arrow")
     table = table.select([*COLUMNS, *(name for name in table.column_names if intervals and name not in COLUMNS)])
     table = table.sort_by([("informativeness", "descending"), ("worker", "ascending")])
     groups = _groups(model)
     if as_json:
-        print_json({"method": method, "groups": groups, "workers": table.to_pylist()})
+        print_json({"method": method, "groups": groups, "workers": table.to_pylist(), **effect})
     for group in groups:
         notes.print(group["summary"], style="dim", soft_wrap=True)
     n_spammers = len(model.worker_evidence_)

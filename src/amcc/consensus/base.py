@@ -17,11 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
-from scipy.special import betainc
 
 from amcc.consensus.item_features import ItemPrior, fit_item_prior
 from amcc.consensus.pair_columns import PairReader, learn_reader, sample_of
 from amcc.consensus.rounds import count_votes
+from amcc.consensus.settling import ASSUMED, Basis, Settling, measured
 from amcc.consensus.soft_labels import competence
 from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
 from amcc.decode import Rule, check_rule
@@ -47,29 +47,6 @@ RATES = "worker_rates"
 
 PREDICTION_BYTES = 32
 """What a pair of an item and a label takes while it is predicted: its probability, what that was made of, its rank."""
-
-SETTLED_ERROR = 0.05
-"""A pair is settled when the decision about it is wrong with at most this probability, see `settled`."""
-
-
-def settled(proba: Floats, n_yes: npt.NDArray[np.integer[Any]], n_votes: npt.NDArray[np.integer[Any]]) -> Mask:
-    """Where more answers are hardly needed: both the model and the votes by themselves stand behind the decision.
-
-    The model: the less likely of present and absent has at most `SETTLED_ERROR`. The votes: if workers are equals, most
-    of all who could be asked would side with the decision, but for a probability of `SETTLED_ERROR` (Jeffreys' prior).
-    It takes 3 votes that agree, 5 against 1, 7 against 2. So no model settles a pair on one vote, or on an even split.
-    All arrays have the same shape; a pair without votes is not settled.
-    """
-    sure = (proba <= SETTLED_ERROR) | (proba >= 1 - SETTLED_ERROR)
-    agree = np.where(proba > 0.5, n_yes, n_votes - n_yes)[sure].astype(np.int64)
-    differ = n_votes[sure] - agree
-    # Many pairs have the same counts, and the integral is slow.
-    span = int(differ.max(initial=0)) + 1
-    counts, place = np.unique(agree * span + differ, return_inverse=True)
-    agreeing, differing = np.divmod(counts, span)
-    result = np.zeros(proba.shape, dtype=bool)
-    result[sure] = (betainc(agreeing + 0.5, differing + 0.5, 0.5) <= SETTLED_ERROR)[place]
-    return result
 
 
 @dataclass(frozen=True)
@@ -166,6 +143,10 @@ class ConsensusModel(ABC):
         Probability that the label is present.
     pair_settled_ : (n_pairs,) bool
         Where more answers are hardly needed: truth is known, or see `settled`.
+    settling_ : Settling; settled_basis_ : "measured" or "assumed"
+        The rule by which pairs are settled, and whether known truth says that it keeps its promise.
+    pair_known_ : (n_pairs,) bool; pair_unseen_ : (n_pairs,) float
+        Where truth is known, and the probabilities of a fit without it; only where `fit` was given some.
     label_prior_ : (n_labels,) float
         The same for pairs that nobody was asked about.
     item_answered_ : (n_items,) bool
@@ -195,6 +176,9 @@ class ConsensusModel(ABC):
     pair_label_: Annotated[Codes, Each("pair", code="label")]
     pair_proba_: Annotated[Floats, Each("pair", share=True)]
     pair_settled_: Annotated[Mask, Each("pair")]
+    pair_known_: Annotated[Mask, Each("pair", optional=True)]
+    pair_unseen_: Annotated[Floats, Each("pair", share=True, optional=True)]
+    settling_: Annotated[Settling, Each(optional=True)] = ASSUMED  # older files do not have it
     label_prior_: Annotated[Floats, Each("label", share=True)]
     item_answered_: Annotated[Mask, Each("item")]
     item_prior_: Annotated[ItemPrior, Each(optional=True)]
@@ -257,6 +241,9 @@ class ConsensusModel(ABC):
         described, gold = checked_features(features, votes, sparse=self.takes_sparse), Gold(present, known)
         if described is None and not hasattr(self, "item_prior_") and self._stays_with(votes, gold):
             return self
+        self._forget_truth()
+        if known.any():  # before anything is learned from it: only such probabilities can be compared with it
+            self.pair_unseen_, self.pair_known_ = self._proba_without_truth(votes, described), known
         posterior = self._fit(votes, described, gold)
         self.item_names_, self.worker_names_, self.label_names_ = (
             votes.item_names,
@@ -265,11 +252,39 @@ class ConsensusModel(ABC):
         )
         self.pair_item_, self.pair_label_ = votes.pairs.item, votes.pairs.label
         self.pair_proba_ = _rounded_in(np.where(known, present, posterior.pair))
-        self.pair_settled_ = known | settled(self.pair_proba_, votes.n_yes, votes.pairs.n_votes)
+        self.settling_ = self._learn_settling(votes, gold)
+        self.pair_settled_ = known | self.settling_.of(self.pair_proba_, votes.n_yes, votes.pairs.n_votes)
         self.label_prior_ = posterior.label
         self.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         self._to_judge = votes, posterior.judge
         return self
+
+    def _forget_truth(self) -> None:
+        for name in ("pair_known_", "pair_unseen_"):
+            vars(self).pop(name, None)
+
+    def _proba_without_truth(self, votes: Votes, features: Floats | None) -> Floats:
+        """(n_pairs,) probabilities by a model of the same kind that is told no truth."""
+        return type(self)(**self.get_params()).fit(votes, features).pair_proba_
+
+    def _learn_settling(self, votes: Votes, gold: Gold) -> Settling:
+        """How sure the model must be to settle a pair: as known truth says, where there is enough of it."""
+        known = np.flatnonzero(gold.known)
+        if not len(known):
+            return ASSUMED
+        held_out = self._proba_held_out(votes, gold)
+        counts = votes.n_yes[known], votes.pairs.n_votes[known]
+        return measured(held_out, *counts, gold.present[known], votes.pairs.item[known])
+
+    def _proba_held_out(self, votes: Votes, gold: Gold) -> Floats:
+        """(n_known,) probabilities of the known pairs as they would be, were their truth not known."""
+        return self.pair_unseen_[gold.known]
+
+    @property
+    def settled_basis_(self) -> Basis:
+        """Whether what is settled rests on known truth ("measured") or on experience with other crowds ("assumed")."""
+        self._check_fitted(items=False)
+        return self.settling_.basis
 
     def check_uses_features(self, *, of_workers: bool = False) -> None:
         """Raise ParameterError, with the models that do, where features of items would be ignored.
@@ -315,6 +330,7 @@ class ConsensusModel(ABC):
             vars(self).pop(name, None)
         if self._stays_with(engine, None):
             return self
+        self.settling_ = ASSUMED
         label, judge = self._learn_or_go_on(engine)
         self.worker_names_, self.label_names_, self.label_prior_ = engine.worker_names, engine.label_names, label
         self._to_judge = engine, judge
@@ -378,7 +394,7 @@ class ConsensusModel(ABC):
         if (known := self._item_prior_of(votes)) is not None:
             model.item_prior_ = known
             model.pair_proba_ = known.on_pairs(model.pair_proba_, votes.pairs.item, votes.pairs.label)
-        model.pair_settled_ = settled(model.pair_proba_, votes.n_yes, votes.pairs.n_votes)
+        model.pair_settled_ = self.settling_.of(model.pair_proba_, votes.n_yes, votes.pairs.n_votes)
         model.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         return model
 
@@ -463,7 +479,7 @@ class ConsensusModel(ABC):
         """Table item, label, probability, present, settled: the asked pairs, or with `all_labels` every pair.
 
         present is 1 for the labels of the item's set, see `predict`; settled is 1 where more answers are hardly needed,
-        see `settled`. With `disagreement`, a column of that name says why people disagree, see
+        see `settling_`. With `disagreement`, a column of that name says why people disagree, see
         `amcc.consensus.disagreement`. With `soft`, the column soft is the share of competent people who would say yes,
         between soft_low and soft_high with a probability of 95 %, see `amcc.consensus.soft_labels`. Both look at the
         votes again: give the `votes` of these items where they were not kept.
@@ -727,6 +743,7 @@ class ConsensusModel(ABC):
 
 OF_ITEMS = (
     "item_names_", "pair_item_", "pair_label_", "pair_proba_", "pair_settled_", "item_answered_", "item_prior_",
+    "pair_known_", "pair_unseen_",
 )  # fmt: skip
 """Learned attributes that only fits in memory have."""
 

@@ -27,6 +27,9 @@ labels of one expert a little less. The gain hardly hangs on them, from half to 
 SURE = 1e-3
 """Probabilities nearer to 0 or 1 count as this: beyond it log-odds are the model's imagination."""
 
+FOLDS = 30
+"""Parts into which known items are put, at most. With 30 known items each is left out alone."""
+
 ROUNDS, SMALL_STEP = 50, 1e-9
 """Newton's steps at most, and when they have arrived; a handful is usual."""
 
@@ -43,7 +46,7 @@ class Calibration:
     def of(self, proba: Floats, label: npt.NDArray[np.integer]) -> Floats:
         """Probabilities of pairs with these labels (−1: a label that was not there) after the correction."""
         offset = np.where(label >= 0, self.label[label], 0.0)
-        return np.asarray(expit(self.intercept + self.slope * _log_odds(proba) + offset))
+        return np.asarray(expit(self.intercept + self.slope * log_odds(proba) + offset))
 
     def sentence(self) -> str:
         """What known truth changed, in words.
@@ -63,7 +66,7 @@ def fit_calibration(
 
     Newton's method on a concave function. The offsets of labels do not meet each other, so they are eliminated first.
     """
-    x = _log_odds(proba)
+    x = log_odds(proba)
     common, offset = np.array([0.0, 1.0]), np.zeros(n_labels)
     design, centre = np.stack([np.ones_like(x), x]), np.array([0.0, 1.0])
     precision = 1 / np.array([INTERCEPT_SPREAD, SLOPE_SPREAD]) ** 2
@@ -84,5 +87,26 @@ def fit_calibration(
     return Calibration(float(common[0]), float(common[1]), offset, len(x))
 
 
-def _log_odds(proba: Floats) -> Floats:
+def cross_fitted(
+    proba: Floats,
+    label: npt.NDArray[np.integer],
+    present: npt.NDArray[np.bool_],
+    item: npt.NDArray[np.integer],
+    n_labels: int,
+) -> Floats:
+    """(n,) corrected probabilities of known pairs, each by the truth of other items only: how good they really are.
+
+    Labels of an item are alike, so that an item is left out as a whole; from `FOLDS` items on, several at a time.
+    """
+    _, place = np.unique(item, return_inverse=True)
+    fold, result = place % FOLDS, np.array(proba, dtype=np.float64)
+    for number in range(int(fold.max(initial=-1)) + 1):
+        out = fold == number
+        rest = fit_calibration(proba[~out], label[~out], present[~out], n_labels)
+        result[out] = rest.of(proba[out], label[out])
+    return result
+
+
+def log_odds(proba: Floats) -> Floats:
+    """Log-odds of probabilities, those nearer to 0 or 1 than `SURE` counting as that."""
     return np.asarray(logit(np.clip(proba, SURE, 1 - SURE)))

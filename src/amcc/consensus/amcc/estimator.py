@@ -52,7 +52,7 @@ from amcc.consensus.base import (
     match_coins,
     new_code,
 )
-from amcc.consensus.calibration import Calibration, fit_calibration
+from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import Signatures, content, signatures
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, WholeBlock, as_engine
@@ -248,10 +248,17 @@ class AMCC(ConsensusModel):
         vars(self).pop("calibration_", None)
         if not (self.adapt and gold.known.any()):
             return
-        unseen = type(self)(**{**self.get_params(), "warm_start": False}).fit(votes)
         known = np.flatnonzero(gold.known)
         self.calibration_ = fit_calibration(
-            unseen.pair_proba_[known], votes.pairs.label[known], gold.present[known], votes.n_labels
+            self.pair_unseen_[known], votes.pairs.label[known], gold.present[known], votes.n_labels
+        )
+
+    def _proba_held_out(self, votes: Votes, gold: Gold) -> Floats:
+        if not hasattr(self, "calibration_"):
+            return super()._proba_held_out(votes, gold)
+        known, pairs = np.flatnonzero(gold.known), votes.pairs
+        return cross_fitted(
+            self.pair_unseen_[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels
         )
 
     def _calibrated(self, proba: Floats, label: npt.NDArray[np.integer]) -> Floats:

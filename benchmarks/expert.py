@@ -1,0 +1,168 @@
+"""What answers of the requester are worth, chosen by `amcc next --for-expert` against drawn at random.
+
+    python benchmarks/expert.py --data DATA --known 10 30 --seeds 3
+
+A replay on sets whose truth is known. Half of the items can be asked, the other half is scored, so that choosing hard
+items does not make what is left look easier. The crowd is read with the truth of so many items (or, with --pairs, of so
+many pairs), chosen or drawn, and log-loss and Jaccard of the scored half are compared. `log_loss of all` also counts
+the half that was asked, in which answered pairs are right by themselves: that is what a requester ends up with. Means
+are over families of sets, as in benchmarks/trust.py; the last rows are paired differences with their standard error
+over families.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from trust import cells
+
+from amcc import metrics
+from amcc.active.expert import questions_for_expert
+from amcc.consensus import ConsensusModel, make_model
+from amcc.errors import ConvergenceWarning
+from amcc.experiments.cells import Draw
+from amcc.truth import PairList, Truth
+
+SCORES = ("log_loss", "jaccard", "log_loss of all", "wrong among settled", "settled")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A draw whose items were halved: (n_pairs,) which pairs can be asked, and the draw with the others' truth only."""
+
+    draw: Draw
+    can_be_asked: np.ndarray
+    scored: Draw
+
+    @classmethod
+    def halved(cls, draw: Draw, seed: int) -> Replay:
+        """Halves drawn at random among the items whose truth is known."""
+        there = np.flatnonzero(draw.known.any(axis=1))
+        first = np.random.default_rng(seed).permutation(there)[: len(there) // 2]
+        askable = np.isin(np.arange(len(draw.known)), first)
+        pairs = draw.votes.pairs
+        can_be_asked = askable[pairs.item] & draw.known[pairs.item, pairs.label]
+        return cls(draw, can_be_asked, replace(draw, known=draw.known & ~askable[:, None]))
+
+    def truth(self, pairs: np.ndarray) -> Truth:
+        """What is true of some asked pairs."""
+        votes = self.draw.votes
+        item, label = votes.pairs.item[pairs], votes.pairs.label[pairs]
+        names = votes.item_names.cast("string"), votes.label_names.cast("string")
+
+        def listed(chosen: np.ndarray) -> PairList:
+            codes = item[chosen], label[chosen]
+            return PairList(*(name.take(pa.array(code)) for name, code in zip(names, codes, strict=True)))
+
+        return Truth(listed(self.draw.truth[item, label]), known_pairs=listed(np.ones(len(item), dtype=bool)))
+
+    def drawn(self, n: int, *, whole_items: bool, seed: int) -> np.ndarray:
+        """Places of pairs drawn at random, of `n` items or `n` themselves."""
+        rng, pool = np.random.default_rng([seed, n]), np.flatnonzero(self.can_be_asked)
+        if not whole_items:
+            return rng.choice(pool, min(n, len(pool)), replace=False)
+        item = self.draw.votes.pairs.item
+        items = np.unique(item[pool])
+        return pool[np.isin(item[pool], rng.choice(items, min(n, len(items)), replace=False))]
+
+    def chosen(self, model: ConsensusModel, n: int, *, whole_items: bool, seed: int) -> np.ndarray:
+        """Places of the pairs that the requester is asked about."""
+        votes = self.draw.votes
+        found = questions_for_expert(model, votes, n, whole_items=whole_items, among=self.can_be_asked, seed=seed)
+        wanted = np.zeros((votes.n_items, votes.n_labels), dtype=bool)
+        wanted[found.item, found.label] = True
+        return np.flatnonzero(wanted[votes.pairs.item, votes.pairs.label])
+
+    def scores(self, model: ConsensusModel) -> dict[str, float]:
+        """Of a fitted model on the half that could not be asked, asked pairs only."""
+        pairs, known = self.draw.votes.pairs, self.scored.known
+        proba, asked = np.zeros(known.shape), np.zeros(known.shape, dtype=bool)
+        proba[pairs.item, pairs.label], asked[pairs.item, pairs.label] = model.pair_proba_, True
+        settled = np.zeros(known.shape, dtype=bool)
+        settled[pairs.item, pairs.label] = model.pair_settled_
+        truth, sure = self.draw.truth, known & asked & settled
+        wrong = (proba > 0.5) != truth
+        return {
+            "log_loss": metrics.log_loss(truth, proba, known & asked),
+            "jaccard": metrics.jaccard(truth, proba > 0.5, known),
+            "log_loss of all": metrics.log_loss(truth, proba, self.draw.known & asked),
+            "wrong among settled": float(wrong[sure].mean()) if sure.any() else 0.0,
+            "settled": float(sure.sum() / max((known & asked).sum(), 1)),
+        }
+
+
+def replayed(replay: Replay, n_known: list[int], *, whole_items: bool, seed: int) -> dict[str, dict[str, float]]:
+    """Scores without truth, and with so much of it, drawn and chosen."""
+    votes, plain = replay.draw.votes, make_model("amcc").fit(replay.draw.votes)
+    found = {"no truth": replay.scores(plain)}
+    for n in n_known:
+        ways = {
+            f"{n} drawn": replay.drawn(n, whole_items=whole_items, seed=seed),
+            f"{n} chosen": replay.chosen(plain, n, whole_items=whole_items, seed=seed),
+        }
+        for way, places in ways.items():
+            found[way] = replay.scores(make_model("amcc").fit(votes, truth=replay.truth(places)))
+    return found
+
+
+def mean_of(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Mean of each score."""
+    return {name: float(np.mean([row[name] for row in rows])) for name in SCORES}
+
+
+def show(title: str, by_way: dict[str, dict[str, float]]) -> None:
+    """One line per way."""
+    for way, row in by_way.items():
+        print(f"{title:24s} {way:12s} " + "  ".join(f"{row[name]:.4f}" for name in SCORES), flush=True)
+
+
+def differences(families: list[dict[str, dict[str, float]]], ways: list[tuple[str, str]]) -> None:
+    """Mean over families of what one way has more than another, with its standard error."""
+    for one, other in ways:
+        for name in SCORES[:3]:
+            gaps = np.array([family[one][name] - family[other][name] for family in families])
+            error = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
+            print(f"{one} − {other}, {name}: {gaps.mean():+.4f} ± {error:.4f}", flush=True)
+
+
+def main() -> None:
+    """Replay everything, print families and means."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--known", type=int, nargs="+", default=[10, 30], help="items (or pairs) whose truth is told")
+    parser.add_argument("--pairs", action="store_true", help="single pairs instead of whole items")
+    parser.add_argument("--seeds", type=int, default=2, help="halves of the items")
+    parser.add_argument("--families", help="only these, separated by commas")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    wanted = chosen.families.split(",") if chosen.families else None
+    print(f"{'family':24s} {'way':12s} " + "  ".join(SCORES))
+    found: dict[str, dict[str, dict[str, list[dict[str, float]]]]] = {}
+    for family, name, draw in cells(chosen.data, 1, simulated=False):
+        if wanted and family not in wanted:
+            continue
+        for seed in range(chosen.seeds):
+            scores = replayed(Replay.halved(draw, seed), chosen.known, whole_items=not chosen.pairs, seed=seed)
+            for way, row in scores.items():
+                found.setdefault(family, {}).setdefault(name, {}).setdefault(way, []).append(row)
+        show(name, {way: mean_of(rows) for way, rows in found[family][name].items()})
+    families = []
+    for by_set in found.values():
+        of_sets = [{way: mean_of(rows) for way, rows in by_way.items()} for by_way in by_set.values()]
+        families.append({way: mean_of([each[way] for each in of_sets]) for way in of_sets[0]})
+    if not families:
+        parser.error(f"--data must hold sets of benchmarks/trust.py; {chosen.data} holds none of them.")
+    show(f"mean of {len(families)} families", {way: mean_of([f[way] for f in families]) for way in families[0]})
+    ways = [(f"{n} chosen", f"{n} drawn") for n in chosen.known]
+    if len(chosen.known) > 1:
+        ways.append((f"{chosen.known[0]} chosen", f"{chosen.known[-1]} drawn"))
+    differences(families, ways)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""When a pair is settled: more answers are hardly needed, and at most 5 % of the pairs called so are wrong.
+
+Three things must hold: the model claims a small error; the votes by themselves stand behind the decision; and, where
+families of workers are declared, more than one of them does. How small the claimed error must be is *measured* where
+enough truth is known: by the errors that were made on known pairs, with probabilities that had not seen their truth.
+Elsewhere it is *assumed*: models are surer than they are right, so much less than 5 % must be claimed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc, betaincinv
+
+from amcc.kernels import Floats
+
+Mask = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.integer[Any]]
+Basis = Literal["measured", "assumed"]
+
+SETTLED_ERROR = 0.05
+"""What `settled` promises: at most this share of the settled pairs is wrong."""
+
+ASSUMED_CLAIM = 0.02
+"""The largest error that a model may claim where nothing is known to measure it by: two fifths of what is promised."""
+
+CLAIMS = (0.05, 0.04, 0.03, 0.02, 0.015, 0.01, 0.007, 0.005, 0.003)
+"""What a model may be asked to claim where truth is known, most useful first; no pair claims more than is promised."""
+
+NOTHING = -1.0
+"""A claim that no model makes: nothing is settled but what is known."""
+
+CONFIDENCE = 0.9
+"""With which a measured rule keeps the promise. With 0.8 or 0.95 hardly anything changes: on real sets the error among
+settled pairs stays far below 5 % once truth corrects probabilities (benchmarks/trust.py --known)."""
+
+ITEM_CORRELATION = 0.1
+"""Correlation of errors on pairs of one item, for the bound: the usual order of cluster effects in surveys."""
+
+EXPERIENCED_ERROR, EXPERIENCE = 0.03, 20
+"""What is wrong among pairs that are settled on an assumption, by experience with real sets (benchmarks/trust.py: 0 to
+4 %, more where workers share errors), and the known pairs that this experience counts as."""
+
+MIN_FAMILIES = 2
+"""Declared families that must stand behind a settled pair: within a family, errors are shared."""
+
+
+def stands_behind(n_agree: Counts, n_differ: Counts, error: float = SETTLED_ERROR) -> Mask:
+    """Where the votes by themselves stand behind a decision that so many agree with, and so many do not.
+
+    If workers are equals, most of all who could be asked would side with the decision, but for a probability of `error`
+    (Jeffreys' prior). At 5 % it takes 3 votes that agree, 5 against 1, 7 against 2.
+    """
+    # Many pairs have the same counts, and the integral is slow.
+    agree, differ = n_agree.astype(np.int64), n_differ.astype(np.int64)
+    span = int(differ.max(initial=0)) + 1
+    counts, place = np.unique(agree * span + differ, return_inverse=True)
+    agreeing, differing = np.divmod(counts, span)
+    enough: Mask = betainc(agreeing + 0.5, differing + 0.5, 0.5) <= error
+    return np.asarray(enough[place.reshape(agree.shape)], dtype=bool)
+
+
+def settled(
+    proba: Floats, n_yes: Counts, n_votes: Counts, *, claim: float = ASSUMED_CLAIM, n_families: Counts | None = None
+) -> Mask:
+    """Where more answers are hardly needed: both the model and the votes by themselves stand behind the decision.
+
+    The model: the less likely of present and absent has at most `claim`. The votes: see `stands_behind`; no model
+    settles a pair on one vote, or on an even split. `n_families`: how many declared families are among the workers who
+    agree with the decision; one alone settles nothing. All arrays have the same shape; a pair without votes is open.
+    """
+    sure = (proba <= claim) | (proba >= 1 - claim)
+    if n_families is not None:
+        sure &= n_families >= MIN_FAMILIES
+    agree = np.where(proba > 0.5, n_yes, n_votes - n_yes)[sure]
+    result = np.zeros(proba.shape, dtype=bool)
+    result[sure] = stands_behind(agree, n_votes[sure] - agree)
+    return result
+
+
+@dataclass(frozen=True)
+class Settling:
+    """The rule by which pairs are settled.
+
+    basis : whether known truth says that the rule keeps its promise.
+    claim : the largest error that the model may claim of a settled pair; below 0 nothing is settled.
+    n_checked, n_wrong : known pairs that the rule would settle were their truth unknown, and how many it gets wrong.
+    """
+
+    basis: Basis
+    claim: float
+    n_checked: int = 0
+    n_wrong: int = 0
+
+    def of(self, proba: Floats, n_yes: Counts, n_votes: Counts, n_families: Counts | None = None) -> Mask:
+        """Where pairs are settled, see `settled`."""
+        return settled(proba, n_yes, n_votes, claim=self.claim, n_families=n_families)
+
+    def sentence(self) -> str:
+        """What settled pairs rest on, in words.
+
+        >>> Settling("measured", 0.03, 80, 1).sentence()
+        'settled is measured: of 80 known pairs that would count as settled, 1 is wrong'
+        >>> ASSUMED.sentence()
+        'settled is assumed, not measured: no truth is known to check it by; it asks for claimed errors up to 2 %'
+        """
+        wrong = f"{self.n_wrong:,} {'is' if self.n_wrong == 1 else 'are'} wrong"
+        checked = f"of {self.n_checked:,} known pairs that would count as settled, {wrong}"
+        if self.claim < 0:
+            return f"nothing is settled but what is known: {checked}, and at most {100 * SETTLED_ERROR:g} % may be"
+        if self.basis == "measured":
+            return f"settled is measured: {checked}"
+        known = f"too little truth is known ({checked})" if self.n_checked else "no truth is known to check it by"
+        return f"settled is assumed, not measured: {known}; it asks for claimed errors up to {100 * self.claim:g} %"
+
+
+ASSUMED = Settling("assumed", ASSUMED_CLAIM)
+"""The rule where no truth is known."""
+
+
+def measured(
+    proba: Floats, n_yes: Counts, n_votes: Counts, present: Mask, item: npt.NDArray[np.integer[Any]]
+) -> Settling:
+    """The rule that the known truth of some pairs supports.
+
+    proba : (n,) of the known pairs, as they would be were their truth not known; item : whose pairs they are.
+
+    The largest of `CLAIMS` by which so few known pairs are settled wrongly that the error among all settled pairs is
+    below `SETTLED_ERROR` with probability `CONFIDENCE`. Where the truth is too scarce to say that of any, what is
+    assumed without truth stands, unless the known pairs that it settles say otherwise: with them, more than the
+    promised share is expected to be wrong. Then nothing is settled.
+    """
+    claimed, wrong = np.minimum(proba, 1 - proba), (proba > 0.5) != present
+    candidate = settled(proba, n_yes, n_votes, claim=0.5)
+    for claim in CLAIMS:
+        chosen = candidate & (claimed <= claim)
+        if error_bound(wrong[chosen], item[chosen]) <= SETTLED_ERROR:
+            return Settling("measured", claim, int(chosen.sum()), int(wrong[chosen].sum()))
+    chosen = candidate & (claimed <= ASSUMED_CLAIM)
+    n_checked, n_wrong = int(chosen.sum()), int(wrong[chosen].sum())
+    if EXPERIENCE * EXPERIENCED_ERROR + n_wrong > SETTLED_ERROR * (EXPERIENCE + n_checked):
+        return Settling("measured", NOTHING, n_checked, n_wrong)
+    return Settling("assumed", ASSUMED_CLAIM, n_checked, n_wrong)
+
+
+def error_bound(wrong: Mask, item: npt.NDArray[np.integer[Any]]) -> float:
+    """Upper bound of the share that is wrong, by a sample of pairs (Jeffreys' prior); 1 without any.
+
+    Pairs of an item tend to be wrong together, so that n pairs of k items count as n / (1 + (n/k − 1) ρ) single ones,
+    with ρ = `ITEM_CORRELATION`.
+    """
+    n_pairs = len(wrong)
+    if not n_pairs:
+        return 1.0
+    per_item = n_pairs / len(np.unique(item))
+    n_single = n_pairs / (1 + (per_item - 1) * ITEM_CORRELATION)
+    n_wrong = wrong.mean() * n_single
+    return float(betaincinv(n_wrong + 0.5, n_single - n_wrong + 0.5, CONFIDENCE))
