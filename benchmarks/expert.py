@@ -6,7 +6,7 @@ A replay on sets whose truth is known. Half of the items can be asked, the other
 items does not make what is left look easier. The crowd is read with the truth of so many items (or, with --pairs, of so
 many pairs), chosen or drawn, and log-loss and Jaccard of the scored half are compared. `log_loss of all` also counts
 the half that was asked, in which answered pairs are right by themselves: that is what a requester ends up with. Means
-are over families of sets, as in benchmarks/trust.py; the last rows are paired differences with their standard error
+are over families of sets, as in `amcc board`; the last rows are paired differences with their standard error
 over families.
 """
 
@@ -19,13 +19,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from trust import cells
 
 from amcc import metrics
 from amcc.active.expert import questions_for_expert
 from amcc.consensus import ConsensusModel, make_model
 from amcc.errors import ConvergenceWarning
-from amcc.experiments.cells import Draw
+from amcc.experiments.cells import Draw, cells_of
 from amcc.truth import PairList, Truth
 
 SCORES = ("log_loss", "jaccard", "log_loss of all", "wrong among settled", "settled")
@@ -143,7 +142,8 @@ def main() -> None:
     wanted = chosen.families.split(",") if chosen.families else None
     print(f"{'family':24s} {'way':12s} " + "  ".join(SCORES))
     found: dict[str, dict[str, dict[str, list[dict[str, float]]]]] = {}
-    for family, name, draw in cells(chosen.data, 1, simulated=False):
+    for cell in cells_of(chosen.data, n_seeds=1, sizes=()):
+        family, name, draw = cell.family, cell.name, cell.draw(0)
         if wanted and family not in wanted:
             continue
         for seed in range(chosen.seeds):
@@ -156,7 +156,7 @@ def main() -> None:
         of_sets = [{way: mean_of(rows) for way, rows in by_way.items()} for by_way in by_set.values()]
         families.append({way: mean_of([each[way] for each in of_sets]) for way in of_sets[0]})
     if not families:
-        parser.error(f"--data must hold sets of benchmarks/trust.py; {chosen.data} holds none of them.")
+        parser.error(f"--data must hold sets with truth; {chosen.data} holds none.")
     show(f"mean of {len(families)} families", {way: mean_of([f[way] for f in families]) for way in families[0]})
     ways = [(f"{n} chosen", f"{n} drawn") for n in chosen.known]
     if len(chosen.known) > 1:
