@@ -28,6 +28,7 @@ ROWS: list[tuple[str, ...]] = [
         "tables",
         "votes",
         "truth",
+        "roster",
         "engine",
     ),
     ("io", "data", "consensus", "evaluate"),

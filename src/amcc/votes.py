@@ -42,6 +42,7 @@ class Reading:
     columns: Mapping[str, str] = field(default_factory=dict)
     duplicates_dropped: int = 0
     conflicts_resolved: int = 0
+    samples: int = 0
     blanks: int = 0
     unmentioned: Unmentioned | None = None
 
@@ -51,6 +52,7 @@ class Reading:
         counted = [
             (self.duplicates_dropped, "identical votes were there more than once and count once"),
             (self.conflicts_resolved, "contradicting votes were resolved: the last one counts"),
+            (self.samples, "votes are further samples of a worker who was asked before; together they count as one"),
             (self.blanks, "rows without a value count as not asked"),
         ]
         return [f"columns: {', '.join(renamed)}"] * bool(renamed) + [f"{n} {text}" for n, text in counted if n]

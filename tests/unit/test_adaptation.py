@@ -155,7 +155,8 @@ def test_default_blend_takes_votes_as_they_are():
 def evidence(toy_votes):
     log_odds = np.array([2.0, -1.0, -2.0, 3.0])
     sets = LabelSets(np.array([0.4, 0.6]), np.array([[0.8, 0.1], [0.1, 0.7]]))
-    return Evidence(toy_votes.pairs, log_odds, toy_votes.n_yes.astype(float), np.array([0.3, 0.4]), sets)
+    counts = toy_votes.n_yes.astype(float), toy_votes.pairs.n_votes.astype(float)
+    return Evidence(toy_votes.pairs, log_odds, *counts, np.array([0.3, 0.4]), sets)
 
 
 def test_crisp_presence_is_prior_plus_scaled_votes(evidence):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from amcc.consensus.base import ConsensusModel, as_votes, checked_features
 from amcc.kernels import Floats
 from amcc.memory import check_size
+from amcc.roster import Roster
 from amcc.votes import Votes
 
 Codes = npt.NDArray[np.int64]
@@ -209,15 +210,21 @@ class Learner:
     ----------
     make_model : a new model.
     features : (n_items, n_features), optional; models that do not use them are fitted without.
+    roster : who the workers are, optional, for models that use it.
     growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
         as learned, which costs one pass. What a model chooses by trying, it keeps until the votes have grown by
         `RETHINK`; where there was nothing to choose by, it chooses at the next fit.
     """
 
     def __init__(
-        self, make_model: Callable[[], ConsensusModel], *, features: Floats | None = None, growth: float = GROWTH
+        self,
+        make_model: Callable[[], ConsensusModel],
+        *,
+        features: Floats | None = None,
+        growth: float = GROWTH,
+        roster: Roster | None = None,
     ) -> None:
-        self._make_model, self._features, self._growth = make_model, features, growth
+        self._make_model, self._features, self._growth, self._roster = make_model, features, growth, roster
         self.model: ConsensusModel | None = None
         self._n_fitted = 0
         self._settled: dict[str, Any] | None = None
@@ -234,15 +241,15 @@ class Learner:
             self.model = self._make_model()
             used = features if self.model.uses_features else None
             if self._settled is None or fresh or _has_grown(len(votes), self._n_settled, RETHINK):
-                self.model.fit(votes, used)
+                self.model.fit(votes, used, workers=self._roster)
                 self._settled, self._n_settled = self.model.settled_params(), len(votes)
             else:
-                self.model.set_params(**self._settled).fit(votes, used)
+                self.model.set_params(**self._settled).fit(votes, used, workers=self._roster)
             self._n_fitted = len(votes)
             proba = self.model.predict_proba()
         else:
             proba = self.model.predict_proba(votes)
-        hit, false_alarm = self.model.rates_of_coins()
+        hit, false_alarm = as_they_count(*self.model.rates_of_coins(), self.model.weights_for(votes))
         correlation = self.model.label_correlations()
         return Beliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, correlation, features)
 
@@ -259,6 +266,18 @@ class Learner:
                 needed["latest"] = votes
         for votes in needed.values():
             self.learn(votes)
+
+
+def as_they_count(hit: Floats, false_alarm: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+    """(n_workers, n_labels) rates of workers whose answers, beside those there are, tell as much as theirs do.
+
+    weight : (n_workers,) how much of a vote counts. The answer of one more language model tells little where others
+    of its family have answered: its rates lie that much nearer to each other.
+    """
+    if weight is None:
+        return hit, false_alarm
+    middle, half = (hit + false_alarm) / 2, weight[:, None] * (hit - false_alarm) / 2
+    return middle + half, middle - half
 
 
 BELIEF_BYTES = 32

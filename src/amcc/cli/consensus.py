@@ -21,11 +21,13 @@ from amcc.cli.common import (
     Output,
     SafeCsv,
     TruthUnmentioned,
+    WorkersFile,
     busy,
     described_items,
     fit,
     items_without_answer,
     known_truth,
+    listed_workers,
     notes,
     print_json,
     reads_votes,
@@ -62,6 +64,7 @@ def consensus(
     known_items: KnownItems = None,
     known_pairs: KnownPairs = None,
     truth_unmentioned: TruthUnmentioned = "unknown",
+    roster: WorkersFile = None,
     output: Output = None,
     safe_csv: SafeCsv = False,
     sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False,
@@ -77,9 +80,11 @@ def consensus(
     check_rule(decode, top_k)
     if features or features_items:
         make_model(method).check_uses_features()
+    if roster is not None:
+        make_model(method).check_uses_roster()
     kind: dict[str, Any] = {"decode": decode, "k": top_k, "frame": "arrow"}
     if isinstance(votes, PackedVotes):
-        if by_blocks(method) and report is None and truth is None:
+        if by_blocks(method) and report is None and truth is None and roster is None:
             kind |= {"sets": sets, "all_labels": all_labels}
             with engine.over(votes) as blocks:
                 _consensus_of_blocks(blocks, method, start, output, safe_csv, save, as_json, **kind)
@@ -89,7 +94,8 @@ def consensus(
     if sets or all_labels or decode != "threshold":
         check_all_pairs(votes.n_items, votes.n_labels)
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
-    model = fit(votes, method, start, described_items(votes, features, features_items), known)
+    listed = listed_workers(roster, votes.worker_names)
+    model = fit(votes, method, start, described_items(votes, features, features_items), known, listed)
     if not as_json or output is not None:
         table = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, **kind)
         write_rows(table, output, safe_csv=safe_csv)
@@ -173,6 +179,7 @@ def _summary(
         "labels_per_item": found.present / max(engine.n_items, 1),
         "settled": found.settled,
         "open": engine.n_pairs - found.settled,
+        "families": model.families("arrow").to_pylist() if model.has_roster else [],
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "output": None if output is None else str(output),

@@ -25,8 +25,10 @@ from amcc.cli.common import (
     Json,
     Output,
     SafeCsv,
+    WorkersFile,
     busy,
     described_items,
+    listed_workers,
     load_votes,
     notes,
     print_json,
@@ -100,6 +102,7 @@ def next_questions(
     worker: Annotated[list[str] | None, typer.Option(help="Ask only this worker. May be repeated.")] = None,
     features: Features = None,
     features_items: FeaturesItems = None,
+    roster: WorkersFile = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
     output: Output = None,
@@ -114,6 +117,8 @@ def next_questions(
     chooser = make_strategy(strategy)
     if features is not None:
         check_features_used(chooser, make_model(chooser.model))
+    if roster is not None:
+        make_model(chooser.model).check_uses_roster()
     money = checked_budget(budget, decimals)
     check_batch(batch)
     listed = {} if prices is None else read_price_list(prices, decimals=decimals)
@@ -122,8 +127,9 @@ def next_questions(
     vote_price = prices_of_allowed(votes, allowed, listed, price_of_others(prices, price), decimals)
     check_affordable(vote_price[allowed], money, decimals)
     described = described_items(votes, features, features_items)
+    seated = listed_workers(roster, votes.worker_names)
     with busy(f"Choosing after {len(votes):,} votes"):
-        beliefs = Learner(partial(make_model, chooser.model), features=described).learn(votes)
+        beliefs = Learner(partial(make_model, chooser.model), features=described, roster=seated).learn(votes)
         chosen = choose(chooser, beliefs, allowed, vote_price, money, batch, np.random.default_rng(seed))
     drawn = isinstance(chooser, Uniform)
     rows = question_rows(chosen, beliefs, vote_price, decimals, drawn=drawn, explain=explain)

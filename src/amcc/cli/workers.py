@@ -23,9 +23,11 @@ from amcc.cli.common import (
     Output,
     SafeCsv,
     TruthUnmentioned,
+    WorkersFile,
     described_items,
     fit,
     known_truth,
+    listed_workers,
     notes,
     print_json,
     reads_votes,
@@ -40,6 +42,9 @@ from amcc.votes import Votes
 
 COLUMNS = ["worker", "answers", "hit_rate", "false_alarm_rate", "informativeness", "group", "weight", "evidence"]
 
+ROSTER_COLUMNS = ["kind", "family", "vote_worth"]
+"""Further columns where --workers says who the workers are."""
+
 
 @reads_votes
 def workers(
@@ -52,6 +57,7 @@ def workers(
     known_items: KnownItems = None,
     known_pairs: KnownPairs = None,
     truth_unmentioned: TruthUnmentioned = "unknown",
+    roster: WorkersFile = None,
     output: Output = None,
     safe_csv: SafeCsv = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Also the bounds of the 95 % intervals.")] = False,
@@ -63,18 +69,22 @@ def workers(
 ) -> None:
     """Judge the workers, best first, and give the evidence against the likely spammers.
 
-    Writes worker,answers,hit_rate,false_alarm_rate,informativeness,group,weight,evidence; with --worker, prints what is
-    known about them, and writes item,label,vote,probability,others_yes,others_no to --output.
+    Writes worker,answers,hit_rate,false_alarm_rate,informativeness,group,weight,evidence, and with --workers also
+    kind,family,vote_worth; with --worker, prints what is known about them, and writes
+    item,label,vote,probability,others_yes,others_no to --output.
     """
     if features or features_items:
         make_model(method).check_uses_features()
+    if roster is not None:
+        make_model(method).check_uses_roster()
     code = None if worker is None else find_worker(worker, votes.worker_names)
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
-    if known is not None and isinstance(votes, PackedVotes):
-        votes = votes.votes()  # what is known is looked up pair by pair
+    if (known is not None or roster is not None) and isinstance(votes, PackedVotes):
+        votes = votes.votes()  # what is known is looked up pair by pair, and so is who voted beside whom
+    listed = listed_workers(roster, votes.worker_names)
     with _where_it_runs(votes, engine, method) as blocks:
         described = described_items(blocks, features, features_items) if isinstance(blocks, Votes) else None
-        model = fit(blocks, method, features=described, truth=known)
+        model = fit(blocks, method, features=described, truth=known, roster=listed)
         model.worker_evidence_  # noqa: B018  # judged while the blocks are there
         account = None if code is None else Account.of(model, blocks, code)
     if account is None:
@@ -105,11 +115,13 @@ def _tell_all(
     model: ConsensusModel, method: str, output: Path | None, safe_csv: bool, intervals: bool, as_json: bool
 ) -> None:
     table: pa.Table = model.workers(frame="arrow")
-    table = table.select([*COLUMNS, *(name for name in table.column_names if intervals and name not in COLUMNS)])
+    columns = [*COLUMNS, *(name for name in ROSTER_COLUMNS if name in table.column_names)]
+    table = table.select([*columns, *(name for name in table.column_names if intervals and name not in columns)])
     table = table.sort_by([("informativeness", "descending"), ("worker", "ascending")])
     groups = _groups(model)
     if as_json:
-        print_json({"method": method, "groups": groups, "workers": table.to_pylist()})
+        families = model.families("arrow").to_pylist() if model.has_roster else []
+        print_json({"method": method, "groups": groups, "families": families, "workers": table.to_pylist()})
     for group in groups:
         notes.print(group["summary"], style="dim", soft_wrap=True)
     n_spammers = len(model.worker_evidence_)

@@ -8,6 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, get_args, get_origin
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.special import betainc
 
+from amcc.consensus.families import Families, describe_families, effective_counts, samples_per_pair, shared_errors
 from amcc.consensus.rounds import count_votes
 from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
 from amcc.decode import Rule, check_rule
@@ -26,6 +28,7 @@ from amcc.errors import AmccError, ConvergenceWarning, FileFormatError, NotFitte
 from amcc.fields import Arrays, Each, Stored, fits, hints_of, read_fields, take_apart, write_fields
 from amcc.kernels import CERTAIN, Floats, Judgement
 from amcc.memory import check_size
+from amcc.roster import Roster, Seats
 from amcc.tables import Codes, Frame, as_frame
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -37,7 +40,7 @@ Mask = npt.NDArray[np.bool_]
 
 FORMAT_VERSION = 2
 """Of saved models. Before 2, names with zeros at their end came back without them, and what is settled was not kept."""
-RATES = "worker_rates"
+RATES, FAMILIES = "worker_rates", "families"
 
 PREDICTION_BYTES = 32
 """What a pair of an item and a label takes while it is predicted: its probability, what that was made of, its rank."""
@@ -45,22 +48,27 @@ PREDICTION_BYTES = 32
 SETTLED_ERROR = 0.05
 """A pair is settled when the decision about it is wrong with at most this probability, see `settled`."""
 
+COUNTED = 100
+"""Parts of a vote that `settled` tells apart."""
 
-def settled(proba: Floats, n_yes: npt.NDArray[np.integer[Any]], n_votes: npt.NDArray[np.integer[Any]]) -> Mask:
+
+def settled(proba: Floats, n_yes: npt.NDArray[Any], n_votes: npt.NDArray[Any]) -> Mask:
     """Where more answers are hardly needed: both the model and the votes by themselves stand behind the decision.
 
     The model: the less likely of present and absent has at most `SETTLED_ERROR`. The votes: if workers are equals, most
     of all who could be asked would side with the decision, but for a probability of `SETTLED_ERROR` (Jeffreys' prior).
     It takes 3 votes that agree, 5 against 1, 7 against 2. So no model settles a pair on one vote, or on an even split.
-    All arrays have the same shape; a pair without votes is not settled.
+    Votes of a family count as many as they are worth (`families`), so that one family alone rarely settles a pair. All
+    arrays have the same shape; a pair without votes is not settled.
     """
     sure = (proba <= SETTLED_ERROR) | (proba >= 1 - SETTLED_ERROR)
-    agree = np.where(proba > 0.5, n_yes, n_votes - n_yes)[sure].astype(np.int64)
+    agree = np.where(proba > 0.5, n_yes, n_votes - n_yes)[sure]
     differ = n_votes[sure] - agree
-    # Many pairs have the same counts, and the integral is slow.
+    # Many pairs have the same counts, and the integral is slow. Votes that others repeat count by hundredths.
+    agree, differ = (np.rint(COUNTED * count).astype(np.int64) for count in (agree, differ))
     span = int(differ.max(initial=0)) + 1
     counts, place = np.unique(agree * span + differ, return_inverse=True)
-    agreeing, differing = np.divmod(counts, span)
+    agreeing, differing = (count / COUNTED for count in np.divmod(counts, span))
     result = np.zeros(proba.shape, dtype=bool)
     result[sure] = (betainc(agreeing + 0.5, differing + 0.5, 0.5) <= SETTLED_ERROR)[place]
     return result
@@ -168,12 +176,17 @@ class ConsensusModel(ABC):
         What is known about each worker, see `workers`.
     worker_evidence_ : dict from worker code to text
         What speaks against the likely spammers.
+    roster_, worker_weight_, families_
+        Only with a roster: kinds and families of the workers, how much a vote of each counts, what families share.
     n_iter_, converged_, objective_history_
         The course of the fit.
     """
 
     uses_features: ClassVar[bool] = False
     """Whether `fit` learns from features of the items; a model that does not refuses them."""
+
+    uses_roster: ClassVar[bool] = False
+    """Whether `fit` lets votes of workers who share errors count for less; a model that does not refuses a roster."""
 
     # What saved models are checked by when they are loaded, here and in every model: `amcc.fields`.
     item_names_: pa.Array
@@ -188,6 +201,10 @@ class ConsensusModel(ABC):
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
+    roster_: Annotated[Seats, Each(optional=True)]
+    worker_weight_: Annotated[Floats, Each("worker", least=0, optional=True)]
+    _roster: Roster | None = None
+    _families: Families | Callable[[], Families]
     _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None
     _judged: tuple[WorkerRates, dict[int, str]]
 
@@ -214,7 +231,13 @@ class ConsensusModel(ABC):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def fit(self, votes: Any, features: npt.ArrayLike | None = None, truth: Truth | None = None) -> Self:
+    def fit(
+        self,
+        votes: Any,
+        features: npt.ArrayLike | None = None,
+        truth: Truth | None = None,
+        workers: Roster | None = None,
+    ) -> Self:
         """Learn from votes.
 
         Parameters
@@ -226,15 +249,21 @@ class ConsensusModel(ABC):
             order of `votes.item_names`; `amcc.read_features` reads them so.
         truth : Truth, optional
             Pairs whose truth is known beforehand. They keep it, and the workers are judged by it.
+        workers : Roster, optional
+            Who the workers are, for models that use it (`uses_roster`); others refuse it. Votes of workers who share
+            errors then count for less, see `amcc.consensus.families`.
         """
         self._check_params()
         if features is not None:
             self.check_uses_features()
+        if workers is not None:
+            self.check_uses_roster()
         if isinstance(votes, Engine):
-            return self._fit_engine(votes, features, truth)
+            return self._fit_engine(votes, features, truth, workers)
         votes = as_votes(votes)
         present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
         described, gold = checked_features(features, votes), Gold(present, known)
+        self._take_roster(votes, gold, workers)
         if self._stays_with(votes, gold):
             return self
         posterior = self._fit(votes, described, gold)
@@ -245,7 +274,7 @@ class ConsensusModel(ABC):
         )
         self.pair_item_, self.pair_label_ = votes.pairs.item, votes.pairs.label
         self.pair_proba_ = _rounded_in(np.where(known, present, posterior.pair))
-        self.pair_settled_ = known | settled(self.pair_proba_, votes.n_yes, votes.pairs.n_votes)
+        self.pair_settled_ = known | settled(self.pair_proba_, *effective_counts(votes, self._vote_weight))
         self.label_prior_ = posterior.label
         self.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         self._to_judge = votes, posterior.judge
@@ -264,10 +293,45 @@ class ConsensusModel(ABC):
             f"{', '.join(users)}."
         )
 
-    def _fit_engine(self, engine: Engine, features: Any, truth: Truth | None) -> Self:
-        if features is not None or truth is not None:
-            raise ParameterError("features and known truth need votes in memory; leave them out, or read the votes.")
-        for name in OF_ITEMS:
+    def check_uses_roster(self) -> None:
+        """Raise ParameterError where a roster would be ignored."""
+        if not self.uses_roster:
+            raise ParameterError(
+                f"{self!r} does not use kinds and families of workers. Leave the workers file out, or use AMCC "
+                "(-m amcc)."
+            )
+
+    def _take_roster(self, votes: Votes, gold: Gold, roster: Roster | None) -> None:
+        """Learn from the roster what votes are worth; repeated votes of one worker count as one in any case."""
+        for name in OF_ROSTER:
+            vars(self).pop(name, None)
+        self._roster = roster
+        if roster is not None:
+            self.roster_ = roster.seats(votes.worker_names)
+            sharing = shared_errors(votes, self.roster_, gold.present, gold.known)
+            self.worker_weight_ = sharing.weight
+            self._families = partial(describe_families, votes, self.roster_, sharing)
+        elif (samples := samples_per_pair(votes)).max(initial=1.0) > 1:
+            self.worker_weight_ = 1 / samples
+
+    @property
+    def _vote_weight(self) -> Floats | None:
+        """(n_workers,) how much a vote of each worker counts; None where all count fully."""
+        return getattr(self, "worker_weight_", None)
+
+    def weights_for(self, votes: Votes) -> Floats | None:
+        """The same for workers of other votes; newcomers count fully."""
+        if self._vote_weight is None:
+            return None
+        code = new_code(votes.worker_names, self.worker_names_)
+        return np.where(code >= 0, self._vote_weight[code], 1.0)
+
+    def _fit_engine(self, engine: Engine, features: Any, truth: Truth | None, workers: Roster | None) -> Self:
+        if features is not None or truth is not None or workers is not None:
+            raise ParameterError(
+                "features, known truth and a roster of workers need votes in memory; leave them out, or read the votes."
+            )
+        for name in (*OF_ITEMS, *OF_ROSTER):
             vars(self).pop(name, None)
         if self._stays_with(engine, None):
             return self
@@ -331,7 +395,7 @@ class ConsensusModel(ABC):
         model.pair_item_, model.pair_label_ = votes.pairs.item, votes.pairs.label
         prior = known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
         model.pair_proba_ = _rounded_in(self._infer(votes, prior))
-        model.pair_settled_ = settled(model.pair_proba_, votes.n_yes, votes.pairs.n_votes)
+        model.pair_settled_ = settled(model.pair_proba_, *effective_counts(votes, self.weights_for(votes)))
         model.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         return model
 
@@ -480,16 +544,44 @@ class ConsensusModel(ABC):
 
         worker, answers; hit_rate and false_alarm_rate with the bounds of their 95 % intervals, compared within
         labels; informativeness = hit_rate − false_alarm_rate, 0 for a spammer and 1 for an oracle; group and weight,
-        empty for models without groups; evidence, for likely spammers what in their answers shows it.
+        empty for models without groups; with a roster kind, family, and vote_worth, how much of a vote counts beside
+        those of others who share errors; evidence, for likely spammers what in their answers shows it.
         """
         self._check_fitted(items=False)
         table = self.worker_rates_.table(self.worker_names_)
         groups, weights = self._groups()
         table = table.append_column("group", pa.array(groups, pa.int32(), mask=groups < 0))
         table = table.append_column("weight", pa.array(weights, mask=np.isnan(weights)))
+        if self.has_roster:
+            table = table.append_column("kind", self.roster_.kinds()).append_column("family", self.roster_.families())
+            table = table.append_column("vote_worth", pa.array(self.worker_weight_))
         evidence = [self.worker_evidence_.get(worker, "") for worker in range(len(table))]
         table = table.append_column("evidence", pa.array(evidence, pa.string()))
         return as_frame(table, frame)
+
+    def families(self, frame: Frame = "pandas") -> Any:
+        """One row per family of two or more, and one for all models, if `fit` was given a roster.
+
+        family, kind, members, votes, votes_per_pair; correlation of the errors of two members; effective_votes, how
+        many independent votes theirs on a pair are worth; null_low and null_high, the range that independent workers
+        of the same skill would show.
+        """
+        return as_frame(self.families_.table(), frame)
+
+    @property
+    def families_(self) -> Families:
+        """What families share; computed when it is first asked for."""
+        self._check_fitted(items=False)
+        if not self.has_roster:
+            raise NotFittedError("families are known where fit was given a roster: fit(votes, workers=roster).")
+        if not isinstance(self._families, Families):
+            self._families = self._families()
+        return self._families
+
+    @property
+    def has_roster(self) -> bool:
+        """Whether `fit` was told who the workers are."""
+        return hasattr(self, "roster_")
 
     def rates_of_coins(self) -> tuple[Floats, Floats]:
         """(n_workers, n_labels) expected hit and false-alarm rates of every worker, for choosing whom to ask.
@@ -559,6 +651,8 @@ class ConsensusModel(ABC):
             if name.endswith("_"):
                 take_apart(value, name, arrays, plain)
         take_apart(self.worker_rates_, RATES, arrays, plain)
+        if self.has_roster:
+            take_apart(self.families_, FAMILIES, arrays, plain)
         meta = {"format": FORMAT_VERSION, "model": type(self).__name__, "params": self.get_params(), "plain": plain}
         write_fields(Path(path), {**meta, "evidence": self.worker_evidence_}, arrays)
 
@@ -577,6 +671,8 @@ class ConsensusModel(ABC):
         model = cls._with_params(meta.get("params"), stored)
         model._take_learned(stored)
         rates = stored.rebuilt(WorkerRates, RATES)
+        if model.has_roster:
+            model._families = stored.rebuilt(Families, FAMILIES)
         stored.refuse_unknown()
         model._to_judge, model._judged = None, (rates, _checked_evidence(meta.get("evidence"), stored))
         return model
@@ -629,6 +725,9 @@ class ConsensusModel(ABC):
                 if not len(key) or (np.diff(key) <= 0).any():
                     raise ValueError(f"fields {item!r} and {label!r} must be in order, each combination once.")
 
+
+OF_ROSTER = ("roster_", "worker_weight_", "_families")
+"""Learned attributes that only fits with a roster have."""
 
 OF_ITEMS = ("item_names_", "pair_item_", "pair_label_", "pair_proba_", "pair_settled_", "item_answered_")
 """Learned attributes that only fits in memory have."""

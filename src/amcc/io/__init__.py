@@ -18,6 +18,7 @@ from amcc.engine.packed import PackedVotes
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.io import csv, jsonl, parquet
+from amcc.roster import Roster
 from amcc.tables import Zero
 from amcc.truth import Statement, Truth, item_list
 from amcc.votes import OnConflict, Unmentioned, Votes, roles_read
@@ -27,6 +28,7 @@ Made = TypeVar("Made")
 __all__ = [
     "open_packed",
     "read_ids",
+    "read_roster",
     "read_table",
     "read_truth",
     "read_votes",
@@ -217,6 +219,11 @@ def read_truth(
     pairs = None if known_pairs is None else _read_as(Statement.from_frame, known_pairs)
     with naming(path):
         return Truth.from_statements(truth, items, pairs, unmentioned)
+
+
+def read_roster(path: str | Path) -> Roster:
+    """Read who the workers are from a table worker, kind, family; see `Roster.from_frame`."""
+    return _read_as(Roster.from_frame, path)
 
 
 def _read_as(make: Callable[[pa.Table], Made], path: str | Path) -> Made:

@@ -24,6 +24,7 @@ from amcc.consensus.amcc.coins import Counts
 from amcc.consensus.amcc.correlation import SAMPLE as SAMPLE_PAIRS
 from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
 from amcc.consensus.amcc.likelihood import CoinCounts, LikelihoodFit, coin_rates
+from amcc.consensus.families import effective_counts
 from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.engine.base import Block, Engine, WholeBlock, as_engine, gather
@@ -86,6 +87,7 @@ class Evidence:
     """What votes say about pairs, before they are blended.
 
     log_odds : (n_pairs,) sum of the evidence of the votes
+    n_yes, n_votes : (n_pairs,) votes, counted as far as they are not repeated by others
     prior : (n_labels,) probability of a pair without votes
     sets : kinds of label sets
     """
@@ -93,6 +95,7 @@ class Evidence:
     pairs: Pairs
     log_odds: Floats
     n_yes: Floats
+    n_votes: Floats
     prior: Floats
     sets: LabelSets
 
@@ -112,7 +115,7 @@ class Evidence:
             if weight >= IGNORED:
                 proba += weight * self.crisp(blend.correlation, temper)
         if blend.graded >= IGNORED:
-            proba += blend.graded * graded.presence(self.n_yes, self.pairs.n_votes.astype(np.float64))
+            proba += blend.graded * graded.presence(self.n_yes, self.n_votes)
         return proba / sum(weight for weight in (*blend.tempers, blend.graded) if weight >= IGNORED)
 
     def unasked(self, item: Codes, label: Codes, correlation: float, n_items: int) -> Floats:
@@ -128,10 +131,12 @@ class Evidence:
         return kinds_of_items(self.pairs, self.log_odds, self.sets, n_items)
 
 
-def evidence_of(votes: Votes, slot_evidence: Floats, prior: Floats, sets: LabelSets) -> Evidence:
-    """Sum up the evidence of all votes on each pair."""
+def evidence_of(
+    votes: Votes, slot_evidence: Floats, prior: Floats, sets: LabelSets, weight: Floats | None = None
+) -> Evidence:
+    """Sum up the evidence of all votes on each pair; `weight` (n_workers,) is how much a vote of each worker counts."""
     log_odds = evidence_of_pairs(WholeBlock(votes), slot_evidence)
-    return Evidence(votes.pairs, log_odds, votes.n_yes.astype(np.float64), prior, sets)
+    return Evidence(votes.pairs, log_odds, *effective_counts(votes, weight), prior, sets)
 
 
 def learn_label_sets(votes: Votes | Engine, fit: LikelihoodFit, lot: Floats) -> LabelSets:
@@ -239,7 +244,7 @@ class _Fold:
 
     def graded(self) -> Floats:
         """(n_test,) probability of yes."""
-        n_yes, n_votes = self._by_pair(self.evidence.n_yes), self._by_pair(self.train.pairs.n_votes)
+        n_yes, n_votes = self._by_pair(self.train.n_yes), self._by_pair(self.train.pairs.n_votes)
         return graded.vote_probability(graded.fit_graded(self.train), self.test, n_yes * self.met, n_votes * self.met)
 
     def log_likelihood(self, yes: Floats) -> float:

@@ -138,6 +138,8 @@ class AMCC(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
+    uses_roster = True
+
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]
     worker_membership_: Annotated[Floats, Each("worker", "group")]
@@ -215,6 +217,14 @@ class AMCC(ConsensusModel):
         if self.blend is not None:
             _as_blend(self.blend)
 
+    def check_uses_roster(self) -> None:
+        """See `ConsensusModel.check_uses_roster`; the paper's objective does not use it."""
+        if self.loss != "likelihood":
+            raise ParameterError(
+                f"{self!r} does not use kinds and families of workers. Leave the workers file out, or use "
+                "loss='likelihood' (-m amcc)."
+            )
+
     def _check_learned(self) -> None:
         super()._check_learned()
         if self.loss == "likelihood":
@@ -231,7 +241,7 @@ class AMCC(ConsensusModel):
     def _fit_likelihood(self, votes: Votes, gold: Gold) -> Posterior:
         label, judge = self._learn_from(InMemory(votes, gold.signs))
         sets = LabelSets(self.set_share_, self.set_frequency_)
-        evidence = evidence_of(votes, self.coin_evidence_.ravel(), label, sets)
+        evidence = evidence_of(votes, self.coin_evidence_.ravel(), label, sets, self._vote_weight)
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
         self._foresee(votes, evidence)
         degrees = self.degrees_ if self._has_degrees else None
@@ -244,7 +254,7 @@ class AMCC(ConsensusModel):
         vars(self).pop("calibration_", None)
         if not (self.adapt and gold.known.any()):
             return
-        unseen = type(self)(**{**self.get_params(), "warm_start": False}).fit(votes)
+        unseen = type(self)(**{**self.get_params(), "warm_start": False}).fit(votes, workers=self._roster)
         known = np.flatnonzero(gold.known)
         self.calibration_ = fit_calibration(
             unseen.pair_proba_[known], votes.pairs.label[known], gold.present[known], votes.n_labels
@@ -295,7 +305,7 @@ class AMCC(ConsensusModel):
         before = vars(self).pop("degrees_", None)
         if self.blend_["degrees"] < IGNORED:
             return
-        looks = crowd.seeing_member.sum(axis=1)
+        looks = crowd.weight * crowd.seeing_member.sum(axis=1)
         if few_new and before is not None:
             start = before.known_to(*self._learned_codes(engine))
             self.degrees_ = fit_degrees(engine, looks, start, UPDATE_ROUNDS)
@@ -317,7 +327,8 @@ class AMCC(ConsensusModel):
     def _fitted_to(self, engine: Engine) -> str:
         """What a fit depends on, but for names, which the model has."""
         params = {name: value for name, value in self.get_params().items() if name != "warm_start"}
-        return f"{content(engine)} {json.dumps(params, sort_keys=True, default=str)}"
+        weight = "" if self._vote_weight is None else f" {self._vote_weight.round(9).tolist()}"
+        return f"{content(engine)} {json.dumps(params, sort_keys=True, default=str)}{weight}"
 
     def _stays_with(self, votes: Votes | Engine, gold: Gold | None) -> bool:
         learned = getattr(self, "fitted_to_", "")  # older files do not have it
@@ -375,14 +386,17 @@ class AMCC(ConsensusModel):
         return choose_blend(engine, chance, fit, correlation=self.correlation)
 
     def _first_crowd(self, votes: Votes | Engine) -> Crowd:
-        return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, individuality=self.individuality)
+        n_workers, n_labels, weight = votes.n_workers, votes.n_labels, self._vote_weight
+        return start_crowd(n_workers, n_labels, self.n_groups, individuality=self.individuality, weight=weight)
 
     def _starting_point(self, engine: Engine) -> tuple[Crowd, Belief | None]:
         """Where the fit starts: a crowd, and what is believed where shares of yes are not the best there is."""
         if not (self.warm_start and hasattr(self, "crowd_")):
             return self._first_crowd(engine), None
         belief = Belief(self._evidence_of_coins(engine), logit(self._prior_for(engine)))
-        return known_to(self.crowd_, *self._learned_codes(engine)), belief
+        crowd = known_to(self.crowd_, *self._learned_codes(engine))
+        weight = np.ones(engine.n_workers) if self._vote_weight is None else self._vote_weight
+        return replace(crowd, weight=weight), belief
 
     def _publish_course(self, monitor: Monitor) -> None:
         monitor.warn_unless_converged("AMCC")
@@ -523,7 +537,8 @@ class AMCC(ConsensusModel):
 
     def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
         """What new votes say, by the coins and the kinds of label sets as learned."""
-        return evidence_of(votes, self._evidence_of_coins(votes), prior, self._sets_for(votes, prior))
+        of_coins, sets = self._evidence_of_coins(votes), self._sets_for(votes, prior)
+        return evidence_of(votes, of_coins, prior, sets, self.weights_for(votes))
 
     def _sets_for(self, votes: Votes | Engine, prior: Floats) -> LabelSets:
         """Kinds of label sets as learned; new labels are as frequent in all of them as their priors."""
@@ -623,5 +638,5 @@ def _newcomer_evidence(crowd: Crowd) -> Floats:
     label: Codes = np.arange(n_labels, dtype=np.int32)
     coins = Coins(np.zeros(n_labels, np.int32), label, np.empty(0, np.int32))
     nothing = Counts(np.zeros(n_labels), np.zeros(n_labels))
-    stranger = replace(crowd, member=crowd.share[None] / crowd.share.sum())
+    stranger = replace(crowd, member=crowd.share[None] / crowd.share.sum(), weight=np.ones(1))
     return slot_evidence(stranger, coins, CoinCounts(nothing, nothing)).reshape(n_labels, 2)
