@@ -146,11 +146,12 @@ class Anything:
         self._votes = votes
         self._workers = np.flatnonzero(np.ones(votes.n_workers, bool) if available is None else available)
         key = (votes.item.astype(np.int64) * votes.n_labels + votes.label) * votes.n_workers + votes.worker
-        self._done_keys = np.sort(key)
+        self._done_keys = np.unique(key) if votes.reading.samples else np.sort(key)
 
     def open_pairs(self) -> npt.NDArray[np.bool_]:
         """See `Candidates`."""
         votes = self._votes
+        votes = votes.one_per_worker()
         by_available = np.isin(votes.worker, self._workers)
         n_asked = np.zeros((votes.n_items, votes.n_labels), dtype=np.int64)
         np.add.at(n_asked, (votes.item[by_available], votes.label[by_available]), 1)

@@ -41,7 +41,7 @@ from amcc.kernels import Floats
 from amcc.roster import Roster
 from amcc.tables import ROLES, number_in
 from amcc.truth import Truth
-from amcc.votes import Unmentioned, Votes
+from amcc.votes import OnConflict, Unmentioned, Votes
 
 notes = PlainConsole(stderr=True)
 screen = PlainConsole()
@@ -159,7 +159,13 @@ _READING: dict[str, tuple[Any, Any]] = {
     "label_separator": (Annotated[str | None, typer.Option(help="Between the labels of a list. Default: |")], None),
     "separator": (Annotated[str | None, typer.Option(help="Between the columns of a text table.")], None),
     "on_conflict": (
-        Annotated[Literal["error", "last"], typer.Option(help="When a worker says both yes and no: refuse, or last.")],
+        Annotated[
+            OnConflict,
+            typer.Option(
+                help="When a worker answers a question twice: refuse a yes beside a no; take the last; or take all as "
+                "samples, which together count as one vote with a share of yes (for language models)."
+            ),
+        ],
         "error",
     ),
 }

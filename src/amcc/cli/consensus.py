@@ -37,6 +37,7 @@ from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.cli.paths import FILE, PAGE, READS
 from amcc.consensus import ConsensusModel, make_model
 from amcc.consensus.base import check_all_pairs
+from amcc.consensus.undeclared import named_like_models
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, InMemory
 from amcc.engine.packed import PackedVotes
@@ -95,6 +96,9 @@ def consensus(
         check_all_pairs(votes.n_items, votes.n_labels)
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
     listed = listed_workers(roster, votes.worker_names)
+    if listed is None:
+        for suspicion in named_like_models(votes):
+            notes.print(suspicion.sentence(votes.worker_names), markup=False, soft_wrap=True)
     model = fit(votes, method, start, described_items(votes, features, features_items), known, listed)
     if not as_json or output is not None:
         table = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, **kind)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pyarrow as pa
 import typer
 
@@ -35,8 +36,10 @@ from amcc.cli.common import (
     write_rows,
 )
 from amcc.cli.engines import EngineChoice, by_blocks
+from amcc.cli.paths import TABLE
 from amcc.consensus import AMCC, ConsensusModel, make_model
-from amcc.engine.base import Engine
+from amcc.consensus.undeclared import MOST_VOTES, Suspicion, suggested_roster, suspected_families
+from amcc.engine.base import Engine, gather
 from amcc.engine.packed import PackedVotes
 from amcc.votes import Votes
 
@@ -61,6 +64,14 @@ def workers(
     output: Output = None,
     safe_csv: SafeCsv = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Also the bounds of the 95 % intervals.")] = False,
+    suggest: Annotated[
+        Path | None,
+        typer.Option(
+            "--suggest-workers",
+            help="Also write a workers file (worker,kind,family) of those who seem to share errors, to be corrected.",
+        ),
+        TABLE,
+    ] = None,
     worker: Annotated[
         str | None,
         typer.Option(help="The account of one worker: rates, agreement by label, and the votes behind the verdict."),
@@ -87,8 +98,11 @@ def workers(
         model = fit(blocks, method, features=described, truth=known, roster=listed)
         model.worker_evidence_  # noqa: B018  # judged while the blocks are there
         account = None if code is None else Account.of(model, blocks, code)
+        suspicions = _suspicions(model, blocks) if account is None else []
+    if suggest is not None:
+        write_rows(suggested_roster(suspicions, model.worker_names_), suggest, safe_csv=safe_csv)
     if account is None:
-        _tell_all(model, method, output, safe_csv, intervals, as_json)
+        _tell_all(model, suspicions, method, output, safe_csv, intervals, as_json)
         return
     if as_json:
         print_json({"method": method, **account.as_json()})
@@ -111,8 +125,22 @@ def _where_it_runs(votes: Votes | PackedVotes, engine: EngineChoice, method: str
         yield votes.votes() if isinstance(votes, PackedVotes) else votes
 
 
+def _suspicions(model: ConsensusModel, votes: Votes | Engine) -> list[Suspicion]:
+    """Workers who may be a family that nobody declared, by a part of the items where there are many."""
+    if isinstance(votes, Engine):
+        share = MOST_VOTES / max(votes.n_votes, 1)
+        votes = gather(votes, np.flatnonzero(np.random.default_rng(0).random(votes.n_items) < share))
+    return suspected_families(votes, model.roster_ if model.has_roster else None)
+
+
 def _tell_all(
-    model: ConsensusModel, method: str, output: Path | None, safe_csv: bool, intervals: bool, as_json: bool
+    model: ConsensusModel,
+    suspicions: list[Suspicion],
+    method: str,
+    output: Path | None,
+    safe_csv: bool,
+    intervals: bool,
+    as_json: bool,
 ) -> None:
     table: pa.Table = model.workers(frame="arrow")
     columns = [*COLUMNS, *(name for name in ROSTER_COLUMNS if name in table.column_names)]
@@ -121,13 +149,17 @@ def _tell_all(
     groups = _groups(model)
     if as_json:
         families = model.families("arrow").to_pylist() if model.has_roster else []
-        print_json({"method": method, "groups": groups, "families": families, "workers": table.to_pylist()})
+        suspected = [suspicion.as_json(model.worker_names_) for suspicion in suspicions]
+        told = {"families": families, "suspected_families": suspected}
+        print_json({"method": method, "groups": groups, **told, "workers": table.to_pylist()})
     for group in groups:
         notes.print(group["summary"], style="dim", soft_wrap=True)
     n_spammers = len(model.worker_evidence_)
     if n_spammers:
         who = "1 worker looks like a spammer" if n_spammers == 1 else f"{n_spammers} workers look like spammers"
         notes.print(f"{who}: see the column evidence, or one by one: --worker NAME")
+    for suspicion in suspicions:
+        notes.print(suspicion.sentence(model.worker_names_), markup=False, soft_wrap=True)
     if not as_json or output is not None:
         write_rows(table, output, safe_csv=safe_csv)
 

@@ -185,9 +185,6 @@ class ConsensusModel(ABC):
     uses_features: ClassVar[bool] = False
     """Whether `fit` learns from features of the items; a model that does not refuses them."""
 
-    uses_roster: ClassVar[bool] = False
-    """Whether `fit` lets votes of workers who share errors count for less; a model that does not refuses a roster."""
-
     # What saved models are checked by when they are loaded, here and in every model: `amcc.fields`.
     item_names_: pa.Array
     worker_names_: pa.Array
@@ -260,7 +257,7 @@ class ConsensusModel(ABC):
             self.check_uses_roster()
         if isinstance(votes, Engine):
             return self._fit_engine(votes, features, truth, workers)
-        votes = as_votes(votes)
+        votes = self._as_it_counts(votes)
         present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
         described, gold = checked_features(features, votes), Gold(present, known)
         self._take_roster(votes, gold, workers)
@@ -293,11 +290,24 @@ class ConsensusModel(ABC):
             f"{', '.join(users)}."
         )
 
+    @property
+    def uses_roster(self) -> bool:
+        """Whether `fit` lets votes of workers who share errors count for less; a model that does not refuses a roster.
+
+        Only such a model can weigh several samples of one worker; for others, their majority is one vote.
+        """
+        return False
+
+    def _as_it_counts(self, votes: Any) -> Votes:
+        """Votes as the model can take them: with one vote of each worker on a pair unless it weighs samples."""
+        counted: Votes = as_votes(votes)
+        return counted if self.uses_roster else counted.one_per_worker()
+
     def check_uses_roster(self) -> None:
         """Raise ParameterError where a roster would be ignored."""
         if not self.uses_roster:
             raise ParameterError(
-                f"{self!r} does not use kinds and families of workers. Leave the workers file out, or use AMCC "
+                f"{self!r} does not use kinds and families of workers. Leave the workers file out, or use AMCC() "
                 "(-m amcc)."
             )
 
@@ -387,6 +397,7 @@ class ConsensusModel(ABC):
     def applied_to(self, votes: Votes) -> Self:
         """The same model, with results for the items of other votes, judged by the workers as learned."""
         self._check_fitted(items=False)
+        votes = self._as_it_counts(votes)
         model = copy.copy(self)
         model._to_judge = None
         for name in OF_ITEMS:
@@ -418,7 +429,7 @@ class ConsensusModel(ABC):
         worker who was not there counts as an average one.
         """
         self._check_fitted(items=votes is None)
-        votes = None if votes is None else as_votes(votes)
+        votes = None if votes is None else self._as_it_counts(votes)
         named = (self.item_names_, self.label_names_) if votes is None else (votes.item_names, votes.label_names)
         check_all_pairs(*map(len, named))
         if votes is None:

@@ -165,22 +165,11 @@ def moments_of(votes: Votes, tree: Tree, present: npt.NDArray[np.bool_], known: 
 
     present, known : (n_pairs,) truth, where it is known
     """
-    pair, worker, share = shares_of_yes(votes)
-    source, label = tree.source[worker], votes.pairs.label[pair]
-    if tree.is_truth.any():
-        told = np.flatnonzero(known)
-        pair, share = np.append(pair, told), np.append(share, present[told])
-        source = np.append(source, np.full(len(told), tree.n_sources - 1))
-        label = np.append(label, votes.pairs.label[told])
-    key = source * votes.n_labels + label
-    size = tree.n_sources * votes.n_labels
-    mean = np.bincount(key, share, size) / np.maximum(np.bincount(key, minlength=size), 1)
-    apart = share - mean[key]
+    pair, source, apart, n_votes = centred_votes(votes, tree, present, known)
     shape = len(votes.pairs), tree.n_sources
     total = coo_array((apart, (pair, source)), shape=shape).tocsr()
     count = coo_array((np.ones(len(pair)), (pair, source)), shape=shape).tocsr()
     product, shared = (total.T @ total).toarray(), (count.T @ count).toarray()
-    n_votes = np.bincount(source, minlength=tree.n_sources)
     squares = np.bincount(source, apart**2, tree.n_sources)
     on_diagonal = np.diag_indices(tree.n_sources)
     product[on_diagonal] -= squares  # a worker's votes beside themselves
@@ -191,8 +180,25 @@ def moments_of(votes: Votes, tree: Tree, present: npt.NDArray[np.bool_], known: 
     return Moments(np.clip(correlation, -0.99, 0.99), shared, shared / np.maximum(n_votes, 1)[:, None])
 
 
+def centred_votes(
+    votes: Votes, tree: Tree, present: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_]
+) -> tuple[Ints, Ints, Floats, Ints]:
+    """Pair, source and vote of every worker on every pair, less the source's mean on the label; and votes by source."""
+    pair, worker, share = shares_of_yes(votes)
+    source, label = tree.source[worker], votes.pairs.label[pair]
+    if tree.is_truth.any():
+        told = np.flatnonzero(known)
+        pair, share = np.append(pair, told), np.append(share, present[told])
+        source = np.append(source, np.full(len(told), tree.n_sources - 1))
+        label = np.append(label, votes.pairs.label[told])
+    key = source * votes.n_labels + label
+    size = tree.n_sources * votes.n_labels
+    mean = np.bincount(key, share, size) / np.maximum(np.bincount(key, minlength=size), 1)
+    return pair, source, share - mean[key], np.bincount(source, minlength=tree.n_sources)
+
+
 def shares_of_yes(votes: Votes) -> tuple[Ints, Ints, Floats]:
-    """Pair, worker and share of yes of all votes of one worker on one pair; of a random part where there are many."""
+    """Pair, worker and share of yes of all votes of one worker on one pair; of a random part beyond `SAMPLE` votes."""
     pair = np.repeat(np.arange(len(votes.pairs)), votes.pairs.n_votes)
     worker, yes = votes.worker.astype(np.int64), (votes.value > 0).astype(np.float64)
     if len(votes) > SAMPLE:
@@ -415,10 +421,8 @@ def samples_per_pair(votes: Votes) -> Floats:
     """(n_workers,) mean number of votes of a worker on a pair: 1 unless they were asked several times."""
     if not votes.reading.samples:
         return np.ones(votes.n_workers)
-    again = (np.diff(votes.item) == 0) & (np.diff(votes.label) == 0) & (np.diff(votes.worker) == 0)
-    n_votes = np.bincount(votes.worker, minlength=votes.n_workers)
-    repeats = np.bincount(votes.worker[1:][again], minlength=votes.n_workers)
-    return np.asarray(np.maximum(n_votes, 1) / np.maximum(n_votes - repeats, 1))
+    n_votes, n_pairs = (np.bincount(each.worker, minlength=votes.n_workers) for each in (votes, votes.one_per_worker()))
+    return np.asarray(np.maximum(n_votes, 1) / np.maximum(n_pairs, 1))
 
 
 def effective_counts(votes: Votes, weight: Floats | None) -> tuple[Floats, Floats]:

@@ -138,8 +138,6 @@ class AMCC(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
-    uses_roster = True
-
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]
     worker_membership_: Annotated[Floats, Each("worker", "group")]
@@ -217,13 +215,10 @@ class AMCC(ConsensusModel):
         if self.blend is not None:
             _as_blend(self.blend)
 
-    def check_uses_roster(self) -> None:
-        """See `ConsensusModel.check_uses_roster`; the paper's objective does not use it."""
-        if self.loss != "likelihood":
-            raise ParameterError(
-                f"{self!r} does not use kinds and families of workers. Leave the workers file out, or use "
-                "loss='likelihood' (-m amcc)."
-            )
+    @property
+    def uses_roster(self) -> bool:
+        """See `ConsensusModel.uses_roster`; the paper's objective does not."""
+        return self.loss == "likelihood"
 
     def _check_learned(self) -> None:
         super()._check_learned()
