@@ -524,8 +524,9 @@ def note_on_lookalikes(names: pa.Array, role: str) -> list[str]:
     if not alike.any():
         return []
     example = names.filter(pa.array(code == code[alike.argmax()]))[:3].to_pylist()
+    several = f"{role[:-1]}ies" if role.endswith("y") else f"{role}s"
     return [
-        f"{alike.sum()} {role}s have names that differ only in case, spaces or invisible characters, like "
+        f"{alike.sum()} {several} have names that differ only in case, spaces or invisible characters, like "
         f"{' and '.join(map(repr, example))}; each counts as a {role} of its own"
     ]
 
