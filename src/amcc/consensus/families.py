@@ -45,8 +45,9 @@ from amcc.kernels import Floats, Ints, sigmoid
 from amcc.roster import CODE, HUMAN, KINDS, MODEL, Seats
 from amcc.votes import Votes
 
-MOST_SOURCES = 48
-"""Models and programs that are looked at one by one; of more, those of a family count as alike."""
+MOST_SOURCES, MOST_FAMILIES = 32, 16
+"""Models and programs that are looked at one by one; of more, those of a family count as alike. And families that are
+told apart, those with the most votes: a tree of hundreds would take minutes and tell nothing."""
 
 SAMPLE = 2_000_000
 """Votes that are enough to see correlations by."""
@@ -79,8 +80,8 @@ MOST_SQUARED = 0.95
 CLEARLY = 0.9
 """Effective votes below this share of the band's lower end were measured; nearer to it, they were mostly assumed."""
 
-N_NULL = 99
-"""Draws for the band of independent workers."""
+N_NULL = 39
+"""Draws for the band of independent workers: 95 % of them is all but the lowest and the highest."""
 
 
 class Moments(NamedTuple):
@@ -119,6 +120,14 @@ class Tree:
     def n_sources(self) -> int:
         """Sources, that of truth included."""
         return len(self.source_kind)
+
+
+def largest_families(seats: Seats, n_votes: Ints) -> Seats:
+    """The same with no more than `MOST_FAMILIES`, those with the most votes; members of others have none."""
+    member = seats.family >= 0
+    size = np.bincount(seats.family[member], n_votes[member], len(seats.family_names))
+    kept = np.argsort(-size, kind="stable")[:MOST_FAMILIES]
+    return replace(seats, family=np.where(np.isin(seats.family, kept), seats.family, -1).astype(np.int32))
 
 
 def tree_of(seats: Seats, n_votes: Ints, *, truth: bool) -> Tree:
@@ -410,7 +419,7 @@ def shared_errors(votes: Votes, seats: Seats, present: npt.NDArray[np.bool_], kn
     Several votes of one worker on a pair, as of a model that was asked several times, count as one together.
     """
     n_votes = np.bincount(votes.worker, minlength=votes.n_workers)
-    tree = tree_of(seats, n_votes, truth=bool(known.any()))
+    tree = tree_of(largest_families(seats, n_votes), n_votes, truth=bool(known.any()))
     moments = moments_of(votes, tree, present, known)
     views = fit_views(tree, moments)
     weight = design_weights(views, moments.together)[tree.source]
@@ -486,6 +495,7 @@ def describe_families(votes: Votes, seats: Seats, sharing: Sharing) -> Families:
     and as skilled as explains these votes best, with the noise of as many votes. Where votes cannot tell sharing from
     skill (nobody, or one person, beside the models), such workers would show the same, and the band says so.
     """
+    seats = largest_families(seats, np.bincount(votes.worker, minlength=votes.n_workers))
     groups = _groups(votes, seats, sharing.views.tree)
     measured = _effective(sharing.views, groups)
     rng = np.random.default_rng(0)
