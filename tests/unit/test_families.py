@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc import AMCC, MajorityVote, Roster, Truth, Votes, load_model
+from amcc.active.base import as_they_count
 from amcc.consensus import families
+from amcc.consensus.base import settled
 from amcc.consensus.families import (
     Moments,
     Tree,
@@ -192,11 +195,37 @@ def test_settled_counts_votes_as_they_are_worth(judged, model):
     judges_only = judged.votes.select(judged.votes.worker < 4)
     alone = AMCC().fit(judges_only, workers=judged.roster)
     assert not alone.pair_settled_.any()
-    yes, all_votes = effective_counts(judges_only, alone.worker_weight_)
+    yes, all_votes = effective_counts(judges_only, alone.vote_worth_)
     assert all_votes.max() < 2
     assert (yes <= all_votes).all()
     assert AMCC().fit(judges_only).pair_settled_.any()
     assert model.pair_settled_.any()
+
+
+def test_a_model_that_is_sure_settles_nothing_on_a_family_alone(judged):
+    class Sure(AMCC):
+        def _fit(self, *given):
+            posterior = super()._fit(*given)
+            return replace(posterior, pair=np.full_like(posterior.pair, 0.999))
+
+    judges_only = judged.votes.select(judged.votes.worker < 4)
+    told = Sure().fit(judges_only, workers=judged.roster)
+    assert not told.pair_settled_.any()
+    assert Sure().fit(judges_only).pair_settled_.any()
+
+
+def test_parts_of_votes_settle_as_whole_ones_would():
+    """Three votes that agree settle; 1.3 effective ones do not, nor do 3.0 against 0.5."""
+    sure = np.full(3, 0.99)
+    counts = np.array([3.0, 1.3, 3.0]), np.array([3.0, 1.3, 3.5])
+    assert settled(sure, *counts).tolist() == [True, False, False]
+
+
+def test_rates_lie_nearer_where_answers_repeat_those_of_others():
+    hit, false_alarm = np.array([[0.9], [0.9]]), np.array([[0.1], [0.1]])
+    found = as_they_count(hit, false_alarm, np.array([0.25, 1.0]))
+    assert_allclose(found, [[[0.6], [0.9]], [[0.4], [0.1]]])
+    assert as_they_count(hit, false_alarm, None) == (hit, false_alarm)
 
 
 def test_tables_say_who_is_who(model):
@@ -281,7 +310,7 @@ def sampled():
 def test_samples_of_a_worker_count_as_one_vote(sampled):
     assert samples_per_pair(sampled).tolist() == [3, 1, 1]
     model = AMCC().fit(sampled)
-    yes, all_votes = effective_counts(sampled, model.worker_weight_)
+    yes, all_votes = effective_counts(sampled, model.vote_worth_)
     assert_allclose(yes, [2 / 3 + 2, 0])
     assert_allclose(all_votes, [3, 3])
     assert model.workers()["answers"].tolist() == [2, 2, 2]
@@ -293,7 +322,7 @@ def test_samples_repeated_many_times_do_not_make_a_model_surer():
     again = pa.concat_tables([base.append_column("sample", pa.array([n] * len(base))) for n in range(4)])
     again = again.take(pa.array(rng.permutation(len(again))))
     once, often = AMCC().fit(Votes.from_frame(base)), AMCC().fit(Votes.from_frame(again))
-    assert often.worker_weight_.tolist() == [0.25] * 5
+    assert often.vote_worth_.tolist() == [0.25] * 5
     assert np.abs(once.pair_proba_ - often.pair_proba_).mean() < 0.05
     assert np.array_equal(once.pair_settled_, often.pair_settled_)
 

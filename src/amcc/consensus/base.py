@@ -176,7 +176,7 @@ class ConsensusModel(ABC):
         What is known about each worker, see `workers`.
     worker_evidence_ : dict from worker code to text
         What speaks against the likely spammers.
-    roster_, worker_weight_, families_
+    roster_, vote_worth_, families_
         Only with a roster: kinds and families of the workers, how much a vote of each counts, what families share.
     n_iter_, converged_, objective_history_
         The course of the fit.
@@ -199,7 +199,7 @@ class ConsensusModel(ABC):
     converged_: bool
     objective_history_: list[float]
     roster_: Annotated[Seats, Each(optional=True)]
-    worker_weight_: Annotated[Floats, Each("worker", least=0, optional=True)]
+    vote_worth_: Annotated[Floats, Each("worker", least=0, optional=True)]
     _roster: Roster | None = None
     _families: Families | Callable[[], Families]
     _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None
@@ -319,15 +319,15 @@ class ConsensusModel(ABC):
         if roster is not None:
             self.roster_ = roster.seats(votes.worker_names)
             sharing = shared_errors(votes, self.roster_, gold.present, gold.known)
-            self.worker_weight_ = sharing.weight
+            self.vote_worth_ = sharing.weight
             self._families = partial(describe_families, votes, self.roster_, sharing)
         elif (samples := samples_per_pair(votes)).max(initial=1.0) > 1:
-            self.worker_weight_ = 1 / samples
+            self.vote_worth_ = 1 / samples
 
     @property
     def _vote_weight(self) -> Floats | None:
         """(n_workers,) how much a vote of each worker counts; None where all count fully."""
-        return getattr(self, "worker_weight_", None)
+        return getattr(self, "vote_worth_", None)
 
     def weights_for(self, votes: Votes) -> Floats | None:
         """The same for workers of other votes; newcomers count fully."""
@@ -565,7 +565,7 @@ class ConsensusModel(ABC):
         table = table.append_column("weight", pa.array(weights, mask=np.isnan(weights)))
         if self.has_roster:
             table = table.append_column("kind", self.roster_.kinds()).append_column("family", self.roster_.families())
-            table = table.append_column("vote_worth", pa.array(self.worker_weight_))
+            table = table.append_column("vote_worth", pa.array(self.vote_worth_))
         evidence = [self.worker_evidence_.get(worker, "") for worker in range(len(table))]
         table = table.append_column("evidence", pa.array(evidence, pa.string()))
         return as_frame(table, frame)
@@ -737,7 +737,7 @@ class ConsensusModel(ABC):
                     raise ValueError(f"fields {item!r} and {label!r} must be in order, each combination once.")
 
 
-OF_ROSTER = ("roster_", "worker_weight_", "_families")
+OF_ROSTER = ("roster_", "vote_worth_", "_families")
 """Learned attributes that only fits with a roster have."""
 
 OF_ITEMS = ("item_names_", "pair_item_", "pair_label_", "pair_proba_", "pair_settled_", "item_answered_")

@@ -53,7 +53,8 @@ ROUNDS, LIKELY = 60, 0.05
 """Of fitting skills, and the deviation from λ λ' up to which two workers count fully in it (Cauchy's weights)."""
 
 SKILL, SKILL_PAIRS = 0.5, 1.0
-"""Each worker's skill is held to that of a usual one as by this many comparisons; the first is where it starts."""
+"""Where skills start, and as how many comparisons that of a usual worker holds each of them. The start is low, so that
+a family that agrees nearly always is not taken for a crowd of experts, and the others for those who err together."""
 
 CLUSTERED = 2.0
 """By how much the variance of a correlation exceeds that of independent pairs: labels of an item go together."""
@@ -130,10 +131,9 @@ def suspected_families(votes: Votes, seats: Seats | None = None) -> list[Suspici
         linked &= ~((family[:, None] == family[None, :]) & (family >= 0)[:, None])
         linked &= ~np.outer(is_model, is_model)
     for group in _clusters(linked):
-        if not _agree_less_than_others(group, crowd):
-            inside = np.ix_(group, group)
-            errors = crowd.correlation[inside][np.triu(crowd.compared[inside], 1)]
-            found.append(Suspicion(tuple(worker[group].tolist()), float(errors.mean()), usual.centre))
+        inside = np.ix_(group, group)
+        errors = crowd.correlation[inside][np.triu(crowd.compared[inside], 1)]
+        found.append(Suspicion(tuple(worker[group].tolist()), float(errors.mean()), usual.centre))
     return sorted(found, key=lambda suspicion: -len(suspicion.workers))
 
 
@@ -149,12 +149,11 @@ def named_like_models(votes: Votes) -> list[Suspicion]:
 class _Crowd:
     """Workers who are compared.
 
-    agreement : (n, n) correlation of votes within labels; correlation : of errors; compared : where there is enough
+    correlation : (n, n) of errors; compared : where there is enough to compare
     shared : (n, n) pairs that both voted on; scale : (n, n) what turns a product of centred votes into the latter
     votes : pair, worker and centred vote, of each
     """
 
-    agreement: Floats
     correlation: Floats
     compared: Flags
     shared: Floats
@@ -194,7 +193,7 @@ def _crowd(votes: Votes, worker: Ints) -> _Crowd:
     scale = np.sqrt(np.outer(variance, variance)) * errors
     enough = compared.sum(axis=1) >= FEWEST_OTHERS  # skills of the others are not known
     compared &= np.outer(enough, enough)
-    return _Crowd(moments.correlation, correlation, compared, moments.shared, scale, (pair, code, error))
+    return _Crowd(correlation, compared, moments.shared, scale, (pair, code, error))
 
 
 def _skills(seen: Floats, compared: Flags) -> Floats:
@@ -255,21 +254,6 @@ def _surely_beyond(votes: Votes, worker: Ints, crowd: _Crowd, usual: Usual) -> F
 def _rows(matrix: Any, column: int) -> Ints:
     """Where a column has entries."""
     return np.asarray(matrix.indices[matrix.indptr[column] : matrix.indptr[column + 1]], dtype=np.int64)
-
-
-def _agree_less_than_others(group: Ints, crowd: _Crowd) -> bool:
-    """Whether the others agree even more among themselves: then they may be the family, and these the ones who look.
-
-    A family shares truth and errors, so that its votes, not only its errors, go together more than those of others.
-    """
-    others = np.setdiff1d(np.arange(len(crowd.agreement)), group)
-
-    def agreement(members: Ints) -> float:
-        inside = np.ix_(members, members)
-        pairs = np.triu(crowd.compared[inside], 1)
-        return float(np.quantile(crowd.agreement[inside][pairs], 0.75)) if pairs.any() else -1.0
-
-    return agreement(group) < agreement(others)
 
 
 def _clusters(linked: npt.NDArray[np.bool_]) -> list[Ints]:
