@@ -29,6 +29,7 @@ from amcc.consensus.families import (
     told_by,
     tree_of,
 )
+from amcc.engine.base import InMemory
 from amcc.errors import NotFittedError, ParameterError
 from amcc.roster import HUMAN, MODEL, Seats
 
@@ -277,6 +278,11 @@ def test_models_that_cannot_use_a_roster_refuse_it(other, judged):
         other.fit(judged.votes, workers=judged.roster)
 
 
+def test_a_roster_needs_votes_in_memory(judged):
+    with pytest.raises(ParameterError, match="a roster of workers need votes in memory"):
+        AMCC().fit(InMemory(judged.votes), workers=judged.roster)
+
+
 def test_many_models_are_pooled_by_family(monkeypatch, judged):
     monkeypatch.setattr(families, "MOST_SOURCES", 3)
     who = judged.roster.seats(judged.votes.worker_names)
@@ -325,6 +331,9 @@ def test_samples_repeated_many_times_do_not_make_a_model_surer():
     assert often.vote_worth_.tolist() == [0.25] * 5
     assert np.abs(once.pair_proba_ - often.pair_proba_).mean() < 0.05
     assert np.array_equal(once.pair_settled_, often.pair_settled_)
+    rates = often.worker_rates_, once.worker_rates_
+    assert_allclose(*(each.informativeness for each in rates), atol=0.05)  # not by their own further samples
+    assert_allclose(*(each.hit_rate_high - each.hit_rate_low for each in rates), rtol=0.2)  # not half as wide
 
 
 def test_models_that_do_not_weigh_take_the_majority_of_samples(sampled):

@@ -274,7 +274,7 @@ class ConsensusModel(ABC):
         self.pair_settled_ = known | settled(self.pair_proba_, *effective_counts(votes, self._vote_weight))
         self.label_prior_ = posterior.label
         self.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
-        self._to_judge = votes, posterior.judge
+        self._to_judge = votes.one_per_worker(), posterior.judge
         return self
 
     def check_uses_features(self) -> None:

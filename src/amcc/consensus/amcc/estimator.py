@@ -48,6 +48,7 @@ from amcc.consensus.base import (
     new_code,
 )
 from amcc.consensus.calibration import Calibration, fit_calibration
+from amcc.consensus.families import samples_per_pair
 from amcc.consensus.rounds import first_look, judge_votes
 from amcc.consensus.signature import Signatures, content, signatures
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, WholeBlock, as_engine
@@ -242,6 +243,11 @@ class AMCC(ConsensusModel):
         degrees = self.degrees_ if self._has_degrees else None
         self._learn_calibration(votes, gold)
         proba = self._calibrated(self._hedged(votes, evidence, degrees), votes.pairs.label)
+        if votes.reading.samples:  # a worker is judged by the others, not by further samples of their own
+            assert isinstance(judge, partial)  # for the type checker: see _learn_from
+            function, of_slots, prior = judge.args
+            whole = of_slots * np.repeat(samples_per_pair(votes)[votes.coins.worker], 2)
+            judge = partial(InMemory(votes.one_per_worker(), gold.signs).total, function, whole, prior)
         return Posterior(proba, label, judge)
 
     def _learn_calibration(self, votes: Votes, gold: Gold) -> None:
