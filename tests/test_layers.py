@@ -30,6 +30,7 @@ ROWS: list[tuple[str, ...]] = [
         "votes",
         "truth",
         "soft_truth",
+        "roster",
         "engine",
     ),
     ("io", "data", "consensus", "evaluate"),

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from amcc.engine.local import LocalEngine
     from amcc.engine.packed import PackedVotes
     from amcc.errors import AmccError, ConvergenceWarning, InputError, ParameterError
-    from amcc.io import read_truth, read_votes, write_votes
+    from amcc.io import read_roster, read_truth, read_votes, write_votes
     from amcc.io.pack import pack_votes
+    from amcc.roster import Roster
     from amcc.truth import Truth
     from amcc.votes import Votes
 
@@ -63,12 +64,14 @@ __all__ = [
     "PackedVotes",
     "ParameterError",
     "RakelGlad",
+    "Roster",
     "Truth",
     "Votes",
     "load_model",
     "make_model",
     "pack_votes",
     "read_features",
+    "read_roster",
     "read_text_features",
     "read_truth",
     "read_votes",
@@ -82,8 +85,9 @@ _HOMES = {
     "engine.local": ("LocalEngine",),
     "engine.packed": ("PackedVotes",),
     "errors": ("AmccError", "ConvergenceWarning", "InputError", "ParameterError"),
-    "io": ("read_truth", "read_votes", "write_votes"),
+    "io": ("read_roster", "read_truth", "read_votes", "write_votes"),
     "io.pack": ("pack_votes",),
+    "roster": ("Roster",),
     "truth": ("Truth",),
     "votes": ("Votes",),
 }

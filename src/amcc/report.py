@@ -26,6 +26,7 @@ from amcc.consensus import AMCC
 from amcc.consensus import disagreement as kinds
 from amcc.consensus.base import ConsensusModel
 from amcc.consensus.truth_effect import truth_effect
+from amcc.consensus.undeclared import suspected_families
 from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.engine.base import InMemory
 from amcc.errors import MissingExtraError, ParameterError
@@ -358,6 +359,7 @@ def _first_looks(findings: Findings) -> list[str]:
             f"{_some(votes.worker_names, findings.spammers)} (yes comes about as often when the label is absent as "
             "when it is present)."
         )
+    looks += [f"{sentence}." for sentence in _suspicions(findings)]
     looks += _look_at_labels(findings)
     if findings.n_open:
         are = "are" if findings.n_open > 1 else "is"
@@ -372,6 +374,14 @@ def _all_there_is(model: ConsensusModel) -> str:
     """What is known about items that nobody answered."""
     described = hasattr(model, "item_prior_") and model.item_prior_.weight > 0
     return "what their features say" if described else "how frequent labels are"
+
+
+def _suspicions(findings: Findings) -> list[str]:
+    """Workers who may be a family that nobody declared."""
+    model, votes = findings.model, findings.votes
+    seats = model.roster_ if model.has_roster else None
+    found = suspected_families(votes, seats)[:MAX_NAMES_IN_TEXT]
+    return [suspicion.sentence(votes.worker_names) for suspicion in found]
 
 
 def _choices(blend: Mapping[str, Any], n_labels: int) -> list[str]:
@@ -897,6 +907,58 @@ def _interval_columns(rates: WorkerRates, workers: Ints) -> tuple[list[str], lis
     return hit, false_alarm
 
 
+def _families_panel(findings: Findings) -> Panel | None:
+    """How many independent votes each family is worth, beside what workers who share nothing would show."""
+    import altair as alt
+
+    if not findings.model.has_roster:
+        return None
+    rows = findings.model.families(frame="arrow").to_pylist()
+    if not rows:
+        return None
+    names = [row["family"] for row in rows[:MAX_FREQUENCIES]]
+    columns = ("family", "votes_per_pair", "effective_votes", "null_low", "null_high")
+    data = _rows(**{name: [row[name] for row in rows[:MAX_FREQUENCIES]] for name in columns})
+    base = alt.Chart(data).encode(y=alt.Y("family:N", sort=names, title=None))
+    tooltip = ["family:N", *(alt.Tooltip(f"{name}:Q", format=".2f") for name in columns[1:])]
+    band = base.mark_bar(color=ORANGE, opacity=0.4, height=14).encode(
+        x=alt.X("null_low:Q", title="votes on a pair"), x2="null_high:Q", tooltip=tooltip
+    )
+    given = base.mark_point(color="#888", shape="diamond", size=60).encode(x="votes_per_pair:Q", tooltip=tooltip)
+    worth = base.mark_point(color=BLUE, filled=True, size=90).encode(x="effective_votes:Q", tooltip=tooltip)
+    table = [
+        (
+            row["family"],
+            row["kind"],
+            f"{row['members']:,}",
+            f"{row['votes_per_pair']:.1f}",
+            f"{row['correlation']:.2f}",
+            f"{row['effective_votes']:.1f}",
+            f"{row['null_low']:.1f} to {row['null_high']:.1f}",
+        )
+        for row in rows
+    ]
+    header = (
+        "family",
+        "kind",
+        "workers",
+        "votes on a pair",
+        "correlation of errors",
+        "worth",
+        "if nothing were shared",
+    )
+    return Panel(
+        "Families of workers",
+        "Workers of a family, and language models in general, make the same mistakes, so that their votes (grey "
+        "diamonds) are worth fewer independent ones (blue). The orange band is what the same estimate would say of "
+        "workers who share no errors: where the blue point lies in it, votes alone cannot tell, and what it says is "
+        "mostly assumed. Answers by several people on the same pairs, or known truth, would tell.",
+        (band + given + worth).properties(width=560, height=alt.Step(26)),
+        _table("Families", header, table),
+        _left_out(len(rows), len(names), "family", "the first"),
+    )
+
+
 # -- panels of models with groups and label correlation ---------------------------------------------------------------
 
 
@@ -1263,6 +1325,7 @@ PANELS: tuple[Callable[[Findings], Panel | None], ...] = (
     _frequency_panel,
     _confidence_panel,
     _worker_map_panel,
+    _families_panel,
     _groups_panel,
     _individuality_panel,
     _cooccurrence_panel,

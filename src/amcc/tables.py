@@ -25,7 +25,7 @@ from amcc.kernels import in_threads
 Codes = npt.NDArray[np.int32]
 Signs = npt.NDArray[np.int8]
 
-Role = Literal["worker", "item", "label", "labels", "value", "asked", "time"]
+Role = Literal["worker", "item", "label", "labels", "value", "asked", "time", "sample"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 # The first name of a role is its own; the others are what other tools and platforms call it. Compared without
@@ -45,6 +45,7 @@ ALIASES: dict[Role, tuple[str, ...]] = {
     "value": ("value", "vote", "answer", "response", "present", "given", "score", "rating"),
     "asked": ("asked", "asked_labels", "labels_asked"),
     "time": ("time", "timestamp", "submitted_at", "created_at"),
+    "sample": ("sample", "sample_number", "draw", "repetition", "repeat", "replicate", "run"),
 }  # fmt: skip
 
 OTHER_LAYOUT: dict[Role, Role] = {"label": "labels", "labels": "label"}
@@ -287,7 +288,7 @@ def match_columns(
             found[role] = wanted[role]
         elif OTHER_LAYOUT.get(role) in wanted:
             continue
-        elif alike := _column_like(role, [name for name in names if name not in taken]):
+        elif alike := _column_like(role, [name for name in names if name not in {*taken, *found.values()}]):
             found[role] = alike
     for role in needed:
         if role not in found and not (role == "label" and "labels" in found):
@@ -523,8 +524,9 @@ def note_on_lookalikes(names: pa.Array, role: str) -> list[str]:
     if not alike.any():
         return []
     example = names.filter(pa.array(code == code[alike.argmax()]))[:3].to_pylist()
+    several = f"{role[:-1]}ies" if role.endswith("y") else f"{role}s"
     return [
-        f"{alike.sum()} {role}s have names that differ only in case, spaces or invisible characters, like "
+        f"{alike.sum()} {several} have names that differ only in case, spaces or invisible characters, like "
         f"{' and '.join(map(repr, example))}; each counts as a {role} of its own"
     ]
 

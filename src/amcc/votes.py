@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Unmentioned = Literal["absent", "unknown"]
-OnConflict = Literal["error", "last"]
+OnConflict = Literal["error", "last", "samples"]
 
 
 def roles_read(on_conflict: OnConflict) -> tuple[tables.Role, ...]:
@@ -42,6 +42,7 @@ class Reading:
     columns: Mapping[str, str] = field(default_factory=dict)
     duplicates_dropped: int = 0
     conflicts_resolved: int = 0
+    samples: int = 0
     blanks: int = 0
     unmentioned: Unmentioned | None = None
 
@@ -51,6 +52,7 @@ class Reading:
         counted = [
             (self.duplicates_dropped, "identical votes were there more than once and count once"),
             (self.conflicts_resolved, "contradicting votes were resolved: the last one counts"),
+            (self.samples, "votes are further samples of a worker who was asked before; together they count as one"),
             (self.blanks, "rows without a value count as not asked"),
         ]
         return [f"columns: {', '.join(renamed)}"] * bool(renamed) + [f"{n} {text}" for n, text in counted if n]
@@ -186,7 +188,9 @@ class Votes:
             *Sets*: worker, item, labels (lists, or text joined by `label_separator`): a row is an answer. The last
             two may have a column `asked` with the labels that were asked about.
         columns
-            Which column is the worker, item, label, labels, value, asked, time; others are found by their name.
+            Which column is the worker, item, label, labels, value, asked, time, sample; others are found by their name.
+            Rows with different samples are further answers of a worker who was asked the same several times, as
+            language models are: they are kept, and together count as one vote with a share of yes.
         unmentioned : "absent" or "unknown"
             What a label means that an answer does not mention, where only ticks are recorded and `asked` is not:
             the worker denied it, or nobody knows. There is no default, for both are common and differ greatly.
@@ -194,9 +198,9 @@ class Votes:
             `labels` is the whole label list, in the order to keep. `items` adds items that nobody answered yet.
         threshold, zero
             See `amcc.tables.parse_values`.
-        on_conflict : "error" or "last"
+        on_conflict : "error", "last" or "samples"
             Whether a yes and a no of one worker to one question is an error, or the last one counts (by column
-            `time` if there is one, else by row).
+            `time` if there is one, else by row), or all votes of a worker on a question are samples.
         """
         table, roles = tables.read_columns(frame, columns, roles=roles_read(on_conflict))
         if table.num_rows == 0:
@@ -214,6 +218,9 @@ class Votes:
         reading = Reading(columns={str(role): column for role, column in roles.items()})
         row = None
         coded = {"item": item.coded, "worker": worker.coded}
+        sample = (
+            tables.encode_ids(table[roles["sample"]], "sample", roles["sample"]).codes if "sample" in roles else None
+        )
         if "value" in roles and "label" in roles:
             label = tables.encode_ids(table[roles["label"]], "label", roles["label"])
             if known_labels is not None:
@@ -221,7 +228,7 @@ class Votes:
             value = tables.parse_values(table[roles["value"]], roles["value"], threshold=threshold, zero=zero)
         else:
             row, label, signs, blanks = _votes_from_ticks(
-                table, roles, item, worker, known_labels, unmentioned, label_separator
+                table, roles, item, worker, known_labels, unmentioned, label_separator, sample
             )
             value = Coded.of(signs)
             coded = {role: Coded.of(column.codes[row]) for role, column in coded.items()}
@@ -231,7 +238,9 @@ class Votes:
             time = tables.encode_times(table[roles["time"]], roles["time"])
             time = time if row is None else time[row]
         names = {"item": item.names, "worker": worker.names, "label": label.names}
-        return _assemble({**coded, "label": label.coded}, value, names, on_conflict, time, reading, row=row)
+        if sample is not None and row is not None:
+            sample = sample[row]
+        return _assemble({**coded, "label": label.coded}, value, names, on_conflict, time, reading, row, sample)
 
     @classmethod
     def from_dense(
@@ -424,7 +433,30 @@ class Votes:
                 ("label", self.label, self.label_names),
             )
         }
+        if self.reading.samples:
+            columns["sample"] = pa.array(self._sample_numbers())
         return pa.table({**columns, "value": pa.array(self.value)})
+
+    def _sample_numbers(self) -> npt.NDArray[np.int64]:
+        """(n_votes,) 1 for the first vote of a worker on a pair, 2 for the second, and so on."""
+        place = np.arange(len(self))
+        first = np.append(True, ~self._is_further_sample())[: len(self)]
+        return place - np.maximum.accumulate(np.where(first, place, 0)) + 1
+
+    def _is_further_sample(self) -> npt.NDArray[np.bool_]:
+        """(n_votes − 1,) whether the vote after each is of the same worker on the same pair."""
+        same = (self.item[1:] == self.item[:-1]) & (self.label[1:] == self.label[:-1])
+        return np.asarray(same & (self.worker[1:] == self.worker[:-1]))
+
+    def one_per_worker(self) -> Votes:
+        """The same with one vote of each worker on a pair: yes where more than half of their samples say so."""
+        if not self.reading.samples:
+            return self
+        first = np.flatnonzero(np.append(True, ~self._is_further_sample())[: len(self)])
+        yes = 2 * np.add.reduceat((self.value > 0).astype(np.int64), first) > np.diff(np.append(first, len(self)))
+        codes = {role: getattr(self, role)[first] for role in ("item", "worker", "label")}
+        value = np.where(yes, 1, -1).astype(np.int8)
+        return replace(self, **codes, value=value, reading=replace(self.reading, samples=0))
 
     def to_pandas(self) -> pd.DataFrame:
         """Long pandas frame; names are categorical columns."""
@@ -472,7 +504,12 @@ class Votes:
     # -- counting ----------------------------------------------------------------------------------------------
 
     def describe(self, *, n_boot: int = 200, seed: int = 0) -> Description:
-        """Counts and agreement. `seed` fixes the bootstrap, and the sample of items where there are very many."""
+        """Counts and agreement. `seed` fixes the bootstrap, and the sample of items where there are very many.
+
+        Several samples of one worker on a pair agree with each other rather than with others: they count as one vote.
+        """
+        if self.reading.samples:
+            return replace(self.one_per_worker().describe(n_boot=n_boot, seed=seed), votes=len(self))
         rng = np.random.default_rng(seed)
         n_answers = int(self.answers_per_item.sum())
         yes = int((self.value > 0).sum())
@@ -562,10 +599,11 @@ def _assemble(
     time: npt.ArrayLike | None,
     reading: Reading,
     row: npt.NDArray[np.int64] | None = None,
+    sample: npt.NDArray[Any] | None = None,
 ) -> Votes:
-    """Sort votes by item, label, worker; drop blanks and duplicates; refuse or resolve contradictions."""
+    """Sort votes by item, label, worker; drop blanks and duplicates; refuse or resolve contradictions; keep samples."""
     if on_conflict not in get_args(OnConflict):
-        raise ParameterError(f"on_conflict must be 'error' or 'last'; got {on_conflict!r}.")
+        raise ParameterError(f"on_conflict must be 'error', 'last' or 'samples'; got {on_conflict!r}.")
     layout = _Layout.of(names)
 
     def rows_in_order() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -585,6 +623,23 @@ def _assemble(
     # Neighbours that differ in nothing are duplicates, those that differ in the last bit only are contradictions.
     if _any_neighbours(packed, lambda one, other: one ^ other <= 1):
         same_question = packed[1:] ^ packed[:-1] <= 1
+        if on_conflict == "samples" and sample is None:
+            samples = replace(reading, samples=int(same_question.sum()))
+            return Votes(*layout.unpack(packed), names["item"], names["worker"], names["label"], samples)
+        if sample is not None:
+            rows, keys = rows_in_order()
+            taken = _Sampled.of(rows, keys, np.asarray(sample)[rows], None if time is None else np.asarray(time)[rows])
+            if taken.n_conflicts and on_conflict == "error":
+                places = sorted(int(place if row is None else row[place]) + 1 for place in taken.conflict)
+                vote = keys[[(rows == taken.conflict[0]).argmax()]]
+                raise ConflictError(_conflict(vote, layout, names, places, taken.n_conflicts))
+            reading = replace(
+                reading,
+                duplicates_dropped=taken.n_duplicates,
+                conflicts_resolved=taken.n_conflicts,
+                samples=int((np.diff(taken.keys >> 1) == 0).sum()),
+            )
+            return Votes(*layout.unpack(taken.keys), names["item"], names["worker"], names["label"], reading)
         repeated = packed[1:] == packed[:-1]
         n_conflicts = int((same_question & ~repeated).sum())
         if n_conflicts == 0:
@@ -601,6 +656,37 @@ def _assemble(
             packed = latest[np.append(latest[1:] >> 1 != latest[:-1] >> 1, True)]
         reading = replace(reading, duplicates_dropped=int(repeated.sum()), conflicts_resolved=n_conflicts)
     return Votes(*layout.unpack(packed), names["item"], names["worker"], names["label"], reading)
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """Packed votes of workers who may have been asked several times: one of each sample, in order.
+
+    conflict : two rows in which one sample says both yes and no, if there are any
+    """
+
+    keys: npt.NDArray[np.int64]
+    n_duplicates: int
+    n_conflicts: int
+    conflict: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        rows: npt.NDArray[np.int64],
+        keys: npt.NDArray[np.int64],
+        sample: npt.NDArray[Any],
+        time: npt.NDArray[Any] | None,
+    ) -> _Sampled:
+        """From rows, their votes, samples and times: of what is said twice in one sample, the last counts."""
+        order = np.lexsort((rows if time is None else time, sample, keys >> 1))
+        keys, sample, rows = keys[order], sample[order], rows[order]
+        again = (keys[1:] >> 1 == keys[:-1] >> 1) & (sample[1:] == sample[:-1])
+        both = again & (keys[1:] != keys[:-1])
+        first = int(both.argmax()) if both.any() else -1
+        conflict = () if first < 0 else (int(rows[first]), int(rows[first + 1]))
+        kept = np.sort(keys[np.append(~again, True)])
+        return cls(kept, int((again & ~both).sum()), int(both.sum()), conflict)
 
 
 @dataclass(frozen=True)
@@ -660,7 +746,8 @@ def _conflict(
         f"a worker must say yes or no to a question, not both; worker {names['worker'][worker].as_py()!r} says both "
         f"for item {names['item'][item].as_py()!r}, label {names['label'][label].as_py()!r} (row {rows[0]} and "
         f"{rows[1]}).{more} "
-        "Remove one of them, or let the last one count: on_conflict='last' (command line: --on-conflict last)."
+        "Remove one of them, or let the last one count: on_conflict='last' (command line: --on-conflict last). For a "
+        "language model that was asked several times, say so: a column 'sample', or on_conflict='samples'."
     )
 
 
@@ -676,6 +763,7 @@ def _votes_from_ticks(
     known_labels: pa.Array | None,
     unmentioned: Unmentioned | None,
     label_separator: str | None,
+    sample: npt.NDArray[Any] | None = None,
 ) -> tuple[npt.NDArray[np.int64], Ids, Signs, int]:
     """Expand tables that record only what was ticked. Returns each vote's row, label and value, and the blanks."""
     if "value" in roles:
@@ -698,6 +786,8 @@ def _votes_from_ticks(
         # One row per tick: all rows of a worker on an item are one answer, kept under its first row.
         label = tables.encode_ids(table[roles["label"]], "label", roles["label"])
         answer = item.codes.astype(np.int64) * len(worker.names) + worker.codes
+        if sample is not None:
+            answer = answer * (int(sample.max(initial=0)) + 1) + sample
         _, first, inverse = np.unique(answer, return_index=True, return_inverse=True)
         answer_row, tick_row, blank = first, first[inverse], np.zeros(n_rows, dtype=bool)
     if "asked" in roles:

@@ -197,7 +197,7 @@ def test_members_against_brute_force(seed):
     rng = np.random.default_rng(seed + 100)
     absent, false_alarm = some_counts(rng, len(coins)), some_rates(rng)
     blind, share = replace(some_rates(rng), label=rng.normal(size=L)), rng.dirichlet(np.ones(2 * M))
-    crowd = Crowd(hit, false_alarm, blind, np.tile(member, 2) / 2, share)
+    crowd = Crowd(hit, false_alarm, blind, np.tile(member, 2) / 2, share, np.ones(len(member)))
     total = Counts(present.yes + absent.yes, present.no + absent.no)
     log_joint = np.tile(np.log(share), (W, 1))
     for rates, counts, groups in (

@@ -21,7 +21,8 @@ from amcc.data.simulate import CrowdSpec, simulate_crowd
 def evidence(toy_votes):
     log_odds = np.array([2.0, -1.0, -2.0, 3.0])
     sets = LabelSets(np.array([0.4, 0.6]), np.array([[0.8, 0.1], [0.1, 0.7]]))
-    return Evidence(toy_votes.pairs, log_odds, toy_votes.n_yes.astype(float), np.array([0.3, 0.4]), sets)
+    counts = toy_votes.n_yes.astype(float), toy_votes.pairs.n_votes.astype(float)
+    return Evidence(toy_votes.pairs, log_odds, *counts, np.array([0.3, 0.4]), sets)
 
 
 TWO_KINDS, BY_DEGREES = np.array([0.1, 0.7]), np.array([0.6, 0.2, 0.1, 0.9])
@@ -39,7 +40,7 @@ def test_correlation_mixes_with_independence(evidence):
 def test_the_pool_by_hand(evidence):
     """Each reading with its weight; two coins at their word get the rest."""
     soft = 0.1 + 0.6 * evidence.crisp(0.0)
-    counted = presence_by_counts(evidence.n_yes, evidence.pairs.n_votes.astype(float))
+    counted = presence_by_counts(evidence.n_yes, evidence.n_votes)
     pool = 0.4 * (0.75 * soft + 0.25 * counted) + 0.6 * BY_DEGREES
     found = evidence.pooled(Blend(0.3, 0.6, 0.25, 0.0), TWO_KINDS, BY_DEGREES)
     assert_allclose(found, 0.3 * evidence.crisp(0.0) + 0.7 * pool)

@@ -200,7 +200,7 @@ def test_times_matter_only_where_the_last_vote_counts():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"on_conflict": "first"}, "on_conflict must be 'error' or 'last'; got 'first'"),
+        ({"on_conflict": "first"}, "on_conflict must be 'error', 'last' or 'samples'; got 'first'"),
         ({"unmentioned": "no"}, "unmentioned must be 'absent' or 'unknown'; got 'no'"),
         ({"zero": "yes"}, "zero must be"),
         ({"labels": "ab"}, "label names must be a list"),
@@ -604,3 +604,76 @@ def test_the_later_of_two_nanoseconds_counts():
         rows = [("w", "i", "a", 1, kind(late)), ("w", "i", "a", 0, kind(early))]
         votes = Votes.from_frame(long(*rows, columns="worker item label value time"), on_conflict="last")
         assert triples(votes) == [("w", "i", "a", 1)]
+
+
+# -- samples: one worker asked several times -------------------------------------------------------------------------
+
+
+def sampled(*rows, **options):
+    """Rows worker, item, label, value, sample as votes."""
+    return Votes.from_frame(long(*rows, columns="worker item label value sample"), **options)
+
+
+def test_samples_are_kept_and_counted():
+    votes = sampled(("m", "i", "a", 1, 1), ("m", "i", "a", 0, 2), ("m", "i", "a", 1, 3), ("p", "i", "a", 1, 1))
+    assert votes.value.tolist() == [-1, 1, 1, 1]
+    assert votes.reading.samples == 2
+    assert votes.reading.duplicates_dropped == 0
+    assert votes.answers_per_worker.tolist() == [1, 1]
+    assert votes.answers_per_item.tolist() == [2]
+    assert Votes.from_frame(votes.to_arrow()) == votes
+
+
+def test_a_sample_that_stands_there_twice_counts_once_and_must_not_contradict_itself():
+    votes = sampled(("m", "i", "a", 1, 1), ("m", "i", "a", 1, 1), ("m", "i", "a", 0, 2))
+    assert (votes.reading.duplicates_dropped, votes.reading.samples) == (1, 1)
+    rows = ("m", "i", "a", 1, 1), ("m", "i", "a", 0, 2), ("m", "i", "a", 0, 1)
+    with pytest.raises(ConflictError, match=r"worker 'm'.*\(row 1 and 3\).*a column 'sample'"):
+        sampled(*rows)
+    last = sampled(*rows, on_conflict="last")
+    assert last.value.tolist() == [-1, -1]
+    assert last.reading.conflicts_resolved == 1
+
+
+def test_one_sample_of_everybody_is_nothing_special():
+    votes = sampled(("m", "i", "a", 1, 1), ("p", "i", "a", 0, 1))
+    assert votes.reading.samples == 0
+    assert votes.one_per_worker() is votes
+    assert "sample" not in votes.to_arrow().column_names
+
+
+def test_without_a_column_repeated_votes_may_be_samples():
+    rows = ("m", "i", "a", 1), ("m", "i", "a", 0), ("m", "i", "a", 1), ("p", "i", "a", 1)
+    votes = Votes.from_frame(long(*rows), on_conflict="samples")
+    assert votes.value.tolist() == [-1, 1, 1, 1]
+    assert votes.reading.samples == 2
+
+
+def test_samples_of_answers_with_lists():
+    rows = ("m", "i", ["a"], 1), ("m", "i", ["a", "b"], 2), ("p", "i", [], 1)
+    worker, item, labels, sample = zip(*rows, strict=True)
+    table = pa.table({"worker": worker, "item": item, "labels": labels, "sample": sample})
+    votes = Votes.from_frame(table, unmentioned="absent")
+    assert list(zip(votes.label.tolist(), votes.worker.tolist(), votes.value.tolist(), strict=True)) == [
+        (0, 0, 1), (0, 0, 1), (0, 1, -1), (1, 0, -1), (1, 0, 1), (1, 1, -1),
+    ]  # fmt: skip
+
+
+def test_samples_of_ticks():
+    rows = ("m", "i", "a", 1), ("m", "i", "b", 2), ("p", "i", "b", 1)
+    votes = Votes.from_frame(long(*rows, columns="worker item label sample"), unmentioned="absent")
+    assert votes.value.tolist() == [-1, 1, -1, -1, 1, 1]
+    assert votes.reading.samples == 2
+
+
+def test_a_column_called_sample_may_still_be_the_item():
+    votes = Votes.from_frame(long(("w", "i", "a", 1), columns="worker sample label value"))
+    assert votes.item_names.to_pylist() == ["i"]
+
+
+def test_agreement_counts_samples_once():
+    rows = [(w, i, "a", v, n) for n in range(3) for w, i, v in (("m", 1, 1), ("m", 2, 0), ("p", 1, 1), ("p", 2, 0))]
+    often, once = sampled(*rows).describe(), sampled(*rows[:4]).describe()
+    assert often.votes == 12
+    assert often.agreement == once.agreement
+    assert often.by_label == once.by_label

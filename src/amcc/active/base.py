@@ -13,6 +13,7 @@ from amcc.consensus.base import ConsensusModel, as_votes, checked_features
 from amcc.consensus.settling import ASSUMED, Settling
 from amcc.kernels import Floats
 from amcc.memory import check_size
+from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -156,11 +157,12 @@ class Anything:
         self._votes = votes
         self._workers = np.flatnonzero(np.ones(votes.n_workers, bool) if available is None else available)
         key = (votes.item.astype(np.int64) * votes.n_labels + votes.label) * votes.n_workers + votes.worker
-        self._done_keys = np.sort(key)
+        self._done_keys = np.unique(key) if votes.reading.samples else np.sort(key)
 
     def open_pairs(self) -> npt.NDArray[np.bool_]:
         """See `Candidates`."""
         votes = self._votes
+        votes = votes.one_per_worker()
         by_available = np.isin(votes.worker, self._workers)
         n_asked = np.zeros((votes.n_items, votes.n_labels), dtype=np.int64)
         np.add.at(n_asked, (votes.item[by_available], votes.label[by_available]), 1)
@@ -246,6 +248,7 @@ class Learner:
     features : (n_items, n_features), optional; models that do not use them are fitted without.
     describe : whether the model gets the features as well, if it uses them, or only the strategy.
     truth : what is known already, optional. It teaches about workers, corrects probabilities, and is believed.
+    roster : who the workers are, optional, for models that use it.
     growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
         as learned, which costs one pass. What a model chooses by trying, it keeps until the votes have grown by
         `RETHINK`; where there was nothing to choose by, it chooses at the next fit.
@@ -253,10 +256,10 @@ class Learner:
 
     def __init__(
         self, make_model: Callable[[], ConsensusModel], *, features: Floats | None = None, describe: bool = True,
-        truth: Truth | None = None, growth: float = GROWTH,
+        truth: Truth | None = None, roster: Roster | None = None, growth: float = GROWTH,
     ) -> None:  # fmt: skip
         self._make_model, self._features, self._describe, self._growth = make_model, features, describe, growth
-        self._truth = truth
+        self._truth, self._roster = truth, roster
         self.model: ConsensusModel | None = None
         self._n_fitted = 0
         self._settled: dict[str, Any] | None = None
@@ -273,15 +276,15 @@ class Learner:
             self.model = self._make_model()
             used = features if self._describe and self.model.uses_features else None
             if self._settled is None or fresh or _has_grown(len(votes), self._n_settled, RETHINK):
-                self.model.fit(votes, used, self._truth)
+                self.model.fit(votes, used, self._truth, self._roster)
                 self._settled, self._n_settled = self.model.settled_params(), len(votes)
             else:
-                self.model.set_params(**self._settled).fit(votes, used, self._truth)
+                self.model.set_params(**self._settled).fit(votes, used, self._truth, self._roster)
             self._n_fitted = len(votes)
             proba = self.model.predict_proba()
         else:
             proba = self.model.predict_proba(votes)
-        hit, false_alarm = self.model.rates_of_coins()
+        hit, false_alarm = as_they_count(*self.model.rates_of_coins(), self.model.weights_for(votes))
         correlation = self.model.label_correlations()
         learned = hit, false_alarm, votes.answers_per_worker, correlation, features
         return self._told(Beliefs(votes, proba, *learned, settling=self.model.settling_))
@@ -308,6 +311,18 @@ class Learner:
                 needed["latest"] = votes
         for votes in needed.values():
             self.learn(votes)
+
+
+def as_they_count(hit: Floats, false_alarm: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+    """(n_workers, n_labels) rates of workers whose answers, beside those there are, tell as much as theirs do.
+
+    weight : (n_workers,) how much of a vote counts. The answer of one more language model tells little where others
+    of its family have answered: its rates lie that much nearer to each other.
+    """
+    if weight is None:
+        return hit, false_alarm
+    middle, half = (hit + false_alarm) / 2, weight[:, None] * (hit - false_alarm) / 2
+    return middle + half, middle - half
 
 
 BELIEF_BYTES = 32

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from rich.table import Table
 
-from amcc.cli.common import Json, notes, print_json, reads_votes, screen
+from amcc.cli.common import Json, WorkersFile, listed_workers, notes, print_json, reads_votes, screen
+from amcc.cli.names import visible
+from amcc.roster import KINDS, Seats
 from amcc.votes import Description, Interval, LabelDescription, Votes
 
 LABELS_SHOWN = 1_000
@@ -12,16 +17,40 @@ LABELS_SHOWN = 1_000
 
 
 @reads_votes
-def check(votes: Votes, as_json: Json = False) -> None:
-    """Validate a file of votes and describe what is in it."""
+def check(votes: Votes, roster: WorkersFile = None, as_json: Json = False) -> None:
+    """Validate a file of votes and describe what is in it; with --workers also who gave them."""
+    listed = listed_workers(roster, votes.worker_names)
     description = votes.describe()
+    families = [] if listed is None else _families(votes, listed.seats(votes.worker_names))
     if as_json:
-        print_json({**description.to_dict(), "notes": votes.notes()})
+        said = votes.notes() + ([] if listed is None else listed.notes(votes.worker_names))
+        print_json({**description.to_dict(), "families": families, "notes": said})
         return
     screen.print(_summary(description))
+    if families:
+        screen.print(_families_table(families))
     screen.print(_labels(description))
     if description.labels > LABELS_SHOWN:
         notes.print(f"the {LABELS_SHOWN:,} labels with the most votes of {description.labels:,}; --json lists all")
+
+
+def _families(votes: Votes, seats: Seats) -> list[dict[str, Any]]:
+    """Kind, family, workers and votes of every family, and of those of a kind that have none."""
+    n_votes = np.bincount(votes.worker, minlength=votes.n_workers)
+    names = [*seats.family_names.to_pylist(), None]  # the last stands at -1
+    rows = []
+    for kind, family in sorted(set(zip(seats.kind.tolist(), seats.family.tolist(), strict=True))):
+        members = (seats.kind == kind) & (seats.family == family)
+        counts = {"workers": int(members.sum()), "votes": int(n_votes[members].sum())}
+        rows.append({"kind": KINDS[kind], "family": names[family], **counts})
+    return rows
+
+
+def _families_table(families: list[dict[str, Any]]) -> Table:
+    table = Table("kind", "family", "workers", "votes", box=None)
+    for row in families:
+        table.add_row(row["kind"], visible(row["family"] or "none"), f"{row['workers']:,}", f"{row['votes']:,}")
+    return table
 
 
 def _summary(description: Description) -> Table:

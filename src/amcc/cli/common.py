@@ -26,10 +26,22 @@ from amcc.data.features import Units, read_features, read_text_features
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
-from amcc.io import csv, format_of, open_packed, read_ids, read_truth, read_votes, spool, write_tables
+from amcc.io import (
+    csv,
+    format_of,
+    naming,
+    open_packed,
+    read_ids,
+    read_roster,
+    read_truth,
+    read_votes,
+    spool,
+    write_tables,
+)
+from amcc.roster import Roster
 from amcc.tables import ROLES, number_in
 from amcc.truth import Truth
-from amcc.votes import Unmentioned, Votes
+from amcc.votes import OnConflict, Unmentioned, Votes
 
 notes = PlainConsole(stderr=True)
 screen = PlainConsole()
@@ -66,6 +78,15 @@ KnownItems = Annotated[
 KnownPairs = Annotated[Path | None, typer.Option(help="Table item,label of the pairs that the truth covers."), READS]
 TruthUnmentioned = Annotated[
     Unmentioned, typer.Option(help="What the truth does not mention: absent if it covers everything.")
+]
+WorkersFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--workers",
+        help="Who the workers are: a table worker,kind,family; kind is human, model or code. Votes of workers who "
+        "share errors then count for less.",
+    ),
+    READS,
 ]
 Features = Annotated[
     Path | None,
@@ -147,7 +168,13 @@ _READING: dict[str, tuple[Any, Any]] = {
     "label_separator": (Annotated[str | None, typer.Option(help="Between the labels of a list. Default: |")], None),
     "separator": (Annotated[str | None, typer.Option(help="Between the columns of a text table.")], None),
     "on_conflict": (
-        Annotated[Literal["error", "last"], typer.Option(help="When a worker says both yes and no: refuse, or last.")],
+        Annotated[
+            OnConflict,
+            typer.Option(
+                help="When a worker answers a question twice: refuse a yes beside a no; take the last; or take all as "
+                "samples, which together count as one vote with a share of yes (for language models)."
+            ),
+        ],
         "error",
     ),
 }
@@ -189,7 +216,7 @@ Options = Mapping[str, tuple[Any, Any]]
 
 READ_ARGUMENTS = (
     "path", "people", "consensus", "truth", "soft_truth", "known_items", "known_pairs", "labels", "items", "prices",
-    "features", "text",
+    "features", "text", "roster",
 )  # fmt: skip
 """Arguments and options that name a file to read."""
 
@@ -300,6 +327,18 @@ def described_items(
     return None
 
 
+def listed_workers(path: Path | None, worker_names: pa.Array) -> Roster | None:
+    """The roster that --workers names, if it does, with notes about how it meets these workers."""
+    if path is None:
+        return None
+    roster = read_roster(path)
+    with naming(path):
+        roster.seats(worker_names)  # for its errors
+    for note in roster.notes(worker_names):
+        notes.print(note, style="dim", markup=False, soft_wrap=True)
+    return roster
+
+
 def known_truth(
     truth: Path | None, known_items: Path | None, known_pairs: Path | None, unmentioned: Unmentioned
 ) -> Truth | None:
@@ -317,12 +356,16 @@ def fit(
     start: Path | None = None,
     features: Any = None,
     truth: Truth | None = None,
+    roster: Roster | None = None,
 ) -> ConsensusModel:
     """Fit the model of that name, or go on from a saved one, and tell about items that nobody answered."""
     model = make_model(method) if start is None else _to_go_on_from(start, method)
     n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
     with busy(f"Fitting {method} to {n_votes:,} votes"):
-        model.fit(votes, features, truth)
+        model.fit(votes, features, truth, roster)
+    if model.has_roster:
+        for sentence in model.families_.sentences():
+            notes.print(sentence, markup=False, soft_wrap=True)
     tell_effect(None if isinstance(votes, Engine) else truth_effect(model, votes))
     described = getattr(model, "item_prior_", None)
     if described is not None:

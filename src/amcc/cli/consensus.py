@@ -26,12 +26,14 @@ from amcc.cli.common import (
     TextColumn,
     TextUnits,
     TruthUnmentioned,
+    WorkersFile,
     busy,
     described_items,
     effect_as_json,
     fit,
     items_without_answer,
     known_truth,
+    listed_workers,
     notes,
     print_json,
     reads_votes,
@@ -43,6 +45,7 @@ from amcc.consensus import ConsensusModel, make_model
 from amcc.consensus.base import check_all_pairs
 from amcc.consensus.disagreement import KINDS
 from amcc.consensus.truth_effect import truth_effect
+from amcc.consensus.undeclared import named_like_models
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, InMemory
 from amcc.engine.packed import PackedVotes
@@ -81,6 +84,7 @@ def consensus(
     known_items: KnownItems = None,
     known_pairs: KnownPairs = None,
     truth_unmentioned: TruthUnmentioned = "unknown",
+    roster: WorkersFile = None,
     output: Output = None,
     safe_csv: SafeCsv = False,
     sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False,
@@ -101,10 +105,12 @@ def consensus(
     described = features or features_items or text
     if described:
         make_model(method).check_uses_features()
+    if roster is not None:
+        make_model(method).check_uses_roster()
     kind: dict[str, Any] = {"decode": decode, "k": top_k, "frame": "arrow"}
     more: dict[str, Any] = {"disagreement": disagreement, "soft": soft}
     if isinstance(votes, PackedVotes):
-        if by_blocks(method) and report is None and truth is None and not described:
+        if by_blocks(method) and report is None and truth is None and not described and roster is None:
             kind |= {"sets": sets, "all_labels": all_labels, **more}
             with engine.over(votes) as blocks:
                 _consensus_of_blocks(blocks, method, start, output, safe_csv, save, as_json, **kind)
@@ -114,8 +120,12 @@ def consensus(
     if sets or all_labels or decode != "threshold":
         check_all_pairs(votes.n_items, votes.n_labels)
     known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
+    listed = listed_workers(roster, votes.worker_names)
+    if listed is None:
+        for suspicion in named_like_models(votes):
+            notes.print(suspicion.sentence(votes.worker_names), markup=False, soft_wrap=True)
     numbers = described_items(votes, features, features_items, text, text_column, text_units)
-    model = fit(votes, method, start, numbers, known)
+    model = fit(votes, method, start, numbers, known, listed)
     notes.print(model.settling_.sentence(), soft_wrap=True)
     written = None
     if not as_json or output is not None:
@@ -224,6 +234,7 @@ def _summary(
         **({} if found.kinds is None else {"disagreement": {kind: found.kinds[kind] for kind in KINDS}}),
         "settled_basis": model.settled_basis_,
         "settled_claim": model.settling_.claim,
+        "families": model.families("arrow").to_pylist() if model.has_roster else [],
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "features": model.item_prior_.summary() if hasattr(model, "item_prior_") else None,

@@ -31,11 +31,13 @@ from amcc.cli.common import (
     Output,
     SafeCsv,
     TruthUnmentioned,
+    WorkersFile,
     busy,
     described_items,
     effect_as_json,
     fit,
     known_truth,
+    listed_workers,
     load_votes,
     notes,
     print_json,
@@ -135,6 +137,7 @@ def next_questions(
     worker: Annotated[list[str] | None, typer.Option(help="Ask only this worker. May be repeated.")] = None,
     features: Features = None,
     features_items: FeaturesItems = None,
+    roster: WorkersFile = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
     output: Output = None,
@@ -169,6 +172,8 @@ def next_questions(
     chooser = make_strategy(strategy)
     if features is not None:
         check_features_used(chooser, make_model(chooser.model))
+    if roster is not None:
+        make_model(chooser.model).check_uses_roster()
     money = checked_budget(budget, decimals)
     check_batch(batch)
     listed = {} if prices is None else read_price_list(prices, decimals=decimals)
@@ -177,8 +182,9 @@ def next_questions(
     vote_price = prices_of_allowed(votes, allowed, listed, price_of_others(prices, price), decimals)
     check_affordable(vote_price[allowed], money, decimals)
     described = described_items(votes, features, features_items)
+    seated = listed_workers(roster, votes.worker_names)
     with busy(f"Choosing after {len(votes):,} votes"):
-        learner = Learner(partial(make_model, chooser.model), features=described, truth=known)
+        learner = Learner(partial(make_model, chooser.model), features=described, truth=known, roster=seated)
         beliefs = learner.learn(votes)
         chosen = choose(chooser, beliefs, allowed, vote_price, money, batch, np.random.default_rng(seed))
     effect = None if learner.model is None else truth_effect(learner.model, votes)

@@ -9,6 +9,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, get_args, get_origin
 
@@ -18,6 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
 
+from amcc.consensus.families import (
+    Families,
+    describe_families,
+    effective_counts,
+    families_behind,
+    samples_per_pair,
+    shared_errors,
+)
 from amcc.consensus.item_features import ItemPrior, fit_item_prior
 from amcc.consensus.pair_columns import PairReader, learn_reader, sample_of
 from amcc.consensus.rounds import count_votes
@@ -32,6 +41,7 @@ from amcc.fields import Arrays, Each, Stored, fits, hints_of, read_fields, take_
 from amcc.kernels import CERTAIN, Floats, Judgement
 from amcc.linalg import first_not_finite
 from amcc.memory import check_size
+from amcc.roster import HUMAN, Roster, Seats
 from amcc.tables import Codes, Frame, as_frame
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -41,9 +51,9 @@ if TYPE_CHECKING:
 
 Mask = npt.NDArray[np.bool_]
 
-FORMAT_VERSION = 2
-"""Of saved models. Before 2, names with zeros at their end came back without them, and what is settled was not kept."""
-RATES = "worker_rates"
+FORMAT_VERSION = 3
+"""Of saved models. Before 3, votes were read in other ways, and who the workers are was not known. Before 2, names with zeros at their end came back without them, and what is settled was not kept."""
+RATES, FAMILIES = "worker_rates", "families"
 
 PREDICTION_BYTES = 32
 """What a pair of an item and a label takes while it is predicted: its probability, what that was made of, its rank."""
@@ -157,6 +167,8 @@ class ConsensusModel(ABC):
         What is known about each worker, see `workers`.
     worker_evidence_ : dict from worker code to text
         What speaks against the likely spammers.
+    roster_, vote_worth_, families_
+        Only with a roster: kinds and families of the workers, how much a vote of each counts, what families share.
     n_iter_, converged_, objective_history_
         The course of the fit.
     """
@@ -185,6 +197,10 @@ class ConsensusModel(ABC):
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
+    roster_: Annotated[Seats, Each(optional=True)]
+    vote_worth_: Annotated[Floats, Each("worker", least=0, optional=True)]
+    _roster: Roster | None = None
+    _families: Families | Callable[[], Families]
     _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None
     _judged: tuple[WorkerRates, dict[int, str]]
     _seen: weakref.ref[Votes] | None = None  # the votes of the pairs, while somebody still has them
@@ -216,7 +232,7 @@ class ConsensusModel(ABC):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def fit(self, votes: Any, features: Any = None, truth: Truth | None = None) -> Self:
+    def fit(self, votes: Any, features: Any = None, truth: Truth | None = None, workers: Roster | None = None) -> Self:
         """Learn from votes.
 
         Parameters
@@ -229,16 +245,22 @@ class ConsensusModel(ABC):
             `amcc.read_text_features` read them so.
         truth : Truth, optional
             Pairs whose truth is known beforehand. They keep it, and the workers are judged by it.
+        workers : Roster, optional
+            Who the workers are, for models that use it (`uses_roster`); others refuse it. Votes of workers who share
+            errors then count for less, see `amcc.consensus.families`.
         """
         self._check_params()
         if features is not None:
             self.check_uses_features()
+        if workers is not None:
+            self.check_uses_roster()
         if isinstance(votes, Engine):
-            return self._fit_engine(votes, features, truth)
-        votes = as_votes(votes)
+            return self._fit_engine(votes, features, truth, workers)
+        votes = self._as_it_counts(votes)
         self._seen = weakref.ref(votes)
         present, known = truth.on_pairs(votes) if truth is not None else (np.zeros(len(votes.pairs), dtype=bool),) * 2
         described, gold = checked_features(features, votes, sparse=self.takes_sparse), Gold(present, known)
+        self._take_roster(votes, gold, workers)
         if described is None and not hasattr(self, "item_prior_") and self._stays_with(votes, gold):
             return self
         self._forget_truth()
@@ -253,10 +275,10 @@ class ConsensusModel(ABC):
         self.pair_item_, self.pair_label_ = votes.pairs.item, votes.pairs.label
         self.pair_proba_ = _rounded_in(np.where(known, present, posterior.pair))
         self.settling_ = self._learn_settling(votes, gold)
-        self.pair_settled_ = known | self.settling_.of(self.pair_proba_, votes.n_yes, votes.pairs.n_votes)
+        self.pair_settled_ = known | self._settled(votes)
         self.label_prior_ = posterior.label
         self.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
-        self._to_judge = votes, posterior.judge
+        self._to_judge = votes.one_per_worker(), posterior.judge
         return self
 
     def _forget_truth(self) -> None:
@@ -265,7 +287,13 @@ class ConsensusModel(ABC):
 
     def _proba_without_truth(self, votes: Votes, features: Floats | None) -> Floats:
         """(n_pairs,) probabilities by a model of the same kind that is told no truth."""
-        return type(self)(**self.get_params()).fit(votes, features).pair_proba_
+        return type(self)(**self.get_params()).fit(votes, features, workers=self._roster).pair_proba_
+
+    def _settled(self, votes: Votes) -> Mask:
+        """(n_pairs,) which of the model's pairs are settled: never on the votes of one declared family alone."""
+        seats = self._seats_for(votes)
+        behind = None if seats is None else families_behind(votes, seats, self.pair_proba_)
+        return self.settling_.of(self.pair_proba_, *effective_counts(votes, self.weights_for(votes)), behind)
 
     def _learn_settling(self, votes: Votes, gold: Gold) -> Settling:
         """How sure the model must be to settle a pair: as known truth says, where there is enough of it."""
@@ -273,8 +301,8 @@ class ConsensusModel(ABC):
         if not len(known):
             return ASSUMED
         held_out = self._proba_held_out(votes, gold)
-        counts = votes.n_yes[known], votes.pairs.n_votes[known]
-        return measured(held_out, *counts, gold.present[known], votes.pairs.item[known])
+        n_yes, n_votes = (each[known] for each in effective_counts(votes, self._vote_weight))
+        return measured(held_out, n_yes, n_votes, gold.present[known], votes.pairs.item[known])
 
     def _proba_held_out(self, votes: Votes, gold: Gold) -> Floats:
         """(n_known,) probabilities of the known pairs as they would be, were their truth not known."""
@@ -323,10 +351,68 @@ class ConsensusModel(ABC):
         codes = new_code(votes.item_names, self.item_names_), new_code(votes.label_names, self.label_names_)
         return self.item_prior_.known_to(*codes)
 
-    def _fit_engine(self, engine: Engine, features: Any, truth: Truth | None) -> Self:
-        if features is not None or truth is not None:
-            raise ParameterError("features and known truth need votes in memory; leave them out, or read the votes.")
-        for name in OF_ITEMS:
+    @property
+    def uses_roster(self) -> bool:
+        """Whether `fit` lets votes of workers who share errors count for less; a model that does not refuses a roster.
+
+        Only such a model can weigh several samples of one worker; for others, their majority is one vote.
+        """
+        return False
+
+    def _as_it_counts(self, votes: Any) -> Votes:
+        """Votes as the model can take them: with one vote of each worker on a pair unless it weighs samples."""
+        counted: Votes = as_votes(votes)
+        return counted if self.uses_roster else counted.one_per_worker()
+
+    def check_uses_roster(self) -> None:
+        """Raise ParameterError where a roster would be ignored."""
+        if not self.uses_roster:
+            raise ParameterError(
+                f"{self!r} does not use kinds and families of workers. Leave the workers file out, or use AMCC() "
+                "(-m amcc)."
+            )
+
+    def _take_roster(self, votes: Votes, gold: Gold, roster: Roster | None) -> None:
+        """Learn from the roster what votes are worth; repeated votes of one worker count as one in any case."""
+        for name in OF_ROSTER:
+            vars(self).pop(name, None)
+        self._roster = roster
+        if roster is not None:
+            self.roster_ = roster.seats(votes.worker_names)
+            sharing = shared_errors(votes, self.roster_, gold.present, gold.known)
+            self.vote_worth_ = sharing.weight
+            self._families = partial(describe_families, votes, self.roster_, sharing)
+        elif (samples := samples_per_pair(votes)).max(initial=1.0) > 1:
+            self.vote_worth_ = 1 / samples
+
+    @property
+    def _vote_weight(self) -> Floats | None:
+        """(n_workers,) how much a vote of each worker counts; None where all count fully."""
+        return getattr(self, "vote_worth_", None)
+
+    def _seats_for(self, votes: Votes) -> Seats | None:
+        """Kinds and families of the workers of these votes; newcomers are people without a family. None: no roster."""
+        if not self.has_roster:
+            return None
+        code = new_code(votes.worker_names, self.worker_names_)
+        kind = np.where(code >= 0, self.roster_.kind[code], HUMAN).astype(np.int8)
+        return Seats(
+            kind, np.where(code >= 0, self.roster_.family[code], -1).astype(np.int32), self.roster_.family_names
+        )
+
+    def weights_for(self, votes: Votes) -> Floats | None:
+        """The same for workers of other votes; newcomers count fully."""
+        if self._vote_weight is None:
+            return None
+        code = new_code(votes.worker_names, self.worker_names_)
+        return np.where(code >= 0, self._vote_weight[code], 1.0)
+
+    def _fit_engine(self, engine: Engine, features: Any, truth: Truth | None, workers: Roster | None) -> Self:
+        if features is not None or truth is not None or workers is not None:
+            raise ParameterError(
+                "features, known truth and a roster of workers need votes in memory; leave them out, or read the votes."
+            )
+        for name in (*OF_ITEMS, *OF_ROSTER):
             vars(self).pop(name, None)
         if self._stays_with(engine, None):
             return self
@@ -383,6 +469,7 @@ class ConsensusModel(ABC):
     def applied_to(self, votes: Votes) -> Self:
         """The same model, with results for the items of other votes, judged by the workers as learned."""
         self._check_fitted(items=False)
+        votes = self._as_it_counts(votes)
         model = copy.copy(self)
         model._seen = weakref.ref(votes)
         for name in OF_ITEMS:
@@ -394,7 +481,7 @@ class ConsensusModel(ABC):
         if (known := self._item_prior_of(votes)) is not None:
             model.item_prior_ = known
             model.pair_proba_ = known.on_pairs(model.pair_proba_, votes.pairs.item, votes.pairs.label)
-        model.pair_settled_ = self.settling_.of(model.pair_proba_, votes.n_yes, votes.pairs.n_votes)
+        model.pair_settled_ = model._settled(votes)
         model.item_answered_ = np.bincount(votes.pairs.item, minlength=votes.n_items) > 0
         return model
 
@@ -420,7 +507,7 @@ class ConsensusModel(ABC):
         worker who was not there counts as an average one. What features said about items is kept for those among them.
         """
         self._check_fitted(items=votes is None)
-        votes = None if votes is None else as_votes(votes)
+        votes = None if votes is None else self._as_it_counts(votes)
         named = (self.item_names_, self.label_names_) if votes is None else (votes.item_names, votes.label_names)
         check_all_pairs(*map(len, named))
         if votes is None:
@@ -591,16 +678,44 @@ class ConsensusModel(ABC):
 
         worker, answers; hit_rate and false_alarm_rate with the bounds of their 95 % intervals, compared within
         labels; informativeness = hit_rate − false_alarm_rate, 0 for a spammer and 1 for an oracle; group and weight,
-        empty for models without groups; evidence, for likely spammers what in their answers shows it.
+        empty for models without groups; with a roster kind, family, and vote_worth, how much of a vote counts beside
+        those of others who share errors; evidence, for likely spammers what in their answers shows it.
         """
         self._check_fitted(items=False)
         table = self.worker_rates_.table(self.worker_names_)
         groups, weights = self._groups()
         table = table.append_column("group", pa.array(groups, pa.int32(), mask=groups < 0))
         table = table.append_column("weight", pa.array(weights, mask=np.isnan(weights)))
+        if self.has_roster:
+            table = table.append_column("kind", self.roster_.kinds()).append_column("family", self.roster_.families())
+            table = table.append_column("vote_worth", pa.array(self.vote_worth_))
         evidence = [self.worker_evidence_.get(worker, "") for worker in range(len(table))]
         table = table.append_column("evidence", pa.array(evidence, pa.string()))
         return as_frame(table, frame)
+
+    def families(self, frame: Frame = "pandas") -> Any:
+        """One row per family of two or more, and one for all models, if `fit` was given a roster.
+
+        family, kind, members, votes, votes_per_pair; correlation of the errors of two members; effective_votes, how
+        many independent votes theirs on a pair are worth; null_low and null_high, the range that independent workers
+        of the same skill would show.
+        """
+        return as_frame(self.families_.table(), frame)
+
+    @property
+    def families_(self) -> Families:
+        """What families share; computed when it is first asked for."""
+        self._check_fitted(items=False)
+        if not self.has_roster:
+            raise NotFittedError("families are known where fit was given a roster: fit(votes, workers=roster).")
+        if not isinstance(self._families, Families):
+            self._families = self._families()
+        return self._families
+
+    @property
+    def has_roster(self) -> bool:
+        """Whether `fit` was told who the workers are."""
+        return hasattr(self, "roster_")
 
     def rates_of_coins(self) -> tuple[Floats, Floats]:
         """(n_workers, n_labels) expected hit and false-alarm rates of every worker, for choosing whom to ask.
@@ -670,6 +785,8 @@ class ConsensusModel(ABC):
             if name.endswith("_"):
                 take_apart(value, name, arrays, plain)
         take_apart(self.worker_rates_, RATES, arrays, plain)
+        if self.has_roster:
+            take_apart(self.families_, FAMILIES, arrays, plain)
         meta = {"format": FORMAT_VERSION, "model": type(self).__name__, "params": self.get_params(), "plain": plain}
         write_fields(Path(path), {**meta, "evidence": self.worker_evidence_}, arrays)
 
@@ -688,6 +805,8 @@ class ConsensusModel(ABC):
         model = cls._with_params(meta.get("params"), stored)
         model._take_learned(stored)
         rates = stored.rebuilt(WorkerRates, RATES)
+        if model.has_roster:
+            model._families = stored.rebuilt(Families, FAMILIES)
         stored.refuse_unknown()
         model._to_judge, model._judged = None, (rates, _checked_evidence(meta.get("evidence"), stored))
         return model
@@ -740,6 +859,9 @@ class ConsensusModel(ABC):
                 if not len(key) or (np.diff(key) <= 0).any():
                     raise ValueError(f"fields {item!r} and {label!r} must be in order, each combination once.")
 
+
+OF_ROSTER = ("roster_", "vote_worth_", "_families")
+"""Learned attributes that only fits with a roster have."""
 
 OF_ITEMS = (
     "item_names_", "pair_item_", "pair_label_", "pair_proba_", "pair_settled_", "item_answered_", "item_prior_",

@@ -18,7 +18,7 @@ from scipy.special import betainc, betaincinv
 from amcc.kernels import Floats
 
 Mask = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.integer[Any]]
+Counts = npt.NDArray[np.integer[Any]] | Floats
 Basis = Literal["measured", "assumed"]
 
 SETTLED_ERROR = 0.05
@@ -34,15 +34,17 @@ NOTHING = -1.0
 """A claim that no model makes: nothing is settled but what is known."""
 
 CONFIDENCE = 0.9
-"""With which a measured rule keeps the promise. With 0.8 or 0.95 hardly anything changes: on real sets the error among
-settled pairs stays far below 5 % once truth corrects probabilities (benchmarks/trust.py --known)."""
+"""With which a measured rule keeps the promise. With 0.8 or 0.95 hardly anything changes on real sets."""
 
 ITEM_CORRELATION = 0.1
 """Correlation of errors on pairs of one item, for the bound: the usual order of cluster effects in surveys."""
 
 EXPERIENCED_ERROR, EXPERIENCE = 0.03, 20
-"""What is wrong among pairs that are settled on an assumption, by experience with real sets (benchmarks/trust.py: 0 to
+"""What is wrong among pairs that are settled on an assumption, by experience with real sets (`amcc board`: 0 to
 4 %, more where workers share errors), and the known pairs that this experience counts as."""
+
+PARTS = 100
+"""Parts of a vote that `stands_behind` tells apart: votes that others repeat count for less than one."""
 
 MIN_FAMILIES = 2
 """Declared families that must stand behind a settled pair: within a family, errors are shared."""
@@ -55,10 +57,10 @@ def stands_behind(n_agree: Counts, n_differ: Counts, error: float = SETTLED_ERRO
     (Jeffreys' prior). At 5 % it takes 3 votes that agree, 5 against 1, 7 against 2.
     """
     # Many pairs have the same counts, and the integral is slow.
-    agree, differ = n_agree.astype(np.int64), n_differ.astype(np.int64)
+    agree, differ = (np.rint(PARTS * count).astype(np.int64) for count in (n_agree, n_differ))
     span = int(differ.max(initial=0)) + 1
     counts, place = np.unique(agree * span + differ, return_inverse=True)
-    agreeing, differing = np.divmod(counts, span)
+    agreeing, differing = (count / PARTS for count in np.divmod(counts, span))
     enough: Mask = betainc(agreeing + 0.5, differing + 0.5, 0.5) <= error
     return np.asarray(enough[place.reshape(agree.shape)], dtype=bool)
 

@@ -18,6 +18,7 @@ from amcc.engine.packed import PackedVotes
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.io import csv, jsonl, parquet
+from amcc.roster import Roster
 from amcc.soft_truth import SoftTruth
 from amcc.tables import Zero
 from amcc.truth import Statement, Truth, item_list
@@ -28,6 +29,7 @@ Made = TypeVar("Made")
 __all__ = [
     "open_packed",
     "read_ids",
+    "read_roster",
     "read_soft_truth",
     "read_table",
     "read_truth",
@@ -224,6 +226,11 @@ def read_truth(
 def read_soft_truth(path: str | Path) -> SoftTruth:
     """Read the share of people who say yes: a table item, label, share, or votes of other people."""
     return _read_as(SoftTruth.from_frame, path)
+
+
+def read_roster(path: str | Path) -> Roster:
+    """Read who the workers are from a table worker, kind, family; see `Roster.from_frame`."""
+    return _read_as(Roster.from_frame, path)
 
 
 def _read_as(make: Callable[[pa.Table], Made], path: str | Path) -> Made:

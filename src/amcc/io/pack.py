@@ -340,6 +340,11 @@ def _pack_bucket(work: Path, number: int, source: Source, plan: Plan) -> tuple[E
     with pa.OSFile(str(path)) as file:  # every bucket has a row: its first item was in the sample
         table = pa.ipc.open_stream(file).read_all()
     votes = _votes_of(table, source, plan, _items_between(plan, number))
+    if votes.reading.samples:
+        raise InputError(
+            f"{source.path}: packed votes hold one vote of each worker on a question; {votes.reading.samples:,} are "
+            "further samples. Read the file as it is, or keep one sample of each worker."
+        )
     entry = write_block(work, number, votes)
     with whole_file(work / f"entry-{number:05}.json") as temporary:
         temporary.write_text(json.dumps([asdict(entry), asdict(votes.reading)]))

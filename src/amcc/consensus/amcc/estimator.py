@@ -53,6 +53,7 @@ from amcc.consensus.base import (
     new_code,
 )
 from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
+from amcc.consensus.families import samples_per_pair
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import Signatures, content, signatures
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, WholeBlock, as_engine
@@ -220,6 +221,11 @@ class AMCC(ConsensusModel):
         if self.blend is not None:
             _as_blend(self.blend)
 
+    @property
+    def uses_roster(self) -> bool:
+        """See `ConsensusModel.uses_roster`; the paper's objective does not."""
+        return self.loss == "likelihood"
+
     def _check_learned(self) -> None:
         super()._check_learned()
         if self.loss == "likelihood":
@@ -236,11 +242,16 @@ class AMCC(ConsensusModel):
     def _fit_likelihood(self, votes: Votes, gold: Gold) -> Posterior:
         label, judge = self._learn_from(InMemory(votes, gold.signs))
         sets = LabelSets(self.set_share_, self.set_frequency_)
-        evidence = evidence_of(votes, self.coin_evidence_.ravel(), label, sets)
+        evidence = evidence_of(votes, self.coin_evidence_.ravel(), label, sets, self._vote_weight)
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
         self._foresee(votes, evidence)
         self._learn_calibration(votes, gold)
         proba = self._calibrated(self._pooled(votes, evidence, self._degrees), votes.pairs.label)
+        if votes.reading.samples:  # a worker is judged by the others, not by further samples of their own
+            assert isinstance(judge, partial)  # for the type checker: see _learn_from
+            function, of_slots, prior = judge.args
+            whole = of_slots * np.repeat(samples_per_pair(votes)[votes.coins.worker], 2)
+            judge = partial(InMemory(votes.one_per_worker(), gold.signs).total, function, whole, prior)
         return Posterior(proba, label, judge)
 
     def _learn_calibration(self, votes: Votes, gold: Gold) -> None:
@@ -272,7 +283,7 @@ class AMCC(ConsensusModel):
         few_new = self._needs_no_fit(engine)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_anew_from(engine)
         self.kind_presence_ = read_two_kinds(fit, engine.coins.worker)
-        self._learn_degrees(engine, looks_of(fit), few_new=few_new)
+        self._learn_degrees(engine, fit.crowd.weight * looks_of(fit), few_new=few_new)
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
@@ -317,7 +328,8 @@ class AMCC(ConsensusModel):
     def _fitted_to(self, engine: Engine) -> str:
         """What a fit depends on, but for names, which the model has."""
         params = {name: value for name, value in self.get_params().items() if name != "warm_start"}
-        return f"{content(engine)} {json.dumps(params, sort_keys=True, default=str)}"
+        weight = "" if self._vote_weight is None else f" {self._vote_weight.round(9).tolist()}"
+        return f"{content(engine)} {json.dumps(params, sort_keys=True, default=str)}{weight}"
 
     def _stays_with(self, votes: Votes | Engine, gold: Gold | None) -> bool:
         learned = getattr(self, "fitted_to_", "")  # older files do not have it
@@ -370,14 +382,17 @@ class AMCC(ConsensusModel):
         return choose_blend(engine, chance, fit, sets, fit_again, correlation=self.correlation)
 
     def _first_crowd(self, votes: Votes | Engine) -> Crowd:
-        return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, individuality=self.individuality)
+        n_workers, n_labels, weight = votes.n_workers, votes.n_labels, self._vote_weight
+        return start_crowd(n_workers, n_labels, self.n_groups, individuality=self.individuality, weight=weight)
 
     def _starting_point(self, engine: Engine) -> tuple[Crowd, Belief | None]:
         """Where the fit starts: a crowd, and what is believed where shares of yes are not the best there is."""
         if not (self.warm_start and hasattr(self, "crowd_")):
             return self._first_crowd(engine), None
         belief = Belief(self._evidence_of_coins(engine), logit(self._prior_for(engine)))
-        return known_to(self.crowd_, *self._learned_codes(engine)), belief
+        crowd = known_to(self.crowd_, *self._learned_codes(engine))
+        weight = np.ones(engine.n_workers) if self._vote_weight is None else self._vote_weight
+        return replace(crowd, weight=weight), belief
 
     def _publish_course(self, monitor: Monitor) -> None:
         monitor.warn_unless_converged("AMCC")
@@ -518,7 +533,8 @@ class AMCC(ConsensusModel):
 
     def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
         """What new votes say, by the coins and the kinds of label sets as learned."""
-        return evidence_of(votes, self._evidence_of_coins(votes), prior, self._sets_for(votes, prior))
+        of_coins, sets = self._evidence_of_coins(votes), self._sets_for(votes, prior)
+        return evidence_of(votes, of_coins, prior, sets, self.weights_for(votes))
 
     def _sets_for(self, votes: Votes | Engine, prior: Floats) -> LabelSets:
         """Kinds of label sets as learned; new labels are as frequent in all of them as their priors."""
@@ -620,5 +636,5 @@ def _newcomer_evidence(crowd: Crowd) -> Floats:
     label: Codes = np.arange(n_labels, dtype=np.int32)
     coins = Coins(np.zeros(n_labels, np.int32), label, np.empty(0, np.int32))
     nothing = Counts(np.zeros(n_labels), np.zeros(n_labels))
-    stranger = replace(crowd, member=crowd.share[None] / crowd.share.sum())
+    stranger = replace(crowd, member=crowd.share[None] / crowd.share.sum(), weight=np.ones(1))
     return slot_evidence(stranger, coins, CoinCounts(nothing, nothing)).reshape(n_labels, 2)

@@ -192,6 +192,7 @@ class Crowd:
     blind : Rates of the groups who do not.
     member : (n_workers, n_groups) probability that a worker belongs to each group; the blind come last.
     share : (n_groups,) share of workers in each group.
+    weight : (n_workers,) how much each vote counts, below 1 where workers repeat each other, see `families`.
     """
 
     hit: Rates
@@ -199,6 +200,7 @@ class Crowd:
     blind: Rates
     member: Annotated[Floats, Each("worker", "group")]
     share: Annotated[Floats, Each("group")]
+    weight: Annotated[Floats, Each("worker", least=0)]
 
     def __post_init__(self) -> None:
         n_seeing, n_blind = len(self.hit.shift), len(self.blind.shift)
@@ -233,7 +235,9 @@ class Crowd:
         return float(np.log(self.share).sum()) + sum(each.log_prior() for each in rates)
 
 
-def start_crowd(n_workers: int, n_labels: int, n_groups: int, *, individuality: bool = True) -> Crowd:
+def start_crowd(
+    n_workers: int, n_labels: int, n_groups: int, *, individuality: bool = True, weight: Floats | None = None
+) -> Crowd:
     """Groups from reliable (many hits, few false alarms) to sloppy, and up to two blind ones; everybody in all of them.
 
     Without `individuality`, workers of a group do exactly as the group does.
@@ -251,6 +255,7 @@ def start_crowd(n_workers: int, n_labels: int, n_groups: int, *, individuality: 
         blind,
         np.full((n_workers, n_groups), 1 / n_groups),
         np.full(n_groups, 1 / n_groups),
+        np.ones(n_workers) if weight is None else weight,
     )
 
 
@@ -262,7 +267,7 @@ def known_to(crowd: Crowd, worker: npt.NDArray[np.int64], label: npt.NDArray[np.
 
     member = np.where(worker[:, None] >= 0, crowd.member[worker], crowd.share / crowd.share.sum())
     hit, false_alarm, blind = (relabelled(each) for each in (crowd.hit, crowd.false_alarm, crowd.blind))
-    return Crowd(hit, false_alarm, blind, member, crowd.share)
+    return Crowd(hit, false_alarm, blind, member, crowd.share, np.where(worker >= 0, crowd.weight[worker], 1.0))
 
 
 @dataclass(frozen=True)
@@ -317,9 +322,9 @@ def update_rates(crowd: Crowd, coins: Coins, counts: CoinCounts, *, strengths: b
 def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
     """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present", expected over what is not known.
 
-    Votes of the blind add nothing.
+    Votes of the blind add nothing, and those of workers who repeat each other less than others.
     """
-    member = crowd.seeing_member
+    member = crowd.seeing_member * crowd.weight[:, None]
     yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.usual, member)
     yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.usual, member)
     return np.asarray(np.stack([no_if_present - no_if_absent, yes_if_present - yes_if_absent], axis=1)).ravel()

@@ -34,6 +34,7 @@ from amcc.consensus.amcc.counts import presence_by_counts
 from amcc.consensus.amcc.dependence import compare, looks_of
 from amcc.consensus.amcc.likelihood import LikelihoodFit
 from amcc.consensus.amcc.presence import presence_at
+from amcc.consensus.families import effective_counts
 from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.engine.base import Block, Engine, WholeBlock, gather
@@ -166,7 +167,7 @@ class Evidence:
     """What votes say about pairs by two coins.
 
     log_odds : (n_pairs,) sum of the evidence of the votes
-    n_yes : (n_pairs,) votes that say yes
+    n_yes, n_votes : (n_pairs,) votes that say yes, and all votes, as far as they are not repeated by others
     prior : (n_labels,) probability of a pair without votes
     sets : kinds of label sets
     """
@@ -174,6 +175,7 @@ class Evidence:
     pairs: Pairs
     log_odds: Floats
     n_yes: Floats
+    n_votes: Floats
     prior: Floats
     sets: LabelSets
 
@@ -195,7 +197,7 @@ class Evidence:
             return crisp
         independent = self.crisp(0.0)
         soft = two_kinds[0] + (two_kinds[1] - two_kinds[0]) * independent
-        counted = presence_by_counts(self.n_yes, self.pairs.n_votes.astype(np.float64))
+        counted = presence_by_counts(self.n_yes, self.n_votes)
         coins_or_counts = (1 - blend.counts) * soft + blend.counts * counted
         pool = (1 - blend.degrees) * coins_or_counts + blend.degrees * degrees
         pool = self._with_other_labels(pool, MOST_CORRELATED * blend.correlation)
@@ -213,10 +215,12 @@ class Evidence:
         return kinds_of_items(self.pairs, self.log_odds, self.sets, n_items)
 
 
-def evidence_of(votes: Votes, slot_evidence: Floats, prior: Floats, sets: LabelSets) -> Evidence:
-    """Sum up the evidence of all votes on each pair."""
+def evidence_of(
+    votes: Votes, slot_evidence: Floats, prior: Floats, sets: LabelSets, weight: Floats | None = None
+) -> Evidence:
+    """Sum up the evidence of all votes on each pair; `weight` (n_workers,) is how much a vote of each worker counts."""
     log_odds = evidence_of_pairs(WholeBlock(votes), slot_evidence)
-    return Evidence(votes.pairs, log_odds, votes.n_yes.astype(np.float64), prior, sets)
+    return Evidence(votes.pairs, log_odds, *effective_counts(votes, weight), prior, sets)
 
 
 def learn_label_sets(engine: Engine, fit: LikelihoodFit, lot: Floats) -> LabelSets:

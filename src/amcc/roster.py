@@ -1,0 +1,205 @@
+"""Who the workers are: people, language models or programs, and which of them are likely to err together.
+
+A roster is a table worker, kind, family. Workers of one family make the same mistakes more often than chance would
+have it: versions of one language model, annotators who were trained together, rules by one author.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amcc import tables
+from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError
+from amcc.fields import Each
+from amcc.tables import Codes
+
+Kind = Literal["human", "model", "code"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+HUMAN, MODEL, CODE = range(len(KINDS))
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "worker": tables.ALIASES["worker"],
+    "kind": ("kind", "worker_kind", "type", "worker_type"),
+    "family": ("family", "worker_family", "model_family"),
+}
+"""The columns of a roster; the first name of each is its own."""
+
+MOST_NAMED = 3
+"""Workers that one sentence names."""
+
+
+@dataclass(frozen=True)
+class Seats:
+    """What a roster says about the workers of some votes.
+
+    kind : (n_workers,) code into `KINDS`; family : (n_workers,) code into `family_names`, −1 for none
+    """
+
+    kind: Annotated[npt.NDArray[np.int8], Each("worker", least=0)]
+    family: Annotated[Codes, Each("worker", least=-1)]
+    family_names: pa.Array
+
+    def __post_init__(self) -> None:
+        if self.kind.max(initial=0) >= len(KINDS) or self.family.max(initial=-1) >= len(self.family_names):
+            raise ValueError("must hold kinds that there are, and families that have a name")
+
+    def kinds(self) -> pa.Array:
+        """(n_workers,) the kinds by name."""
+        return pa.array(np.array(KINDS, dtype=object)[self.kind], pa.string())
+
+    def families(self) -> pa.Array:
+        """(n_workers,) the families by name, missing where there is none."""
+        return self.family_names.take(pa.array(self.family, mask=self.family < 0))
+
+
+@dataclass(frozen=True)
+class Roster:
+    """Kind and family of workers, by name as text; a missing family is none.
+
+    Read it with `amcc.read_roster`, or make it from a data frame with `from_frame`.
+    """
+
+    worker: pa.Array
+    kind: tuple[Kind, ...]
+    family: pa.Array
+    ignored: tuple[str, ...] = ()
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> Roster:
+        """Read a table worker, kind, family; one row per worker.
+
+        kind is human, model or code; an empty cell is human. An empty family, or no such column, is no family. Other
+        columns are ignored.
+        """
+        names = tables.column_names(frame)
+        found = {role: _column(role, names) for role in COLUMNS}
+        for role in ("worker", "kind"):
+            if found[role] is None:
+                raise ColumnError(
+                    f"a workers file must have the columns worker and kind (and may have family); {role} is missing, "
+                    f"the columns are {', '.join(map(repr, names))}. Rename the column to {role!r}."
+                )
+        used = [column for column in found.values() if column is not None]
+        table = tables.as_arrow(frame, lambda _: used)
+        if table.num_rows == 0:
+            raise EmptyInputError("a workers file must name at least one worker; it has columns but no rows.")
+        worker = tables.encode_ids(table[used[0]], "worker", str(used[0]))
+        kind = _kinds(table[used[1]], str(used[1]))
+        no_family: list[str | None] = [None] * table.num_rows
+        family = _families(table[used[2]], used[2]) if len(used) > 2 else no_family
+        text = worker.names.cast(pa.string()).take(pa.array(worker.codes))
+        _refuse_repeats(text.to_pylist(), kind, family)
+        _refuse_mixed_families(kind, family)
+        ignored = tuple(name for name in names if name not in used)
+        return cls(text, tuple(kind), pa.array(family, pa.string()), ignored)
+
+    def seats(self, worker_names: pa.Array) -> Seats:
+        """Kinds and families of these workers; those who are not on the roster are people without a family."""
+        names = worker_names.cast(pa.string())
+        place = pc.fill_null(pc.index_in(names, value_set=self.worker), -1).to_numpy(zero_copy_only=False)
+        listed = place >= 0
+        if not listed.any():
+            raise EmptyInputError(
+                f"a workers file must name workers of the votes; none of its {len(self.worker):,} workers voted. It "
+                f"names {_some(self.worker)}; the votes {_some(names)}. Write them alike."
+            )
+        tables.refuse_slips(self.worker, names, "worker")
+        code = np.array([KINDS.index(each) for each in self.kind], np.int8)
+        families = pc.unique(self.family.drop_null()).sort()
+        of_row = np.asarray(
+            pc.fill_null(pc.index_in(self.family, value_set=families, skip_nulls=True), -1).to_numpy(
+                zero_copy_only=False
+            )
+        )
+        kind = np.where(listed, code[place], HUMAN).astype(np.int8)
+        return Seats(kind, np.where(listed, of_row[place], -1).astype(np.int32), families)
+
+    def notes(self, worker_names: pa.Array) -> list[str]:
+        """What a person should know about how the roster meets these workers."""
+        names = worker_names.cast(pa.string())
+        absent = names.filter(pc.invert(pc.is_in(names, value_set=self.worker)))
+        silent = self.worker.filter(pc.invert(pc.is_in(self.worker, value_set=names)))
+        sentences = []
+        if self.ignored:
+            sentences.append(f"workers file: columns that are not used: {', '.join(map(repr, self.ignored))}")
+        if len(absent):
+            sentences.append(
+                f"{len(absent):,} of {len(names):,} workers are not in the workers file and count as people without a "
+                f"family: {_some(absent)}"
+            )
+        if len(silent):
+            sentences.append(f"{len(silent):,} of the workers file never voted: {_some(silent)}")
+        return sentences + tables.note_on_lookalikes(pc.unique(self.family.drop_null()), "family")
+
+
+def _column(role: str, names: list[str]) -> str | None:
+    """The column that is called like the role; its own name beats the others."""
+    found = tables.columns_named(COLUMNS[role][:1], names) or tables.columns_named(COLUMNS[role], names)
+    if len(found) > 1:
+        raise ColumnError(
+            f"one column must hold the {role}; {', '.join(map(repr, found))} all look like it. Rename the others."
+        )
+    return found[0] if found else None
+
+
+def _kinds(column: pa.ChunkedArray, name: str) -> list[Kind]:
+    """The kind in each row."""
+    kinds: list[Kind] = []
+    for row, cell in enumerate(column.to_pylist(), start=1):
+        word = "" if cell is None else str(cell).strip().lower()
+        if word not in (*KINDS, ""):
+            raise InputError(
+                f"a kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, or empty for human; column {name!r} has "
+                f"{cell!r} in row {row}. Correct it."
+            )
+        kinds.append(next((kind for kind in KINDS if kind == word), KINDS[HUMAN]))
+    return kinds
+
+
+def _families(column: pa.ChunkedArray, name: str) -> list[str | None]:
+    """The family in each row, None where the cell is empty."""
+    if not (tables.is_text(tables.value_type(column)) or pa.types.is_null(column.type)):
+        ids = tables.encode_ids(column.drop_null(), "family", name)  # numbers, if nothing else: for its errors
+        del ids
+    cells = column.to_pylist()
+    return [None if cell is None or not str(cell).strip() else str(cell) for cell in cells]
+
+
+def _refuse_repeats(workers: list[str], kind: list[Kind], family: list[str | None]) -> None:
+    """A worker stands there once."""
+    first: dict[str, int] = {}
+    for row, worker in enumerate(workers):
+        before = first.setdefault(worker, row)
+        if before == row:
+            continue
+        if (kind[before], family[before]) != (kind[row], family[row]):
+            said = [f"{kind[at]}, family {family[at] or 'none'} in row {at + 1}" for at in (before, row)]
+            raise ConflictError(
+                f"a workers file must say one thing of each worker; {worker!r} is {' and '.join(said)}. Drop one row."
+            )
+        raise InputError(
+            f"every worker must stand in a workers file once; row {row + 1} repeats row {before + 1} ({worker!r}). "
+            "Drop one."
+        )
+
+
+def _refuse_mixed_families(kind: list[Kind], family: list[str | None]) -> None:
+    """All of a family are of one kind: what they share depends on it."""
+    first: dict[str, int] = {}
+    for row, name in enumerate(family):
+        before = row if name is None else first.setdefault(name, row)
+        if kind[before] != kind[row]:
+            raise ConflictError(
+                f"workers of one family must be of one kind; family {name!r} has a {kind[before]} in row {before + 1} "
+                f"and a {kind[row]} in row {row + 1}. Give them different families, or correct the kind."
+            )
+
+
+def _some(names: pa.Array) -> str:
+    return ", ".join(map(repr, names[:MOST_NAMED].to_pylist())) + " …" * (len(names) > MOST_NAMED)
