@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 Mask = npt.NDArray[np.bool_]
 
 FORMAT_VERSION = 3
-"""Of saved models. Before 3, votes were read in other ways, and who the workers are was not known. Before 2, names with zeros at their end came back without them, and what is settled was not kept."""
+"""Of saved models. Before 3, votes were read in other ways, and who the workers are was not known. Before 2, names with
+zeros at their end came back without them, and what is settled was not kept."""
 RATES, FAMILIES = "worker_rates", "families"
 
 PREDICTION_BYTES = 32

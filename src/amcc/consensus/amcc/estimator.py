@@ -34,6 +34,7 @@ from amcc.consensus.amcc.likelihood import (
     start_crowd,
 )
 from amcc.consensus.amcc.readings import (
+    DECLARED,
     IGNORED,
     Blend,
     Evidence,
@@ -61,6 +62,7 @@ from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.kernels import Belief, Floats, Ints, weight_per_code
 from amcc.memory import check_size
+from amcc.roster import HUMAN
 from amcc.tables import Codes, Frame, as_frame
 from amcc.votes import Coins, Votes
 
@@ -379,7 +381,10 @@ class AMCC(ConsensusModel):
         def fit_again(part: Votes) -> LikelihoodFit:
             return fit_likelihood(InMemory(part), self._first_crowd(part), max_iter=SAMPLE_ROUNDS, tol=TOL)
 
-        return choose_blend(engine, chance, fit, sets, fit_again, correlation=self.correlation)
+        chosen = choose_blend(engine, chance, fit, sets, fit_again, correlation=self.correlation)
+        if chosen is not None and self.has_roster and (self.roster_.kind == HUMAN).any():
+            return replace(chosen, crisp=max(chosen.crisp, DECLARED))
+        return chosen
 
     def _first_crowd(self, votes: Votes | Engine) -> Crowd:
         n_workers, n_labels, weight = votes.n_workers, votes.n_labels, self._vote_weight
