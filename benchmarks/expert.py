@@ -1,9 +1,10 @@
-"""What answers of the requester are worth, chosen by `amcc next --for-expert` against drawn at random.
+"""What answers of the requester are worth, drawn at random against chosen by the design of `amcc next --for-expert`.
 
-    python benchmarks/expert.py --data DATA --known 10 30 --seeds 3
+    python benchmarks/expert.py --data DATA --known 10 30 --seeds 4 --correction
 
 A replay on sets whose truth is known. Half of the items can be asked, the other half is scored, so that choosing hard
-items does not make what is left look easier. The crowd is read with the truth of so many items (or, with --pairs, of so
+items does not make what is left look easier. With --correction, truth only corrects the probabilities of a fit without
+it, which takes minutes instead of hours. The crowd is read with the truth of so many items (or, with --pairs, of so
 many pairs), chosen or drawn, and log-loss and Jaccard of the scored half are compared. `log_loss of all` also counts
 the half that was asked, in which answered pairs are right by themselves: that is what a requester ends up with. Means
 are over families of sets, as in `amcc board`; the last rows are paired differences with their standard error
@@ -13,6 +14,7 @@ over families.
 from __future__ import annotations
 
 import argparse
+import copy
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +25,7 @@ import pyarrow as pa
 from amcc import metrics
 from amcc.active.expert import questions_for_expert
 from amcc.consensus import ConsensusModel, make_model
+from amcc.consensus.calibration import fit_calibration
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.cells import Draw, cells_of
 from amcc.truth import PairList, Truth
@@ -69,10 +72,10 @@ class Replay:
         items = np.unique(item[pool])
         return pool[np.isin(item[pool], rng.choice(items, min(n, len(items)), replace=False))]
 
-    def chosen(self, model: ConsensusModel, n: int, *, whole_items: bool, seed: int) -> np.ndarray:
-        """Places of the pairs that the requester is asked about."""
-        votes = self.draw.votes
-        found = questions_for_expert(model, votes, n, whole_items=whole_items, among=self.can_be_asked, seed=seed)
+    def chosen(self, model: ConsensusModel, n: int, *, whole_items: bool, at_random: float, seed: int) -> np.ndarray:
+        """Places of the pairs that the design asks about, with a share that it leaves to chance."""
+        votes, among = self.draw.votes, self.can_be_asked
+        found = questions_for_expert(model, votes, n, whole_items=whole_items, among=among, drawn=at_random, seed=seed)
         wanted = np.zeros((votes.n_items, votes.n_labels), dtype=bool)
         wanted[found.item, found.label] = True
         return np.flatnonzero(wanted[votes.pairs.item, votes.pairs.label])
@@ -95,17 +98,32 @@ class Replay:
         }
 
 
-def replayed(replay: Replay, n_known: list[int], *, whole_items: bool, seed: int) -> dict[str, dict[str, float]]:
+def corrected(model: ConsensusModel, replay: Replay, places: np.ndarray) -> ConsensusModel:
+    """The model with probabilities that the truth of some pairs corrects, and nothing else learned from it."""
+    pairs, told = replay.draw.votes.pairs, copy.copy(model)
+    truth = replay.draw.truth[pairs.item, pairs.label]
+    proba, label = model.pair_proba_, pairs.label
+    correction = fit_calibration(proba[places], label[places], truth[places], replay.draw.votes.n_labels)
+    told.pair_proba_ = correction.of(proba, label)
+    return told
+
+
+def replayed(
+    replay: Replay, plain: ConsensusModel, n_known: list[int], *, whole_items: bool, correction: bool, seed: int
+) -> dict[str, dict[str, float]]:
     """Scores without truth, and with so much of it, drawn and chosen."""
-    votes, plain = replay.draw.votes, make_model("amcc").fit(replay.draw.votes)
     found = {"no truth": replay.scores(plain)}
     for n in n_known:
-        ways = {
-            f"{n} drawn": replay.drawn(n, whole_items=whole_items, seed=seed),
-            f"{n} chosen": replay.chosen(plain, n, whole_items=whole_items, seed=seed),
-        }
+        ways = {f"{n} drawn": replay.drawn(n, whole_items=whole_items, seed=seed)}
+        for name, at_random in (("by design", 0.0), ("half and half", 0.5)):
+            ways[f"{n} {name}"] = replay.chosen(plain, n, whole_items=whole_items, at_random=at_random, seed=seed)
         for way, places in ways.items():
-            found[way] = replay.scores(make_model("amcc").fit(votes, truth=replay.truth(places)))
+            told = (
+                corrected(plain, replay, places)
+                if correction
+                else make_model("amcc").fit(replay.draw.votes, truth=replay.truth(places))
+            )
+            found[way] = replay.scores(told)
     return found
 
 
@@ -117,7 +135,7 @@ def mean_of(rows: list[dict[str, float]]) -> dict[str, float]:
 def show(title: str, by_way: dict[str, dict[str, float]]) -> None:
     """One line per way."""
     for way, row in by_way.items():
-        print(f"{title:24s} {way:12s} " + "  ".join(f"{row[name]:.4f}" for name in SCORES), flush=True)
+        print(f"{title:24s} {way:18s} " + "  ".join(f"{row[name]:.4f}" for name in SCORES), flush=True)
 
 
 def differences(families: list[dict[str, dict[str, float]]], ways: list[tuple[str, str]]) -> None:
@@ -136,18 +154,23 @@ def main() -> None:
     parser.add_argument("--known", type=int, nargs="+", default=[10, 30], help="items (or pairs) whose truth is told")
     parser.add_argument("--pairs", action="store_true", help="single pairs instead of whole items")
     parser.add_argument("--seeds", type=int, default=2, help="halves of the items")
+    parser.add_argument("--correction", action="store_true", help="no fits with truth: it corrects probabilities only")
     parser.add_argument("--families", help="only these, separated by commas")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     wanted = chosen.families.split(",") if chosen.families else None
-    print(f"{'family':24s} {'way':12s} " + "  ".join(SCORES))
+    print(f"{'family':24s} {'way':18s} " + "  ".join(SCORES))
     found: dict[str, dict[str, dict[str, list[dict[str, float]]]]] = {}
     for cell in cells_of(chosen.data, n_seeds=1, sizes=()):
         family, name, draw = cell.family, cell.name, cell.draw(0)
         if wanted and family not in wanted:
             continue
+        plain, how = (
+            make_model("amcc").fit(draw.votes),
+            {"whole_items": not chosen.pairs, "correction": chosen.correction},
+        )
         for seed in range(chosen.seeds):
-            scores = replayed(Replay.halved(draw, seed), chosen.known, whole_items=not chosen.pairs, seed=seed)
+            scores = replayed(Replay.halved(draw, seed), plain, chosen.known, seed=seed, **how)
             for way, row in scores.items():
                 found.setdefault(family, {}).setdefault(name, {}).setdefault(way, []).append(row)
         show(name, {way: mean_of(rows) for way, rows in found[family][name].items()})
@@ -158,9 +181,9 @@ def main() -> None:
     if not families:
         parser.error(f"--data must hold sets with truth; {chosen.data} holds none.")
     show(f"mean of {len(families)} families", {way: mean_of([f[way] for f in families]) for way in families[0]})
-    ways = [(f"{n} chosen", f"{n} drawn") for n in chosen.known]
+    ways = [(f"{n} {name}", f"{n} drawn") for n in chosen.known for name in ("by design", "half and half")]
     if len(chosen.known) > 1:
-        ways.append((f"{chosen.known[0]} chosen", f"{chosen.known[-1]} drawn"))
+        ways.append((f"{chosen.known[0]} by design", f"{chosen.known[-1]} drawn"))
     differences(families, ways)
 
 

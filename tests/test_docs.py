@@ -119,6 +119,9 @@ def readme_folder(tmp_path_factory) -> Path:
 
     write_votes(votes, folder / "votes.csv")
     (folder / "truth.csv").write_text("item,label\na,x\nb,y\n")
+    (folder / "people.csv").write_text("item,label,truth\na,x,yes\na,y,no\nb,x,no\nb,y,yes\n")
+    (folder / "workers.csv").write_text("worker,kind,family\nann,human,\nbob,model,gpt\ncid,model,gpt\n")
+    (folder / "items.csv").write_text("item,text\na,a red cat sat here\nb,a red dog sat here\n")
     (folder / "consensus.csv").write_text("item,label,probability,present\na,x,0.9,1\nb,y,0.8,1\n")
     return folder
 
@@ -129,7 +132,8 @@ def test_commands_of_the_readme_run(command, readme_folder):
 
 
 def test_links_lead_somewhere():
-    for folder, page in ((ROOT, README), (ROOT / "docs", ACTIVE), (ROOT / "docs", AUDIT)):
+    pages = [(ROOT, README), *((ROOT / "docs", page.read_text()) for page in (ROOT / "docs").glob("*.md"))]
+    for folder, page in pages:
         for target in re.findall(r"\]\(([^)#:]+)\)", page):
             assert (folder / target).exists(), target
 

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from amcc import AMCC, MajorityVote, Roster, Truth, Votes, load_model
 from amcc.active.base import as_they_count
 from amcc.consensus import families
-from amcc.consensus.base import settled
+from amcc.consensus.settling import settled
 from amcc.consensus.families import (
     Moments,
     Tree,

@@ -16,7 +16,7 @@ import typer
 
 from amcc import tables
 from amcc.active.base import Anything, Beliefs, Learner, Questions, Strategy, Triplets
-from amcc.active.expert import questions_for_expert
+from amcc.active.expert import DRAWN, questions_for_expert
 from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
 from amcc.active.strategies import STRATEGIES, Uniform, check_features_used, votes_on
 from amcc.active.voi import ValueOfInformation
@@ -129,6 +129,15 @@ def next_questions(
     whole_items: Annotated[
         bool, typer.Option("--whole-items", help="With --for-expert: so many items, with all their labels.")
     ] = False,
+    drawn: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="With --for-expert: share of the questions drawn at random; the others are those "
+            "that a model of what may be wrong finds most telling. On real sets chance did better.",
+        ),
+    ] = DRAWN,
     truth: KnownTruth = None,
     known_items: KnownItems = None,
     known_pairs: KnownPairs = None,
@@ -160,10 +169,11 @@ def next_questions(
         check_free([name for name, given in ignored.items() if given])
         check_batch(batch)
         n_questions = EXPERT_BATCH if batch is None else batch
-        ask_expert(votes, known, n_questions, whole_items, seed, output, safe_csv, as_json)
+        ask_expert(votes, known, n_questions, whole_items, drawn, seed, output, safe_csv, as_json)
         return
-    if whole_items:
-        raise ParameterError("--whole-items says what to ask you; give it with --for-expert.")
+    for name, given in (("--whole-items", whole_items), ("--drawn", drawn != DRAWN)):
+        if given:
+            raise ParameterError(f"{name} says what to ask you; give it with --for-expert.")
     if budget is None:
         raise ParameterError(
             "--budget must say what all questions may cost; only questions to yourself (--for-expert) do without."
@@ -223,6 +233,7 @@ def ask_expert(
     known: Truth | None,
     n: int,
     whole_items: bool,
+    drawn: float,
     seed: int,
     output: Path | None,
     safe_csv: bool,
@@ -233,7 +244,7 @@ def ask_expert(
         raise EmptyInputError("--for-expert needs votes: what you are asked depends on what the crowd says.")
     model = fit(votes, DEFAULT_METHOD, truth=known)
     with busy(f"Choosing after {len(votes):,} votes"):
-        chosen = questions_for_expert(model, votes, n, whole_items=whole_items, seed=seed)
+        chosen = questions_for_expert(model, votes, n, whole_items=whole_items, drawn=drawn, seed=seed)
     rows = chosen.table(votes)
     if as_json:
         questions = [{**row, "gain": gain} for row, gain in zip(rows.to_pylist(), chosen.gain.tolist(), strict=True)]

@@ -81,11 +81,11 @@ COUNTS = Gate(-1.5, 1.0)
 CORRELATED = Gate(3.0, 1.0)
 """Other labels over none. More than two standard errors: with few items, the error itself is not well known."""
 
-DECLARED = 0.5
+DECLARED = 0.75
 """Least weight of two coins at their word where a roster says who shares errors, and people are among the voters. What
-is shared is then discounted vote by vote (`families`), and softening it as well would do so twice; yet a half stays
+is shared is then discounted vote by vote (`families`), and softening it as well would do so twice; yet a quarter stays
 with the pool, for families may share more than was declared. Without people nobody checks what models share. Chosen on
-simulated judges (`benchmarks/judges.py`), where three quarters did a little better still."""
+six simulated crowds with judges (`benchmarks/judges.py`): 0, a quarter and a half left more log-loss on each."""
 
 SAMPLE = 100_000
 """Votes that suffice to answer the questions; with five times as many, no answer changes."""
