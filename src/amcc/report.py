@@ -303,7 +303,7 @@ def _head(findings: Findings) -> Html:
     if isinstance(findings.model, AMCC) and hasattr(findings.model, "blend_"):
         parts += [
             _element("h2", "What the data chose"),
-            _list(_choices(findings.model.blend_, findings.votes.n_labels)),
+            _list(_choices(findings.model.blend_, findings.votes.n_labels, declared=findings.model.has_roster)),
         ]
     effect = truth_effect(findings.model, findings.votes)
     if effect is not None:
@@ -384,7 +384,7 @@ def _suspicions(findings: Findings) -> list[str]:
     return [suspicion.sentence(votes.worker_names) for suspicion in found]
 
 
-def _choices(blend: Mapping[str, Any], n_labels: int) -> list[str]:
+def _choices(blend: Mapping[str, Any], n_labels: int, *, declared: bool = False) -> list[str]:
     """What the votes said about how to read them."""
     crisp, counts, correlation = blend["crisp"], blend["counts"], blend["correlation"]
     sentences = []
@@ -392,10 +392,8 @@ def _choices(blend: Mapping[str, Any], n_labels: int) -> list[str]:
         does = "tell much" if correlation > 0.5 else "tell something" if correlation > 0.05 else "tell next to nothing"
         sentences.append(f"Labels of an item {does} about each other: label correlation is used {correlation:.0%}.")
     if crisp > 0.5:
-        sentences.append(
-            "Votes look independent given presence, so what worker rates make of them is taken at its word "
-            f"({crisp:.0%})."
-        )
+        reason = "Who shares errors was declared" if declared else "Votes look independent given presence"
+        sentences.append(f"{reason}, so what worker rates make of the votes is taken at its word ({crisp:.0%}).")
         return sentences
     sentences.append(
         "Votes may agree for other reasons than presence, or are too few to rule that out: several readings are "

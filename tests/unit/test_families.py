@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose
 from amcc import AMCC, MajorityVote, Roster, Truth, Votes, load_model
 from amcc.active.base import as_they_count
 from amcc.consensus import families
-from amcc.consensus.settling import settled
 from amcc.consensus.families import (
     Moments,
     Tree,
@@ -29,6 +28,7 @@ from amcc.consensus.families import (
     told_by,
     tree_of,
 )
+from amcc.consensus.settling import settled
 from amcc.engine.base import InMemory
 from amcc.errors import NotFittedError, ParameterError
 from amcc.roster import HUMAN, MODEL, Seats

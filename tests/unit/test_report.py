@@ -393,6 +393,8 @@ def test_choices_in_words():
     labels, coins = _choices({"crisp": 0.98, "counts": 0.0, "correlation": 0.9}, 3)
     assert labels == "Labels of an item tell much about each other: label correlation is used 90%."
     assert coins.startswith("Votes look independent given presence")
+    (told,) = _choices({"crisp": 0.75, "counts": 0.0, "correlation": 0.0}, 1, declared=True)
+    assert told.startswith("Who shares errors was declared")
     pooled, counts = _choices({"crisp": 0.0, "counts": 0.8, "correlation": 0.0}, 1)  # no other label to tell about
     assert "several readings are pooled" in pooled
     assert "Plain counts predict votes about as well" in counts

@@ -62,7 +62,7 @@ RANGES = np.array([-5.0, -3.5, -2.0, -1.0, 0.0, 1.0, 2.0, 3.5, 5.0])
 DRAWN = 1.0
 """Share of the questions drawn at random. A design trusts its model of what may be wrong, chance does not: where
 workers share errors, confident pairs are wrong that no design would ask about. On twelve families of real sets ten
-items by design left .004 more log-loss than ten at random, half and half .003 (docs/active.md). Random answers are also
+items by design left .007 more log-loss than ten at random, half and half .005 (docs/active.md). Random answers are also
 a fair sample, by which `settled` can be measured and `amcc audit` can go."""
 
 BY_CHANCE = "chance"
