@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc import AMCC, MajorityVote, Roster, Truth, Votes, load_model
+from amcc import AMCC, DawidSkene, MajorityVote, Roster, Truth, Votes, load_model
 from amcc.active.base import as_they_count
 from amcc.consensus import families
 from amcc.consensus.families import (
@@ -199,7 +199,7 @@ def test_settled_counts_votes_as_they_are_worth(judged, model):
     yes, all_votes = effective_counts(judges_only, alone.vote_worth_)
     assert all_votes.max() < 2
     assert (yes <= all_votes).all()
-    assert AMCC().fit(judges_only).pair_settled_.any()
+    assert DawidSkene().fit(judges_only).pair_settled_.any()  # a model that takes them as independent
     assert model.pair_settled_.any()
 
 

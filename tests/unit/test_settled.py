@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
 
-from amcc import DawidSkene, MajorityVote, Truth, Votes, load_model
+from amcc import AMCC, DawidSkene, MajorityVote, Truth, Votes, load_model
 from amcc.consensus.settling import (
     ASSUMED,
     ASSUMED_CLAIM,
@@ -22,6 +22,8 @@ from amcc.consensus.settling import (
     measured,
     settled,
 )
+from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.truth import PairList
 
 
 @pytest.mark.parametrize(
@@ -158,3 +160,43 @@ def test_models_say_what_settled_rests_on(crowd, tmp_path):
     assert_array_equal(loaded.pair_known_, model.pair_known_)
     assert not hasattr(model.fit(crowd.votes), "pair_known_")
     assert model.settled_basis_ == "assumed"
+
+
+def repeated_crowd(seed=0):
+    """Seven judges; some pairs mislead nearly all of them, some half of them."""
+    rng = np.random.default_rng(seed)
+    present = rng.random((400, 4)) < 0.3
+    misled = np.select([(luck := rng.random(present.shape)) < 0.12, luck < 0.3], [0.9, 0.5], 0.06)
+    says = present ^ (rng.random((7, *present.shape)) < misled)
+    return Votes.from_dense(np.where(says, 1, -1)), present
+
+
+def test_votes_that_repeat_each_other_settle_little():
+    """Nobody said that they do, yet it shows: agreement proves less, and must be claimed for more."""
+    votes, present = repeated_crowd()
+    model = AMCC().fit(votes)
+    assert model.settling_.claim < 0.01 < ASSUMED_CLAIM
+    wrong = model.predict() != present
+    settled_pairs = model.pair_settled_.reshape(present.shape)
+    trusting = DawidSkene().fit(votes)
+    assert trusting.pair_settled_.mean() > 0.5
+    assert (trusting.predict() != present)[trusting.pair_settled_.reshape(present.shape)].mean() > 0.1
+    assert wrong[settled_pairs].sum() <= 0.05 * max(settled_pairs.sum(), 1)
+
+
+def test_truth_too_scarce_to_measure_by_settles_nothing_new():
+    """It may make probabilities surer, but it is believed only where the votes alone were sure enough."""
+    crowd = simulate_crowd(CrowdSpec.for_votes(5_000, seed=1))
+    votes = crowd.votes
+    names = votes.item_names.cast("string"), votes.label_names.cast("string")
+    first = np.arange(votes.n_items) < 2
+
+    def listed(mask):
+        return PairList(*(name.take(pa.array(code)) for name, code in zip(names, np.nonzero(mask), strict=True)))
+
+    everything = np.ones_like(crowd.truth)
+    truth = Truth(listed(crowd.truth & first[:, None]), known_pairs=listed(everything & first[:, None]))
+    plain, told = AMCC().fit(votes), AMCC().fit(votes, truth=truth)
+    assert told.settled_basis_ == "assumed"
+    elsewhere = votes.pairs.item >= 2
+    assert not (told.pair_settled_ & ~plain.pair_settled_)[elsewhere].any()

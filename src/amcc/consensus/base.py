@@ -292,18 +292,28 @@ class ConsensusModel(ABC):
 
     def _settled(self, votes: Votes) -> Mask:
         """(n_pairs,) which of the model's pairs are settled: never on the votes of one declared family alone."""
-        seats = self._seats_for(votes)
+        counts, seats = effective_counts(votes, self.weights_for(votes)), self._seats_for(votes)
         behind = None if seats is None else families_behind(votes, seats, self.pair_proba_)
-        return self.settling_.of(self.pair_proba_, *effective_counts(votes, self.weights_for(votes)), behind)
+        done = self.settling_.of(self.pair_proba_, *counts, behind)
+        if self.settling_.basis == "assumed" and hasattr(self, "pair_unseen_"):
+            # Truth that is too scarce to measure by may correct probabilities, but makes no pair sure by itself.
+            done &= self.settling_.of(self.pair_unseen_, *counts)
+        return done
 
     def _learn_settling(self, votes: Votes, gold: Gold) -> Settling:
         """How sure the model must be to settle a pair: as known truth says, where there is enough of it."""
         known = np.flatnonzero(gold.known)
         if not len(known):
-            return ASSUMED
+            return self._assumed_settling()
         held_out = self._proba_held_out(votes, gold)
         n_yes, n_votes = (each[known] for each in effective_counts(votes, self._vote_weight))
-        return measured(held_out, n_yes, n_votes, gold.present[known], votes.pairs.item[known])
+        return measured(
+            held_out, n_yes, n_votes, gold.present[known], votes.pairs.item[known], self._assumed_settling()
+        )
+
+    def _assumed_settling(self) -> Settling:
+        """How sure the model must be where no truth is known."""
+        return ASSUMED
 
     def _proba_held_out(self, votes: Votes, gold: Gold) -> Floats:
         """(n_known,) probabilities of the known pairs as they would be, were their truth not known."""
@@ -417,8 +427,8 @@ class ConsensusModel(ABC):
             vars(self).pop(name, None)
         if self._stays_with(engine, None):
             return self
-        self.settling_ = ASSUMED
         label, judge = self._learn_or_go_on(engine)
+        self.settling_ = self._assumed_settling()
         self.worker_names_, self.label_names_, self.label_prior_ = engine.worker_names, engine.label_names, label
         self._to_judge = engine, judge
         return self

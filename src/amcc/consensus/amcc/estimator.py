@@ -36,6 +36,8 @@ from amcc.consensus.amcc.likelihood import (
 from amcc.consensus.amcc.readings import (
     DECLARED,
     IGNORED,
+    LEAST_DEGREES,
+    MOST_DEGREES,
     Blend,
     Evidence,
     choose_blend,
@@ -56,6 +58,7 @@ from amcc.consensus.base import (
 from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
 from amcc.consensus.families import samples_per_pair
 from amcc.consensus.rounds import judge_votes
+from amcc.consensus.settling import ASSUMED, Settling, assumed
 from amcc.consensus.signature import Signatures, content, signatures
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, InMemory, WholeBlock, as_engine
 from amcc.errors import ParameterError
@@ -265,6 +268,13 @@ class AMCC(ConsensusModel):
         self.calibration_ = fit_calibration(
             self.pair_unseen_[known], votes.pairs.label[known], gold.present[known], votes.n_labels
         )
+
+    def _assumed_settling(self) -> Settling:
+        if self.loss != "likelihood" or self.has_roster:  # what is shared was declared, and is discounted
+            return ASSUMED
+        blend = Blend(**self.blend_)
+        pooled = (1 - blend.crisp) * (blend.degrees - LEAST_DEGREES) / (MOST_DEGREES - LEAST_DEGREES)
+        return assumed(float(np.clip(pooled, 0.0, 1.0)))
 
     def _proba_held_out(self, votes: Votes, gold: Gold) -> Floats:
         if not hasattr(self, "calibration_"):
