@@ -205,7 +205,7 @@ def test_blend_of_an_earlier_fit(crowd):
 def test_without_adaptation_votes_count_fully(crowd):
     for correlation in (True, False):
         model = AMCC(adapt=False, correlation=correlation).fit(crowd.votes)
-        assert model.blend_ == {"crisp": 1, "degrees": 0.4, "counts": 0, "correlation": float(correlation)}
+        assert model.blend_ == {"crisp": 1, "degrees": 0.3, "counts": 0, "correlation": float(correlation)}
 
 
 def test_own_answers_as_anchor(crowd):

@@ -134,31 +134,32 @@ def update_degrees(now: Degrees, counts: DegreeCounts, looks: Floats, grid: Floa
     by_worker = counts.votes.reshape(-1, 2, n_degrees)
     no, yes = by_worker[:, 0], by_worker[:, 1]
     weight = looks[:, None]
-    rate = _updated_rate(now, yes, no, weight, grid)
-    strength = _updated_strength(now.strength, rate, yes, no, weight) if strengths else now.strength
+    rate = updated_rate(now.rate, now.strength, yes, no, weight, grid)
+    strength = updated_strength(now.strength, rate, yes, no, weight) if strengths else now.strength
     prior_yes, prior_no = strength * rate, strength * (1 - rate)
     total = digamma(prior_yes + prior_no + yes + no)
     log_rates = np.stack([digamma(prior_no + no) - total, digamma(prior_yes + yes) - total], axis=1)
     # A new worker looks as often as the others do on average.
     at_rest = np.stack([digamma(prior_no), digamma(prior_yes)]) - digamma(prior_yes + prior_no)
     newcomer = float(looks.mean()) * at_rest
-    pairs = counts.pairs.sum(axis=0)
-    usual = (pairs + 1 / n_degrees) / (pairs.sum() + 1)
-    share = (counts.pairs + LABEL_PAIRS * usual) / (counts.pairs.sum(axis=1, keepdims=True) + LABEL_PAIRS)
+    usual, share = updated_share(counts.pairs)
     present = readings(yes, no, weight)
     return Degrees(weight[:, :, None] * log_rates, newcomer, share, usual, rate, strength, present)
 
 
-def _updated_rate(now: Degrees, yes: Floats, no: Floats, weight: Floats, grid: Floats) -> Floats:
-    """(n_degrees,) usual rates: Minka's fixed point, see `coins.effective_votes`, held to the grid."""
-    prior_yes, prior_no = now.strength * now.rate, now.strength * (1 - now.rate)
+def updated_rate(rate: Floats, strength: Floats, yes: Floats, no: Floats, weight: Floats, grid: Floats) -> Floats:
+    """(n_degrees,) usual rates: Minka's fixed point, see `coins.effective_votes`, held to the grid.
+
+    yes, no : (n_workers, n_degrees) expected votes; weight : (n_workers, 1) how far each worker counts
+    """
+    prior_yes, prior_no = strength * rate, strength * (1 - rate)
     effective_yes = (weight * prior_yes * (digamma(prior_yes + yes) - digamma(prior_yes))).sum(axis=0)
     effective_no = (weight * prior_no * (digamma(prior_no + no) - digamma(prior_no))).sum(axis=0)
-    rate = (effective_yes + RATE_VOTES * grid) / (effective_yes + effective_no + RATE_VOTES)
-    return np.asarray(np.clip(rate, SURE, 1 - SURE))
+    updated = (effective_yes + RATE_VOTES * grid) / (effective_yes + effective_no + RATE_VOTES)
+    return np.asarray(np.clip(updated, SURE, 1 - SURE))
 
 
-def _updated_strength(strength: Floats, rate: Floats, yes: Floats, no: Floats, weight: Floats) -> Floats:
+def updated_strength(strength: Floats, rate: Floats, yes: Floats, no: Floats, weight: Floats) -> Floats:
     """(n_degrees,) as now, half or double, whichever explains the workers best."""
 
     def value(tried: Floats) -> Floats:
@@ -169,6 +170,13 @@ def _updated_strength(strength: Floats, rate: Floats, yes: Floats, no: Floats, w
     tried = np.stack([np.clip(strength * factor, *STRENGTH_RANGE) for factor in (1.0, 0.5, 2.0)])
     best = np.argmax([value(each) for each in tried], axis=0)
     return np.asarray(tried[best, np.arange(len(best))])
+
+
+def updated_share(pairs: Floats) -> tuple[Floats, Floats]:
+    """(n_degrees,) how frequent degrees are, and (n_labels, n_degrees) by label, held to that; from expected pairs."""
+    total = pairs.sum(axis=0)
+    usual = (total + 1 / len(total)) / (total.sum() + 1)
+    return usual, (pairs + LABEL_PAIRS * usual) / (pairs.sum(axis=1, keepdims=True) + LABEL_PAIRS)
 
 
 def readings(yes: Floats, no: Floats, weight: Floats) -> Floats:

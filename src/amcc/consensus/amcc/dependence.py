@@ -4,7 +4,7 @@ Two coins per worker take the votes on a pair as independent, given whether the 
 or tempting, where people share a taste or language models share training data, they are not. The votes are asked
 (`compare`) by how well each of them is predicted from the *others*. No truth and no second fit is needed.
 
-- Do two kinds of pairs, present and absent, predict as well as `N_KINDS` kinds do (`kinds_predict`)? Where votes are
+- Do two kinds of pairs, present and absent, predict as well as `N_DEGREES` kinds do (`kinds_predict`)? Where votes are
   independent given presence, two predict better, since more kinds only add noise.
 - Do plain counts predict as well (`counts.counts_predict`)?
 - Do the other labels of an item help (`labels_predict`)?
@@ -24,32 +24,24 @@ from scipy.special import betaln, digamma, logit
 from amcc.consensus.amcc.coins import Counts, Usual
 from amcc.consensus.amcc.correlation import LabelSets
 from amcc.consensus.amcc.counts import counts_predict
+from amcc.consensus.amcc.degrees import (
+    LEAST_RATE,
+    MOST_RATE,
+    N_DEGREES,
+    STRENGTH,
+    STRENGTH_RANGE,
+    THOROUGH,
+    updated_rate,
+    updated_share,
+    updated_strength,
+)
 from amcc.consensus.amcc.likelihood import LikelihoodFit
 from amcc.kernels import Floats, Ints, sigmoid, weight_per_code
 from amcc.tables import Codes
 from amcc.votes import Votes
 
-N_KINDS = 6
-"""As many as there are degrees (`degrees.N_DEGREES`); from four on the answer is the same."""
-
 ROUNDS = 20
 """Strengths of coins need some; beyond these the answer does not change."""
-
-LEAST_RATE, MOST_RATE = 0.02, 0.97
-"""Usual rates of yes of the lowest and the highest kind at the start; the others lie evenly between."""
-
-RATE_VOTES = 3.0
-"""Pseudo-votes that hold the usual rate of each kind to where it started, so that kinds stay in order."""
-
-STRENGTH, STRENGTH_SPREAD, STRENGTH_RANGE = 8.0, 2.0, (0.5, 4096.0)
-"""Pseudo-votes that a kind lends to each worker, and a worker at most to each of their labels: log-normal, as in
-`likelihood`. They are learned: coins that are freer than the data ask for would predict too well from themselves."""
-
-THOROUGH = 3
-"""Strengths are looked at in every third round: they move slowly."""
-
-LABEL_PAIRS = 8.0
-"""Pairs that all labels together lend to each label."""
 
 SURE = 1e-4
 """No vote counts as less probable than this: one slip must not decide a sum over thousands."""
@@ -161,38 +153,41 @@ def kinds_predict(votes: Votes, looks: Floats, by_chance: Floats) -> Floats:
         kind of (i, l) ~ share[l];   rate of coin (w, l) at kind k ~ Beta around the worker's rate at k on other labels
         rate of w at k ~ Beta around the usual rate of k;   votes are independent given the kind
 
-    This is `degrees` with rates by label, which costs too much for all votes, and without which crowds whose workers
-    know some labels better than others would look dependent.
+    These are the degrees of `degrees` with rates by label, which would cost too much for all votes. Without such rates,
+    crowds whose workers know some labels better than others would look dependent.
     """
     coins, pairs, pair = votes.coins, votes.pairs, pair_of_vote(votes)
     coin, is_yes = coins.slot >> 1, votes.value > 0
-    grid = np.linspace(LEAST_RATE, MOST_RATE, N_KINDS)
-    rates = _KindRates(grid, np.full(N_KINDS, STRENGTH), STRENGTH)
-    share = np.full((votes.n_labels, N_KINDS), 1 / N_KINDS)
-    looking = looks[coins.worker][:, None]
-    evidence = np.stack([looking * np.log(1 - grid), looking * np.log(grid)], axis=1).reshape(-1, N_KINDS)
+    grid = np.linspace(LEAST_RATE, MOST_RATE, N_DEGREES)
+    rates = _KindRates(grid, np.full(N_DEGREES, STRENGTH), STRENGTH)
+    share = np.full((votes.n_labels, N_DEGREES), 1 / N_DEGREES)
+    weight, looking = looks[:, None], looks[coins.worker][:, None]
+    evidence = np.stack([looking * np.log(1 - grid), looking * np.log(grid)], axis=1).reshape(-1, N_DEGREES)
     for number in range(ROUNDS):
         log_member = np.log(share)[pairs.label] + np.add.reduceat(evidence[coins.slot], pairs.start[:-1], axis=0)
         member = _normalised(log_member)
-        counts = _sums(coins.slot, member[pair], 2 * len(coins)).reshape(-1, 2, N_KINDS)
+        counts = _sums(coins.slot, member[pair], 2 * len(coins)).reshape(-1, 2, N_DEGREES)
         no, yes = counts[:, 0], counts[:, 1]
-        of_worker = _sums(coins.worker, no, votes.n_workers), _sums(coins.worker, yes, votes.n_workers)
-        rates = _usual_rates(rates, grid, *of_worker, looks)
+        worker_no, worker_yes = (_sums(coins.worker, each, votes.n_workers) for each in (no, yes))
+        usual = updated_rate(rates.usual, rates.to_worker, worker_yes, worker_no, weight, grid)
+        rates = rates._replace(usual=usual)
+        others = worker_no[coins.worker] - no, worker_yes[coins.worker] - yes
         if number % THOROUGH == 0:
-            rates = _worker_strength(rates, *of_worker, looks)
+            strength = updated_strength(rates.to_worker, rates.usual, worker_yes, worker_no, weight)
+            rates = rates._replace(to_worker=strength)
         elif number % THOROUGH == THOROUGH - 1:
-            rates = _coin_strength(rates, *of_worker, coins.worker, no, yes, looking)
-        prior_no, prior_yes = _lent(rates, *of_worker, coins.worker, no, yes)
+            rates = _coin_strength(rates, *others, no, yes, looking)
+        prior_no, prior_yes = rates.lent(*others)
         total = digamma(prior_yes + prior_no + yes + no)
         log_rates = np.stack([digamma(prior_no + no) - total, digamma(prior_yes + yes) - total], axis=1)
-        evidence = (looking[:, :, None] * log_rates).reshape(-1, N_KINDS)
-        share = _shares(pairs.label, member, votes.n_labels)
+        evidence = (looking[:, :, None] * log_rates).reshape(-1, N_DEGREES)
+        _, share = updated_share(_sums(pairs.label, member, votes.n_labels))
     log_member = np.log(share)[pairs.label] + np.add.reduceat(evidence[coins.slot], pairs.start[:-1], axis=0)
-    others = _normalised(log_member[pair] - evidence[coins.slot])
+    kinds = _normalised(log_member[pair] - evidence[coins.slot])  # by the other votes
     mine = _normalised(log_member)[pair]
     all_yes = np.maximum((prior_yes + yes)[coin] - mine * is_yes[:, None], prior_yes[coin])
     all_no = np.maximum((prior_no + no)[coin] - mine * ~is_yes[:, None], prior_no[coin])
-    rate = (others * all_yes / (all_yes + all_no)).sum(axis=1)
+    rate = (kinds * all_yes / (all_yes + all_no)).sum(axis=1)
     return np.asarray(looks[coins.worker[coin]] * rate + by_chance)
 
 
@@ -207,69 +202,38 @@ def _sums(code: npt.NDArray[np.integer], weight: Floats, n_codes: int) -> Floats
 
 
 class _KindRates(NamedTuple):
-    """(n_kinds,) usual rates of yes; pseudo-votes lent to workers (n_kinds,), and to coins."""
+    """(n_kinds,) usual rates of yes; pseudo-votes lent to workers (n_kinds,), and to coins.
+
+    The strengths are learned: coins that are freer than the data ask for would predict too well from themselves.
+    """
 
     usual: Floats
     to_worker: Floats
     to_coin: float
 
+    def lent(self, other_no: Floats, other_yes: Floats) -> tuple[Floats, Floats]:
+        """(n_coins, n_kinds) pseudo-votes, no and yes, that a worker's votes on other labels lend to each coin.
 
-def _usual_rates(rates: _KindRates, grid: Floats, no: Floats, yes: Floats, looks: Floats) -> _KindRates:
-    """Usual rates by Minka's fixed point over workers, held to the grid; see `coins.effective_votes`."""
-    prior_yes, prior_no = rates.to_worker * rates.usual, rates.to_worker * (1 - rates.usual)
-    effective_yes = looks @ (prior_yes * (digamma(prior_yes + yes) - digamma(prior_yes)))
-    effective_no = looks @ (prior_no * (digamma(prior_no + no) - digamma(prior_no)))
-    usual = (effective_yes + RATE_VOTES * grid) / (effective_yes + effective_no + RATE_VOTES)
-    return rates._replace(usual=np.clip(usual, 0.01, 0.99))
-
-
-def _worker_strength(rates: _KindRates, no: Floats, yes: Floats, looks: Floats) -> _KindRates:
-    """What kinds lend to workers: as now, half or double, whichever explains the workers best."""
-
-    def value(tried: Floats) -> Floats:
-        prior = tried * rates.usual, tried * (1 - rates.usual)
-        fit = betaln(prior[0] + yes, prior[1] + no) - betaln(*prior)
-        return np.asarray(looks @ fit - 0.5 * (np.log(tried / STRENGTH) / STRENGTH_SPREAD) ** 2)
-
-    tried = np.stack([np.clip(rates.to_worker * factor, *STRENGTH_RANGE) for factor in (1.0, 0.5, 2.0)])
-    best = np.argmax([value(each) for each in tried], axis=0)
-    return rates._replace(to_worker=tried[best, np.arange(N_KINDS)])
+        Their mean is the worker's rate there. They weigh as much as the worker's votes there and the crowd's together,
+        but never more than `to_coin`: workers differ from label to label.
+        """
+        weight = self.to_worker + other_no + other_yes
+        mean = np.clip((self.to_worker * self.usual + other_yes) / weight, 1e-3, 1 - 1e-3)
+        strength = 1 / (1 / weight + 1 / self.to_coin)
+        return strength * (1 - mean), strength * mean
 
 
 def _coin_strength(
-    rates: _KindRates, of_worker_no: Floats, of_worker_yes: Floats, worker: Codes, no: Floats, yes: Floats,
-    looking: Floats,
-) -> _KindRates:  # fmt: skip
+    rates: _KindRates, other_no: Floats, other_yes: Floats, no: Floats, yes: Floats, looking: Floats
+) -> _KindRates:
     """What workers lend to their coins: as now, half or double, whichever explains the coins best."""
 
     def value(tried: float) -> float:
-        prior_no, prior_yes = _lent(rates._replace(to_coin=tried), of_worker_no, of_worker_yes, worker, no, yes)
+        prior_no, prior_yes = rates._replace(to_coin=tried).lent(other_no, other_yes)
         return float((looking * (betaln(prior_yes + yes, prior_no + no) - betaln(prior_yes, prior_no))).sum())
 
     tried = [float(np.clip(rates.to_coin * factor, *STRENGTH_RANGE)) for factor in (1.0, 0.5, 2.0)]
     return rates._replace(to_coin=max(tried, key=value))
-
-
-def _lent(
-    rates: _KindRates, of_worker_no: Floats, of_worker_yes: Floats, worker: Codes, no: Floats, yes: Floats
-) -> tuple[Floats, Floats]:
-    """(n_coins, n_kinds) pseudo-votes, no and yes, that a worker's other labels lend to each coin.
-
-    Their mean is the worker's rate there. They weigh as much as the worker's votes there and the crowd's together, but
-    never more than `to_coin`: workers differ from label to label.
-    """
-    other_no, other_yes = of_worker_no[worker] - no, of_worker_yes[worker] - yes
-    weight = rates.to_worker + other_no + other_yes
-    mean = np.clip((rates.to_worker * rates.usual + other_yes) / weight, 1e-3, 1 - 1e-3)
-    lent = 1 / (1 / weight + 1 / rates.to_coin)
-    return lent * (1 - mean), lent * mean
-
-
-def _shares(label: Codes, member: Floats, n_labels: int) -> Floats:
-    """(n_labels, n_kinds) how frequent kinds are, held to the whole."""
-    pairs = _sums(label, member, n_labels)
-    usual = (pairs.sum(axis=0) + 1 / N_KINDS) / (pairs.sum() + 1)
-    return np.asarray((pairs + LABEL_PAIRS * usual) / (pairs.sum(axis=1, keepdims=True) + LABEL_PAIRS))
 
 
 # -- labels that inform each other -------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from amcc.kernels import Floats, Ints, sigmoid
 from amcc.tables import Codes
 from amcc.votes import Pairs, Votes
 
-LEAST_DEGREES, MOST_DEGREES = 0.4, 0.8
+LEAST_DEGREES, MOST_DEGREES = 0.3, 0.8
 """Share of the reading by degrees in the pool: where votes cannot tell, and where they are shown to be dependent. A
 tenth more or less of either makes little difference (`benchmarks/ablation.py`)."""
 
