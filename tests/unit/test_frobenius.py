@@ -38,7 +38,7 @@ from amcc.consensus.amcc.frobenius import (
 )
 from amcc.consensus.base import Gold
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
-from amcc.errors import ConvergenceWarning, InputError
+from amcc.errors import ConvergenceWarning, TooLargeError
 
 EXACT = {"rtol": 0, "atol": 1e-9}
 W, N, L, M = 7, 12, 3, 2
@@ -652,7 +652,7 @@ def test_too_many_labels_are_refused_before_anything_is_made():
     votes.answers_per_worker  # noqa: B018  (counted once for all models)
     tracemalloc.start()
     with pytest.raises(
-        InputError, match=r"must fit into 2.0 GB; 3 workers × 100000 × 100000 labels × 100000 .*loss='likelihood'"
+        TooLargeError, match=r"must fit into 2.0 GB; 3 workers × 100000 × 100000 labels × 100000 .*loss='likelihood'"
     ):
         fit_frobenius(votes)
     peak = tracemalloc.get_traced_memory()[1]

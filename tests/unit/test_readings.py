@@ -13,7 +13,7 @@ from amcc.consensus.amcc import readings
 from amcc.consensus.amcc.correlation import LabelSets, label_set_step
 from amcc.consensus.amcc.counts import presence_by_counts
 from amcc.consensus.amcc.presence import presence_at
-from amcc.consensus.amcc.readings import LEAST_DEGREES, MOST_CORRELATED, MOST_DEGREES, Blend, Evidence, Gate
+from amcc.consensus.amcc.readings import LEAST_DEGREES, MOST_CORRELATED, MOST_DEGREES, UNASKED, Blend, Evidence, Gate
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 
@@ -103,12 +103,17 @@ def test_correlated_crowd_gets_correlation():
 
 
 def test_one_answer_per_item_leaves_nothing_to_choose():
-    """Votes are then taken as they are, and nobody may keep that as if it had been a choice."""
+    """What one worker says is probably so, and no more; and nobody may keep that as if it had been a choice."""
     rng = np.random.default_rng(0)
     dense = np.zeros((5, 20, 3), dtype=int)
     dense[np.arange(20) % 5, np.arange(20)] = rng.choice([-1, 1], size=(20, 3))
     model = AMCC().fit(Votes.from_dense(dense))
-    assert Blend(**model.blend_) == Blend()
+    assert Blend(**model.blend_) == UNASKED
+    said_yes = dense.sum(axis=0) > 0
+    assert (model.predict() == said_yes).all()
+    assert (
+        0.7 < np.abs(model.predict_proba() - ~said_yes).min() <= np.abs(model.predict_proba() - ~said_yes).max() < 0.97
+    )
     assert model.settled_params() is None
     dense[0, 1] = 1
     assert "blend" in AMCC().fit(Votes.from_dense(dense)).settled_params()

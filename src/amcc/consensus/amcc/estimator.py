@@ -38,6 +38,7 @@ from amcc.consensus.amcc.readings import (
     IGNORED,
     LEAST_DEGREES,
     MOST_DEGREES,
+    UNASKED,
     Blend,
     Evidence,
     choose_blend,
@@ -312,7 +313,7 @@ class AMCC(ConsensusModel):
         chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
         if chosen is not None:
             engine.keep("blend", chosen)
-        self.blend_, self.blend_is_chosen_ = asdict(chosen or Blend()), chosen is not None
+        self.blend_, self.blend_is_chosen_ = asdict(chosen or UNASKED), chosen is not None
         self.n_votes_ = engine.n_votes
         return fit, sets
 

@@ -49,7 +49,7 @@ from amcc.consensus.base import Gold, Monitor, known_or_mean
 from amcc.consensus.dawid_skene import slot_evidence
 from amcc.consensus.majority import MajorityVote
 from amcc.consensus.workers import worker_rates
-from amcc.errors import InputError, ParameterError
+from amcc.errors import ParameterError, TooLargeError
 from amcc.kernels import Floats, Ints, weight_per_code
 from amcc.tables import Codes, Signs
 from amcc.votes import Votes
@@ -924,7 +924,7 @@ def fit_frobenius(
 
     Raises
     ------
-    InputError
+    TooLargeError
         If workers × labels² (× labels, where answers leave labels out) numbers are more than fit; see the top.
     """
     _check_settings(n_groups, hsic_weight, laplacian_weight, weight_exponent, rows, anchor, max_iter, tol)
@@ -1104,7 +1104,7 @@ def _check_size(votes: Votes) -> None:
     numbers = n_workers * n_labels**2 * (3 * columns + 10) + 5 * n_labels * (n_answers + votes.n_items)
     if numbers > MAX_NUMBERS:
         partial = f" × {n_labels} (not every answer covers all labels)" if columns > 1 else ""
-        raise InputError(
+        raise TooLargeError(
             f"loss='frobenius' must fit into {8 * MAX_NUMBERS / 1e9:.1f} GB; {n_workers} workers × {n_labels} × "
             f"{n_labels} labels{partial} need {8 * numbers / 1e9:.1f} GB. Use loss='likelihood', or fewer labels."
         )

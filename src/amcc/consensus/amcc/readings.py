@@ -121,6 +121,10 @@ class Blend:
         return self.crisp < 1 - IGNORED
 
 
+UNASKED = Blend(crisp=0.0, counts=1.0)
+"""Where no pair has a second vote, so that nothing can be asked: what one worker says is probably so, and no more."""
+
+
 def choose_blend(
     engine: Engine,
     chance: Signatures,
