@@ -38,7 +38,7 @@ from amcc.consensus.amcc.frobenius import (
 )
 from amcc.consensus.base import Gold
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
-from amcc.errors import ConvergenceWarning, TooLargeError
+from amcc.errors import ConvergenceWarning, InputError, TooLargeError
 
 EXACT = {"rtol": 0, "atol": 1e-9}
 W, N, L, M = 7, 12, 3, 2
