@@ -38,7 +38,7 @@ from amcc.consensus.amcc.frobenius import (
 )
 from amcc.consensus.base import Gold
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
-from amcc.errors import ConvergenceWarning, InputError, TooLargeError
+from amcc.errors import ConvergenceWarning, TooLargeError
 
 EXACT = {"rtol": 0, "atol": 1e-9}
 W, N, L, M = 7, 12, 3, 2
@@ -672,7 +672,7 @@ def test_memory_is_what_the_limit_counts(asked_share, monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     monkeypatch.setattr(frobenius, "MAX_NUMBERS", peak // 8 - 2 * frobenius.BLOCK_NUMBERS)
-    with pytest.raises(InputError, match="loss='likelihood'"):
+    with pytest.raises(TooLargeError, match="loss='likelihood'"):
         fit_frobenius(votes)
 
 
