@@ -20,7 +20,7 @@ from sklearn.base import clone
 import amcc
 from amcc import METHODS, ConsensusModel, Votes, load_model
 from amcc.consensus.settling import ASSUMED_CLAIM
-from amcc.errors import FileFormatError, InputError, NotFittedError, ParameterError
+from amcc.errors import FileFormatError, NotFittedError, ParameterError, TooLargeError
 from amcc.votes import Description
 
 pytestmark = pytest.mark.parametrize("method", METHODS)
@@ -220,7 +220,7 @@ def test_thousand_labels_six_asked(make):
     tracemalloc.start()
     try:
         if make().get_params().get("loss") == "frobenius":
-            with pytest.raises(InputError, match="loss='likelihood'"):
+            with pytest.raises(TooLargeError, match="loss='likelihood'"):
                 make().fit(votes)
         else:
             model = make().fit(votes)
