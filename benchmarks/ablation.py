@@ -1,11 +1,12 @@
 """What every part of the default is worth: each left out in turn, family by family of sets.
 
     python benchmarks/ablation.py --data DATA --seeds 3
+    python benchmarks/ablation.py --data DATA --seeds 2 --gates
 
 A family is one source and counts once. Gains are against the default as it is, paired over families with their
 standard error; a negative gain in log-loss means that the default would be better without the part. The last line
 chooses among all variants by the other families and scores the choice on the one left out. Simulated crowds follow,
-and without --data they are all there is.
+and without --data they are all there is. With --gates, what is varied are the gates and shares of `readings`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import numpy as np
 
 from amcc import AMCC, metrics
 from amcc.consensus import make_model
+from amcc.consensus.amcc import readings
 from amcc.consensus.amcc.degrees import fit_degrees
-from amcc.consensus.amcc.readings import LEAST_DEGREES, Blend, Evidence
+from amcc.consensus.amcc.dependence import Comparison, compare
+from amcc.consensus.amcc.readings import LEAST_DEGREES, Blend, Evidence, Gate
 from amcc.engine.base import InMemory
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.cells import Cell, Draw, cells_of
@@ -31,13 +34,39 @@ from amcc.experiments.leave_out import Scored, leave_one_family_out, setting_mea
 AS_IT_IS = "as it is"
 
 
+class Asked(AMCC):
+    """The default, which keeps what the votes answered; `found_` is None where it asked a sample, or nothing."""
+
+    def _chosen_blend(self, engine, chance, fit, sets):
+        self.found_ = compare(engine.block.source, fit, sets) if engine.n_votes <= readings.SAMPLE else None
+        return super()._chosen_blend(engine, chance, fit, sets)
+
+
 class Parts(NamedTuple):
-    """What a fit found about the pairs of a crowd: two coins, the blend, and the reading by degrees."""
+    """What a fit found about the pairs of a crowd: two coins, the blend, the reading by degrees, and the answers."""
 
     evidence: Evidence
     blend: Blend
     two_kinds: np.ndarray
     by_degrees: np.ndarray
+    found: Comparison | None
+
+    def gated(self, most_correlated: float = readings.MOST_CORRELATED, **other: Gate | float) -> np.ndarray:
+        """Probabilities with other gates and shares; as they are where the votes were asked by a sample."""
+        if self.found is None:
+            return self.pooled()
+        use = {
+            "crisp": readings.CRISP, "dependent": readings.DEPENDENT, "counts": readings.COUNTS,
+            "correlated": readings.CORRELATED, "least": LEAST_DEGREES, "most": readings.MOST_DEGREES,
+        } | other  # fmt: skip
+        two_coins, counts, labels = self.found
+        degrees = use["least"] + (use["most"] - use["least"]) * use["dependent"].at(-two_coins)
+        blend = Blend(use["crisp"].at(two_coins), degrees, use["counts"].at(counts), use["correlated"].at(labels))
+        before, readings.MOST_CORRELATED = readings.MOST_CORRELATED, most_correlated
+        try:
+            return self.evidence.pooled(blend, self.two_kinds, self.by_degrees)
+        finally:
+            readings.MOST_CORRELATED = before
 
     def pooled(self, *, two_kinds: np.ndarray | None = None, **blend: float) -> np.ndarray:
         """Probabilities with other weights."""
@@ -60,12 +89,31 @@ VARIANTS: dict[str, Callable[[Parts], np.ndarray]] = {
 }
 
 
-def parts_of(draw: Draw) -> tuple[AMCC, Parts]:
+def gate_variants() -> dict[str, Callable[[Parts], np.ndarray]]:
+    """Each gate and each share moved alone, to both sides."""
+    tried = {
+        "crisp": [Gate(6, 1), Gate(7, 1), Gate(10, 1), Gate(12, 2), Gate(16, 2)],
+        "dependent": [Gate(2, 1), Gate(4, 1), Gate(6, 1)],
+        "counts": [Gate(-3, 1), Gate(-2, 1), Gate(-1, 1), Gate(0, 1)],
+        "correlated": [Gate(2, 1), Gate(4, 1), Gate(6, 1)],
+        "least": [0.2, 0.4, 0.5],
+        "most": [0.6, 0.7, 0.9, 1.0],
+        "most_correlated": [0.0, 0.25, 0.75, 1.0],
+    }
+    variants = {AS_IT_IS: lambda parts: parts.gated()}
+    for name, values in tried.items():
+        for value in values:
+            shown = f"{value.middle:g} ± {value.width:g}" if isinstance(value, Gate) else f"{value:g}"
+            variants[f"{name} {shown}"] = lambda parts, change={name: value}: parts.gated(**change)
+    return variants
+
+
+def parts_of(draw: Draw) -> Parts:
     """Fit the default, and take apart what it found."""
-    model, engine = AMCC().fit(draw.votes), InMemory(draw.votes)
+    model, engine = Asked().fit(draw.votes), InMemory(draw.votes)
     degrees = getattr(model, "degrees_", None) or fit_degrees(engine, model.crowd_.seeing_member.sum(axis=1))
-    evidence = model._evidence(draw.votes, model.label_prior_)
-    return model, Parts(evidence, Blend(**model.blend_), model.kind_presence_, degrees.presence(engine.block))
+    evidence, blend = model._evidence(draw.votes, model.label_prior_), Blend(**model.blend_)
+    return Parts(evidence, blend, model.kind_presence_, degrees.presence(engine.block), model.found_)
 
 
 def scores(draw: Draw, proba: np.ndarray) -> tuple[float, float]:
@@ -76,14 +124,14 @@ def scores(draw: Draw, proba: np.ndarray) -> tuple[float, float]:
     return log_loss, metrics.jaccard(draw.truth, score > 0.5, draw.known)
 
 
-def measured(cells: Iterable[Cell], seeds: int) -> Iterator[Scored]:
+def measured(cells: Iterable[Cell], seeds: int, variants: dict[str, Callable[[Parts], np.ndarray]]) -> Iterator[Scored]:
     """Every variant, and majority, on every cell: means over draws."""
     for cell in cells:
         found: dict[str, list[tuple[float, float]]] = {}
         for seed in range(min(seeds, cell.n_seeds)):
             draw = cell.draw(seed)
-            _, parts = parts_of(draw)
-            for name, variant in VARIANTS.items():
+            parts = parts_of(draw)
+            for name, variant in variants.items():
                 found.setdefault(name, []).append(scores(draw, variant(parts)))
             majority = make_model("majority").fit(draw.votes).pair_proba_
             found.setdefault("majority", []).append(scores(draw, majority))
@@ -114,11 +162,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seeds", type=int, default=3, help="draws where sets are thinned")
     parser.add_argument("--largest", type=int, default=100_000, help="votes of the largest simulated crowd")
+    parser.add_argument("--gates", action="store_true", help="gates and shares instead of parts")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     sizes = [size for size in (10_000, 100_000) if size <= chosen.largest]
     cells = cells_of(chosen.data, n_seeds=chosen.seeds, sizes=sizes)
-    rows = list(measured(cells, chosen.seeds))
+    rows = list(measured(cells, chosen.seeds, gate_variants() if chosen.gates else VARIANTS))
     kinds = {cell.name: cell.kind == "simulated" for cell in cells}
     for title, simulated in (("real sets", False), ("simulated crowds", True)):
         part = [row for row in rows if kinds[row.cell] is simulated]
