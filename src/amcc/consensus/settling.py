@@ -120,7 +120,7 @@ class Settling:
         if self.basis == "measured":
             return f"settled is measured: {checked}"
         known = f"too little truth is known ({checked})" if self.n_checked else "no truth is known to check it by"
-        return f"settled is assumed, not measured: {known}; it asks for claimed errors up to {100 * self.claim:g} %"
+        return f"settled is assumed, not measured: {known}; it asks for claimed errors up to {100 * self.claim:.2g} %"
 
 
 ASSUMED = Settling("assumed", ASSUMED_CLAIM)
