@@ -33,6 +33,7 @@ from amcc.inference import (
     kappas,
     newcombe,
 )
+from amcc.roster import Roster
 from amcc.truth import PairList, Truth, positions
 from amcc.votes import Votes
 
@@ -659,7 +660,7 @@ def _own_votes(votes: Votes, people: People) -> list[str]:
 
 def cross_fitted(
     make: Callable[[], ConsensusModel], votes: Votes, people: People, *, folds: int = FOLDS, seed: int = 0,
-    all_labels: bool = False,
+    all_labels: bool = False, workers: Roster | None = None,
 ) -> pa.Table:  # fmt: skip
     """The consensus of a model that learns from the slice, fit to be audited by the same slice.
 
@@ -682,7 +683,7 @@ def cross_fitted(
     fits = []
     for number in range(folds):
         taught = known & (fold[votes.pairs.item] != number)
-        model = make().fit(votes, truth=_truth_of(votes, present, taught))
+        model = make().fit(votes, truth=_truth_of(votes, present, taught), workers=workers)
         fits.append(model.pairs(all_labels=all_labels, frame="arrow"))
     return _held_out(fits, fold[positions(fits[0]["item"].combine_chunks(), votes.item_names)])
 

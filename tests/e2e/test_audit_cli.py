@@ -159,3 +159,19 @@ def test_a_slice_that_is_not_random_is_noted(folder, crowd, tmp_path):
     _, err = said("audit", "votes.csv", tmp_path / "first.csv", "-m", "majority", cwd=folder)
     assert "warning: the slice is not like the rest" in err
     assert "place in the file" in err
+
+
+def test_a_workers_file_changes_what_is_measured(folder, crowd, tmp_path):
+    """And a method that cannot use it says so, as does a consensus that is there already."""
+    names = crowd.votes.worker_names.to_pylist()
+    rows = [f"{name},model,one" if number < 5 else f"{name},human," for number, name in enumerate(names)]
+    (tmp_path / "workers.csv").write_text("\n".join(["worker,kind,family", *rows]) + "\n")
+    option = "--workers", tmp_path / "workers.csv"
+    plain, listed = (
+        json.loads(said("audit", "votes.csv", "people.csv", "--json", *more, cwd=folder)[0]) for more in ((), option)
+    )
+    assert plain["errors"] != listed["errors"]
+    assert plain["prevalence"][0]["slice"] == listed["prevalence"][0]["slice"]
+    for more in (("-m", "majority"), ("--consensus", "consensus.csv")):
+        refused = said("audit", "votes.csv", "people.csv", *option, *more, cwd=folder, code=2)[1]
+        assert "leave" in refused.lower()

@@ -21,8 +21,10 @@ from amcc.cli.common import (
     Output,
     SafeCsv,
     TruthUnmentioned,
+    WorkersFile,
     busy,
     fit,
+    listed_workers,
     load_votes,
     notes,
     plain_number,
@@ -66,6 +68,7 @@ def audit(
         Rule, typer.Option("--people", help="What several people say: what most do, or the share of yes.")
     ] = "majority",
     method: Method = DEFAULT_METHOD,
+    roster: WorkersFile = None,
     consensus: Annotated[Path | None, typer.Option(help=CONSENSUS_HELP), READS] = None,
     cross_fit: Annotated[bool, typer.Option("--cross-fit", help=CROSS_FIT_HELP)] = False,
     all_labels: Annotated[
@@ -89,9 +92,14 @@ def audit(
     far probabilities can be trusted, and who agrees with people. --output writes the frequencies.
     """
     check_level(level)
-    if consensus is not None and (cross_fit or all_labels or method != DEFAULT_METHOD):
-        raise ParameterError("--consensus is measured as it is; leave --cross-fit, --all-labels and --method out.")
+    if consensus is not None and (cross_fit or all_labels or roster or method != DEFAULT_METHOD):
+        raise ParameterError(
+            "--consensus is measured as it is; leave --cross-fit, --all-labels, --workers and --method out."
+        )
+    if roster is not None:
+        make_model(method).check_uses_roster()
     votes = load_votes(path, reading)
+    listed = listed_workers(roster, votes.worker_names)
     if all_labels:
         check_all_pairs(votes.n_items, votes.n_labels)
     said = _read_people(people, votes, reading, known_items, known_pairs, truth_unmentioned)
@@ -99,9 +107,9 @@ def audit(
         table = read_table(consensus)
     elif cross_fit:
         with busy(f"Fitting {method} without each fifth of the slice"):
-            table = cross_fitted(lambda: make_model(method), votes, said, all_labels=all_labels)
+            table = cross_fitted(lambda: make_model(method), votes, said, all_labels=all_labels, workers=listed)
     else:
-        table = fit(votes, method).pairs(all_labels=all_labels, frame="arrow")
+        table = fit(votes, method, roster=listed).pairs(all_labels=all_labels, frame="arrow")
     with busy("Comparing with people"):
         result = measure(table, votes, said, level=level, rule=people_rule)
     for warning in result.warnings:
