@@ -1036,7 +1036,7 @@ def _strength(field: str, most: float = 1.0, **legend: Any) -> alt.Opacity:
 
 
 def _individuality_panel(findings: Findings) -> Panel | None:
-    """How far each worker is from what his group usually does."""
+    """How far each worker is from what their group usually does."""
     import altair as alt
 
     model, votes = findings.model, findings.votes
@@ -1105,7 +1105,7 @@ def _individuality_panel(findings: Findings) -> Panel | None:
 
 
 def worker_individuality(model: AMCC, votes: Votes) -> Floats:
-    """(n_workers,) how far a worker's rates are from his group's, root of the mean square over his votes."""
+    """(n_workers,) how far a worker's rates are from their group's, root of the mean square over their votes."""
     n_votes = np.bincount(votes.coins.slot // 2, minlength=len(votes.coins))
     square = weight_per_code(model.coin_worker_, n_votes * (model.individuality_**2).mean(axis=1), votes.n_workers)
     total = weight_per_code(model.coin_worker_, n_votes, votes.n_workers)

@@ -151,7 +151,7 @@ class Recorded:
 
 
 class Anything:
-    """Candidates of a live crowd: every worker who is there, about every pair he has not answered."""
+    """Candidates of a live crowd: every worker who is there, about every pair they have not answered."""
 
     def __init__(self, votes: Votes, available: npt.NDArray[np.bool_] | None = None) -> None:
         self._votes = votes

@@ -93,7 +93,7 @@ class SimulatedCrowd:
     world : what `amcc.data.simulate.simulate_crowd` gives. Its votes are not used, only their vocabularies.
     seed : fixes all answers. Each is drawn from the seed and the question alone.
     answer_rate : chance that a question is answered at all.
-    joins, leaves : (n_workers,) first round in which each worker is there, and first in which he no longer is.
+    joins, leaves : (n_workers,) first round in which each worker is there, and first in which they no longer are.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ def credibility(similar: Floats, neighbor: Codes, likelihood: Floats | Singles) 
 
 
 def worker_cost(votes: Votes, hit: Floats, reward: Callable[[Floats], Floats] = lambda worth: worth) -> Floats:
-    """c of eq12: (n_workers,) reward of a worker's mean answer: the product of his hit rates over its yeses.
+    """c of eq12: (n_workers,) reward of a worker's mean answer: the product of their hit rates over its yeses.
 
     hit : (n_workers, n_labels). A worker without answers is worth as much as an answer is on average.
     """
@@ -274,7 +274,7 @@ def matched_update(yes: Floats, no: Floats, reliability: Floats) -> tuple[Floats
     """Beta distribution nearest to Beta(yes, no) after a yes: it has the true mean and variance.
 
     The yes comes from a worker who is right with this chance m: its likelihood is θ m + (1 − θ)(1 − m). A no is the yes
-    of one who is right with chance 1 − m. His own distribution follows in the same way, with θ and ρ exchanged.
+    of one who is right with chance 1 − m. Their own distribution follows in the same way, with θ and ρ exchanged.
     """
     total = yes + no
     first = yes / total

@@ -141,7 +141,7 @@ class RandomWorkers:
 
 @dataclass(frozen=True)
 class RandomPairs:
-    """AMCC(rSL): random pairs, each asked of the worker who is most credible for his price."""
+    """AMCC(rSL): random pairs, each asked of the worker who is most credible for their price."""
 
     n_neighbors: int = 10
     model: ClassVar[str] = "amcc"

@@ -54,7 +54,7 @@ class Skills:
         """(n_workers,) skills as they may be, from a Beta distribution of the chance to be right; at least 0.
 
         Who is little known is sometimes thought good, then asked, then known. Always to ask who seems best may end with
-        a consensus that is mostly his, and speaks for him.
+        a consensus that is mostly theirs, and speaks for them.
         """
         right = np.clip((1 + self.mean) / 2, NEVER_SURE, 1 - NEVER_SURE)
         drawn = rng.beta(right * self.evidence, (1 - right) * self.evidence)
@@ -64,7 +64,7 @@ class Skills:
 def answer_value(proba: Floats, skill: Floats) -> Floats:
     """By how much an answer is expected to lower the variance p (1 − p) of a pair's presence, at even odds.
 
-    Somebody of skill s is right with a chance of (1 + s) / 2: after his yes the probability is that, after his no the
+    Somebody of skill s is right with a chance of (1 + s) / 2: after a yes the probability is that, after a no the
     rest, and ¼ has become ¼ (1 − s²). It is never 0 where there is doubt and the worker looks, unlike the expected
     number of decisions that the answer changes.
     """
@@ -92,7 +92,7 @@ class ValueOfInformation:
     repetition : by which power of the number of votes on a pair the next is worth less. A pair that is still in doubt
         after many votes is itself unclear: what it has is a share of yes, whose variance the next of n votes lowers by
         about 1 / n.
-    answers_of_stranger : the skill of a worker is that of the crowd until he has given about as many answers.
+    answers_of_stranger : the skill of a worker is that of the crowd until they have given about as many answers.
     overhead : what any question costs beside its price, in mean prices: the place that it takes from a better one. With
         little of it, where prices follow quality, the cheapest workers are asked first, before it is known how bad they
         are, and their noise has to be undone.

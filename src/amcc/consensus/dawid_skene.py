@@ -34,7 +34,7 @@ class DawidSkene(ConsensusModel):
     """Two coins per worker and label, estimated together with the truth by expectation-maximisation.
 
     A pair (item, label) is present with probability `prevalence` of the label; a worker says yes to a present label
-    with his hit rate and to an absent one with his false-alarm rate. The objective is the log-likelihood of the
+    with their hit rate and to an absent one with their false-alarm rate. The objective is the log-likelihood of the
     votes plus the log-densities of the Beta priors.
 
     Parameters

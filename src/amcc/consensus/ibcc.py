@@ -31,7 +31,7 @@ class IBCC(ConsensusModel):
     """A confusion matrix per worker and label with a Dirichlet prior, by variational inference.
 
     A pair (item, label) is present or absent by the label's class probabilities, and a worker's answer follows the
-    row of his confusion matrix for that truth. Both have Dirichlet priors, so a worker with few votes counts for
+    row of their confusion matrix for that truth. Both have Dirichlet priors, so a worker with few votes counts for
     little and nobody is ever certain. The objective is the variational bound on the log-evidence of the votes.
 
     Parameters

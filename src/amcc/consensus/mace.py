@@ -40,7 +40,7 @@ SAME_END = 1e-6
 
 
 class MACE(ConsensusModel):
-    """A worker spams with a probability of his own and then answers by habit; otherwise he answers right.
+    """A worker spams with a probability of their own and then answers by habit; otherwise they answer right.
 
     For each worker and label, P(answer | truth) = spam · habit[answer] + know · [answer = truth]. Present and absent
     are equally likely beforehand. Spam rates and habits have Beta priors and are estimated together with the truth by
@@ -49,7 +49,7 @@ class MACE(ConsensusModel):
     Parameters
     ----------
     spam_prior : (spam, know)
-        Pseudo-votes that every worker starts with on whether he spams. Below one: he mostly does or mostly does not.
+        Pseudo-votes that every worker starts with on whether they spam. Below one: they mostly do or mostly do not.
     habit_prior : float
         Pseudo-votes of a spammer on yes and on no. The larger, the more a spammer looks like a thrown coin.
     n_restarts : int

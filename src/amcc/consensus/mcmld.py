@@ -46,8 +46,8 @@ class MCMLD(ConsensusModel):
     """A mixture of independent labels for the truth, two coins per worker and label for the votes.
 
     An item belongs to cluster r with probability `cluster_share_[r]`; then label l is present with probability
-    `cluster_label_rate_[r, l]`, independently of the other labels, and a worker says yes with his hit rate where it is
-    present and with his false-alarm rate where it is absent. Labels that tend to go together do so because they are
+    `cluster_label_rate_[r, l]`, independently of the other labels, and a worker says yes with a hit rate where it is
+    present and with a false-alarm rate where it is absent. Labels that tend to go together do so because they are
     frequent in the same clusters.
 
     Parameters
@@ -60,7 +60,7 @@ class MCMLD(ConsensusModel):
     variant : "exact", "paper" or "code"
         How clusters learn. "exact" is expectation-maximisation. "paper" replaces the joint expectation of cluster and
         label by the product of both, as the authors' Eq. 15 and 19 do, so the likelihood may fall. "code" does the
-        same and gives each worker coins of his own in every cluster, as the authors' program does.
+        same and gives each worker coins of their own in every cluster, as the authors' program does.
     one_coin : bool
         One accuracy per worker and label in place of two rates (the authors' MCMLD-OC).
     smoothing : float

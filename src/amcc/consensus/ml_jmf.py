@@ -1,4 +1,4 @@
-"""ML-JMF: every worker's answers as a low-rank matrix of his own, over factors of the labels that all workers share."""
+"""ML-JMF: every worker's answers as a low-rank matrix, over factors of the labels that all workers share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGEST_RANK = 32
 ROW_ROUNDS = 100
 """Updates of an item's rows once the factors of the labels stand. Fixed, so that no item depends on the others."""
 LEAST_TRUST = 1e-6
-"""Weight, relative to the mean, with which the rows of a worker of weight zero follow his votes where he is alone."""
+"""Weight, relative to the mean, with which rows of a worker of weight zero follow the votes where nobody else voted."""
 BLOCK_CELLS = 2**18
 """Numbers gathered at a time where rows of two tables are multiplied."""
 ONE_VOTE = 40.0
@@ -38,7 +38,7 @@ EDGE = 0.01
 class MLJMF(ConsensusModel):
     """Joint matrix factorisation of all workers' answers, with weights that may silence a worker entirely.
 
-    The answers of worker w are approximated by U_w Vᵀ: U_w, a row per item, is his own; V, a row per label, is shared.
+    The answers of worker w are approximated by U_w Vᵀ: U_w, a row per item, is w's own; V, a row per label, is shared.
     Related labels are drawn together in V, similar workers in U. Weights of the workers sum to one and fall with how
     badly a worker fits. With λ = `worker_weight_`, the objective is
 
@@ -50,7 +50,7 @@ class MLJMF(ConsensusModel):
     Parameters
     ----------
     anchor : "consensus" or "self"
-        What the misfit of a worker, which decides his weight, is measured against: the consensus, or his own low-rank
+        What the misfit of a worker, which decides the weight, is measured against: the consensus, or their own low-rank
         matrix. The second is the objective taken literally, and rewards a spammer who always says the same: nothing is
         easier to fit.
     rank : int, optional
@@ -80,7 +80,7 @@ class MLJMF(ConsensusModel):
     votes; a common step of all rows of an item before each of them lowers the same objective much faster. A low rank
     may give up a rare label altogether; where sets hardly overlap, `rank` should be the number of labels.
 
-    Rows of U exist only for items that the worker answered. Full matrices would give him, on items he never saw, a
+    Rows of U exist only for items that the worker answered. Full matrices would give them, on items they never saw, a
     mean of similar workers' rows and let it vote; here the consensus of an item is the weighted mean over those who
     answered it, and workers are drawn together on the items they share. Memory follows votes · rank, and the number of
     pairs of answers on the same item.
@@ -240,7 +240,7 @@ class MLJMF(ConsensusModel):
 
 @dataclass(frozen=True)
 class Answers:
-    """What each worker said on each item that he answered: the rows of all U_w that exist.
+    """What each worker said on each item that they answered: the rows of all U_w that exist.
 
     item, worker : (n_answers,) codes.
     vote : (n_votes,) the votes sorted by answer, the order of everything below.
@@ -409,7 +409,7 @@ def worker_weights(misfit: Floats, gamma: float | None = None) -> Floats:
 
 
 def trusted(weight: Floats) -> Floats:
-    """Weights with a floor, so that a silenced worker's votes are still all there is where he is alone."""
+    """Weights with a floor, so that a silenced worker's votes are still all there is where they are alone."""
     return np.maximum(weight, LEAST_TRUST / len(weight))
 
 
@@ -422,7 +422,7 @@ def consensus(votes: Votes, rows: Floats, factors: Floats, trust: Floats, answer
 
 
 def weighted_yes_share(votes: Votes, trust: Floats) -> Floats:
-    """(n_pairs,) share of yes, every worker with his weight."""
+    """(n_pairs,) share of yes, every worker with their weight."""
     pull = trust[votes.worker]
     share: Floats = np.add.reduceat(pull * (votes.value > 0), votes.pairs.start[:-1])
     return share / np.add.reduceat(pull, votes.pairs.start[:-1])

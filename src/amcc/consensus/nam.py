@@ -47,7 +47,7 @@ class NAM(ConsensusModel):
 
     For each label by itself: the label is present with probability σ(v · [1, x]), x the features of the item; worker
     j is right about it with probability σ(w_j · [1, x, c_j]), the same for present and absent labels, where the code
-    c_j is the mean of his answers to the k items nearest to this one among those that he answered, this one included.
+    c_j is the mean of their answers to the k items nearest to this one among those they answered, this one included.
     Estimated by expectation-maximisation from logistic regressions on the majority's labels.
 
     Parameters
@@ -224,7 +224,7 @@ class NAM(ConsensusModel):
         vector: Floats,
         learned_place: Floats,
     ) -> Floats:
-        """(n_answers, code size) mean answer of the same worker to the nearest items that he answered at `fit`.
+        """(n_answers, code size) mean answer of the same worker to the nearest items that they answered at `fit`.
 
         place : (n_answers, …) where the items of the answers lie; `learned_place` those of `fit`.
         worker, item : codes of `fit`, −1 for newcomers. An item counts among its own neighbours: what is said about a

@@ -65,9 +65,9 @@ def worker_rates(votes: Votes | Engine, judgement: Judgement, counted: Counted |
     """Rates of every worker against what the others say, see `kernels.others_pass`.
 
     A worker says yes with probability false_alarm_rate + informativeness · q where the others make the label present
-    with probability q, so informativeness is the slope of a regression of his votes on q. The regression runs within
+    with probability q, so informativeness is the slope of a regression of their votes on q. The regression runs within
     labels and is pooled over them: a worker who always ticks the same frequent label is right often, yet within that
-    label his votes do not depend on q, and he is seen for what he is. Where q is never in doubt this is the rate
+    label their votes do not depend on q, and this shows. Where q is never in doubt this is the rate
     difference of Mantel and Haenszel; where q says nothing (nobody else voted) it counts for nothing.
     """
     coins, n_workers = votes.coins, votes.n_workers
@@ -141,10 +141,10 @@ def likely_spammers(rates: WorkerRates) -> npt.NDArray[np.bool_]:
 
 
 def spam_evidence(votes: Votes | Engine, judgement: Judgement, rates: WorkerRates, counted: Counted) -> dict[int, str]:
-    """For each likely spammer, by code: what in his votes shows it, in one sentence.
+    """For each likely spammer, by code: what in their votes shows it, in one sentence.
 
     Counts are those of the votes themselves; "present" and "absent" are what the others make of a pair. The first
-    that is true of him: he says yes nearly always; to the same labels always; nearly never; or his yes comes about
+    that is true of them: they say yes nearly always; to the same labels always; nearly never; or their yes comes about
     as often without the label as with it.
     """
     accused = np.flatnonzero(likely_spammers(rates))
@@ -180,8 +180,8 @@ def spam_evidence(votes: Votes | Engine, judgement: Judgement, rates: WorkerRate
 class Habits:
     """How one worker answers, beside how the others do.
 
-    For each label that he was asked about: label, how often asked, his yeses, the others' share of yes, how often
-    the label was absent, and his yeses then. Of his answers: how many, in how many of them he ticked nothing, and
+    For each label that they were asked about: label, how often asked, their yeses, the others' share of yes, how often
+    the label was absent, and their yeses then. Of their answers: how many, in how many of them they ticked nothing, and
     the share of such answers among the others'.
     """
 
@@ -196,7 +196,7 @@ class Habits:
     others_silent: float
 
     def sentence(self) -> str:
-        """The habit that shows best that he does not look, or nothing."""
+        """The habit that shows best that they do not look, or nothing."""
         n, n_yes = int(self.asked.sum()), int(self.yes.sum())
         usual = float(self.others @ self.asked) / n
         if n_yes / n >= max(HABIT, usual + ABOVE_OTHERS):
@@ -210,7 +210,7 @@ class Habits:
         return ""
 
     def _favourites(self) -> list[str]:
-        """Labels that he ticks whether they are there or not, the most often ticked first."""
+        """Labels that they tick whether they are there or not, the most often ticked first."""
         share = self.yes / self.asked
         surely = wilson_interval(share, self.asked.astype(np.float64))[0]
         blind = (self.absent >= 1) & (self.yes_absent >= HABIT * self.absent)

@@ -53,9 +53,9 @@ class Usual:
 
 
 def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
-    """(n_workers, n_groups) log-probability of each worker's votes if he belonged to each group.
+    """(n_workers, n_groups) log-probability of each worker's votes if they belonged to each group.
 
-    Where `member` (n_workers, n_groups) says that he does not, it need not be computed.
+    Where `member` (n_workers, n_groups) says that they do not, it need not be computed.
     """
     without_votes = gammaln(usual.yes) + gammaln(usual.no) - gammaln(usual.total)
     if len(coins) <= FEW:

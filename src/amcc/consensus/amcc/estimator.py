@@ -122,7 +122,7 @@ class AMCC(ConsensusModel):
     commonality_ : (2, n_groups, n_labels)
         Usual hit rate and false-alarm rate of each group on each label. Groups are sorted, the best first.
     individuality_ : (n_coins, 2)
-        How far the rates of each worker lie from his group's, for the labels he was asked about: `coin_worker_`,
+        How far the rates of each worker lie from their group's, for the labels they were asked about: `coin_worker_`,
         `coin_label_`.
     worker_group_ : (n_workers,) int; worker_membership_ : (n_workers, n_groups)
         The group that explains each worker best, and the probabilities of all.
@@ -569,7 +569,7 @@ class AMCC(ConsensusModel):
         return np.where(coins.met[:, None], self.coin_evidence_[coins.place], newcomer).ravel()
 
     def rates_of_coins(self) -> tuple[Floats, Floats]:
-        """(n_workers, n_labels) commonality of the worker's groups, and his individuality on labels that he met."""
+        """(n_workers, n_labels) commonality of the worker's groups, and their individuality on labels that they met."""
         self._check_fitted()
         hit, false_alarm = np.einsum("wm,aml->awl", self.worker_membership_, self.commonality_)
         group = self.worker_group_[self.coin_worker_]
@@ -600,7 +600,7 @@ PIECE = 1_000_000
 
 
 class Worth(NamedTuple):
-    """(n_workers,) sum over a worker's answers of the product of his hit rates over its yeses, and their number."""
+    """(n_workers,) sum over a worker's answers of the product of their hit rates over its yeses, and their number."""
 
     worth: Floats
     answers: Ints
@@ -622,7 +622,7 @@ def worth_of_answers(block: Block, log_hit: Floats) -> Worth:
 
 
 def worker_worth(votes: Votes | Engine, hit_rate: Floats) -> Floats:
-    """(n_workers,) c_w of eq12: the mean over a worker's answers of the product of his hit rates over its yeses.
+    """(n_workers,) c_w of eq12: the mean over a worker's answers of the product of their hit rates over its yeses.
 
     `hit_rate` is that of coins, in the place of D_w(l, l). A worker without answers costs as much as the others do on
     average; nobody is free, for eq13 divides by this.

@@ -1,6 +1,6 @@
 """The paper's own objective, eq5, with deviations D1–D8 (docs/deviations.md): one function per equation.
 
-A worker's answers are represented by an anchor, answers ≈ anchor · (individuality + commonality of his group), and
+A worker's answers are represented by an anchor, answers ≈ anchor · (individuality + commonality of their group), and
 the groups are weighted by how well that works:
 
     sum over groups m of  group_weights[m] ** weight_exponent
@@ -29,7 +29,7 @@ will do; otherwise each column l has its own, of the answers that were asked abo
 
 Cost per round: O(answers · labels²) for the statistics (· labels if answers are partial) and
 O((workers + groups) · labels³) for the updates (· labels likewise); memory workers · labels² (· labels), and
-(answers + items) · labels. A worker's matrices cannot be kept on the labels he met only: the consensus on the items he
+(answers + items) · labels. A worker's matrices cannot be kept on the labels met only: the consensus on the items they
 answered has an expected value for every label, the rows of D_w share their sum over all of them, and HSIC compares
 whole matrices. Beyond 2 GB the fit is refused before anything is made; the likelihood has no such limit.
 """
@@ -178,7 +178,7 @@ class FrobeniusProblem:
     """What eq5 is made of, apart from what is estimated.
 
     data : sufficient statistics.
-    worker_scale : (n_workers,). How much data a worker brings: his answers, or their variation (D7).
+    worker_scale : (n_workers,). How much data a worker brings: their answers, or their variation (D7).
     prior_scale : float. Amount of unexplained data that every group starts with (D7).
     label_laplacian : (n_labels, n_labels). L of eq4.
     admm_penalty : float. μ of eq17.
@@ -236,7 +236,7 @@ class FrobeniusState:
 
     @property
     def response(self) -> Floats:
-        """(n_workers, n_labels, n_labels) D_w + C_m of each worker in his own group."""
+        """(n_workers, n_labels, n_labels) D_w + C_m of each worker in their own group."""
         return self.individuality + self.commonality[self.worker_group]
 
 
@@ -359,9 +359,9 @@ def presence(value: Signs) -> Floats:
 
 
 def answer_variation(answers: Answers) -> Floats:
-    """(n_workers,) how much each worker's answers vary from item to item: squares about his own mean of each label.
+    """(n_workers,) how much each worker's answers vary from item to item: squares about their own mean of each label.
 
-    Who always says the same is easy to predict and tells nothing. His mean leans by one answer on that of all.
+    Who always says the same is easy to predict and tells nothing. Their mean leans by one answer on that of all.
     """
     asked, yes = (answers.value != 0).astype(np.float64), presence(answers.value)
     worker = np.repeat(np.arange(len(answers.per_worker)), answers.per_worker)
@@ -621,7 +621,7 @@ def update_group_weights(state: FrobeniusState, problem: FrobeniusProblem) -> Fr
 
 
 def assign_groups(state: FrobeniusState, problem: FrobeniusProblem) -> FrobeniusState:
-    """Let each worker go to the group that explains him best (D3), unless that raises eq5 or empties his group.
+    """Let each worker go to the group that explains them best (D3), unless that raises eq5 or empties their group.
 
     Those who gain most go first, so that the order of the workers does not matter.
     """
@@ -743,7 +743,7 @@ def answer_rates(state: FrobeniusState, problem: FrobeniusProblem) -> AnswerRate
     """Hit and false-alarm rates under the response, by label: of each worker, each group and the crowd.
 
     For an item with anchor row y, the model's chance of a yes on l is y · response[:, l]. The hit rate is its mean
-    over the items he answered with y_l set to one, weighted by y_l; the false-alarm rate that with y_l set to zero,
+    over the items they answered with y_l set to one, weighted by y_l; the false-alarm rate that with y_l set to zero,
     weighted by 1 − y_l. Both need nothing but the statistics.
     """
     response, n_labels = state.response, problem.n_labels
@@ -773,7 +773,7 @@ def vote_rates(votes: Votes, state: FrobeniusState, proba: Floats) -> AnswerRate
 def pooled_rates(count: Floats, weight: Floats, state: FrobeniusState) -> AnswerRates:
     """Ratios of expected yeses to expected votes, (2, n_workers, n_labels) each, in floors.
 
-    A worker leans by `RATE_PRIOR` votes on his group, the group on the crowd, the crowd's rate on a label on that on
+    A worker leans by `RATE_PRIOR` votes on their group, the group on the crowd, the crowd's rate on a label on that on
     all labels: who has no votes is like the others.
     """
     member = (np.arange(state.n_groups)[:, None] == state.worker_group).astype(np.float64)
@@ -909,8 +909,8 @@ def fit_frobenius(
     Parameters
     ----------
     gold : Gold. Pairs whose truth is known: they keep it in the consensus and, where that is the anchor, workers are
-        judged by it from the start. A worker who represents himself cannot be.
-    n_groups : int. M; with fewer workers, each is a group of his own.
+        judged by it from the start. A worker who represents themselves cannot be.
+    n_groups : int. M; with fewer workers, each is a group of their own.
     hsic_weight : float, at least 0. How much workers of one group should be alike (α of eq5).
     laplacian_weight : float, at least 0. How much similar labels should be answered alike, in answers (β of eq5).
     weight_exponent : float, above 1. r; near 1 the best group takes all, a large one makes groups equal.

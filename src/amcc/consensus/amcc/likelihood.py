@@ -1,6 +1,6 @@
 """The decomposition of the paper as a probability model: worker = commonality of the group + individuality.
 
-A worker says yes to a present label with his hit rate and to an absent one with his false-alarm rate, for each label.
+A worker says yes to a present label with a hit rate and to an absent one with a false-alarm rate, for each label.
 For each of the two kinds of rate (`Rates`):
 
     commonality[m, l] = sigmoid(label[l] + shift[m])             what group m does on label l
@@ -284,7 +284,7 @@ class CoinCounts:
 
 
 def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: bool = True) -> tuple[Crowd, float]:
-    """Put every worker into the groups that explain him, in proportion; also the crowd's share of the bound.
+    """Put every worker into the groups that explain them, in proportion; also the crowd's share of the bound.
 
     Unless `thorough`, groups that a worker does not belong to are not tried again.
     """
