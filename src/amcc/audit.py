@@ -46,6 +46,7 @@ Rule = Literal["majority", "share"]
 People = Truth | Votes
 
 LEVEL = 0.95
+"""Of intervals, unless asked otherwise: what readers expect where nothing is said."""
 
 EDGES = np.array([0.0, 0.01, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 1.0])
 """Of the calibration table: finer at the ends, where most probabilities are and where errors matter most."""

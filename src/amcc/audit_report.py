@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amcc.audit import Audit
 from amcc.files import whole_file
@@ -26,12 +26,17 @@ from amcc.report import (
     _table,
 )
 
+if TYPE_CHECKING:
+    import altair as alt
+
 __all__ = ["write_audit_report"]
 
-MAX_LABELS = 40
-MAX_JUDGES = 30
-MAX_DISAGREEMENTS = 30
+MAX_LABELS, MAX_JUDGES, MAX_DISAGREEMENTS = 40, 30, 30
+"""Rows of a panel: what fits on a page that somebody reads to its end; the rest is in the files."""
+
 MAX_NAMED = 6
+"""Names in a sentence."""
+
 CONSENSUS = "the consensus"
 SKY_BLUE = "#56b4e9"  # of Okabe and Ito, too; black numbers can be read on it
 
@@ -109,10 +114,23 @@ def _outside(number: float, row: Row) -> bool:
 
 
 def _prevalence_panel(audit: Audit) -> Panel:
-    import altair as alt
-
     rows = audit.prevalence.to_pylist()
     shown = [row for row in rows if row["slice"]][:MAX_LABELS]
+    return Panel(
+        "How frequent labels are",
+        "The blue dot with its interval is the share of items with the label: the consensus of all items, corrected by "
+        "what people said about the slice. A cross outside the interval shows a label that the consensus alone gets "
+        "wrong.",
+        _prevalence_chart(shown) if shown else None,
+        _prevalence_table(rows[:MAX_LABELS]),
+        notes=_left_out(len(rows), min(len(rows), MAX_LABELS), "label", "the most frequent"),
+    )
+
+
+def _prevalence_chart(shown: list[dict[str, Any]]) -> alt.LayerChart | alt.FacetChart:
+    """The corrected share with its interval, and what the slice and the consensus alone say."""
+    import altair as alt
+
     names = [str(row["label"]) for row in shown]
     columns = {
         name: [row[name] for row in shown] for name in ("share", "low", "high", "slice_share", "consensus_share")
@@ -137,7 +155,12 @@ def _prevalence_panel(audit: Audit) -> Panel:
         )
         for name, meaning in reversed(meanings.items())
     ]
-    table = _table(
+    return alt.layer(rules, *points).properties(width=560, height=alt.Step(24))
+
+
+def _prevalence_table(rows: list[dict[str, Any]]) -> Html:
+    """The same in numbers."""
+    return _table(
         "Share of items with each label",
         ["label", "items", "answered", "corrected", "slice alone", "consensus alone"],
         (
@@ -149,17 +172,8 @@ def _prevalence_panel(audit: Audit) -> Panel:
                 _shown(row, "slice_share", "slice_low", "slice_high"),
                 _percent(row["consensus_share"]),
             ]
-            for row in rows[:MAX_LABELS]
+            for row in rows
         ),
-    )
-    return Panel(
-        "How frequent labels are",
-        "The blue dot with its interval is the share of items with the label: the consensus of all items, corrected by "
-        "what people said about the slice. A cross outside the interval shows a label that the consensus alone gets "
-        "wrong.",
-        alt.layer(rules, *points).properties(width=560, height=alt.Step(24)) if shown else None,
-        table,
-        notes=_left_out(len(rows), min(len(rows), MAX_LABELS), "label", "the most frequent"),
     )
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from scipy.sparse import csr_array, issparse
 
 from amcc.consensus.families import (
@@ -28,6 +27,7 @@ from amcc.consensus.families import (
     shared_errors,
 )
 from amcc.consensus.item_features import ItemPrior, fit_item_prior
+from amcc.consensus.matching import known_or_mean, new_code
 from amcc.consensus.pair_columns import PairReader, learn_reader, sample_of
 from amcc.consensus.rounds import count_votes
 from amcc.consensus.settling import ASSUMED, Basis, Settling, measured
@@ -949,42 +949,9 @@ def as_votes(data: Any) -> Votes:
     return data if isinstance(data, Votes) else Votes.from_frame(data)
 
 
-def new_code(names: pa.Array, learned: pa.Array) -> npt.NDArray[np.int64]:
-    """Place of each name among the learned ones, −1 for newcomers."""
-    if names.type != learned.type:
-        names, learned = names.cast(pa.string()), learned.cast(pa.string())
-    return np.asarray(pc.fill_null(pc.index_in(names, value_set=learned), -1).to_numpy(zero_copy_only=False), np.int64)
-
-
-@dataclass(frozen=True)
-class CoinMatch:
-    """Coins of new votes among learned ones: (n_coins,) place, whether it is one, and the learned label (−1: none)."""
-
-    place: npt.NDArray[np.int64]
-    met: npt.NDArray[np.bool_]
-    label: npt.NDArray[np.int64]
-
-
-def match_coins(
-    votes: Votes | Engine, worker_names: pa.Array, label_names: pa.Array, coin_worker: Codes, coin_label: Codes
-) -> CoinMatch:
-    """Find the (worker, label) combinations of new votes among those that a model learned."""
-    worker = new_code(votes.worker_names, worker_names)[votes.coins.worker]
-    label = new_code(votes.label_names, label_names)[votes.coins.label]
-    key = coin_worker.astype(np.int64) * len(label_names) + coin_label  # sorted, as coins are
-    wanted = worker * len(label_names) + label
-    place = np.searchsorted(key, wanted).clip(max=len(key) - 1)
-    return CoinMatch(place, (key[place] == wanted) & (worker >= 0) & (label >= 0), label)
-
-
 def _rounded_in(proba: Floats) -> Floats:
     """Probabilities that are sums of others, put back where rounding carried them above one."""
     return np.clip(proba, 0.0, 1.0, out=proba)
-
-
-def known_or_mean(learned: Floats, code: npt.NDArray[np.int64]) -> Floats:
-    """What was learned for each code, the mean of all for newcomers (−1)."""
-    return np.where(code >= 0, learned[code], learned.mean())
 
 
 def checked_features(features: Any, votes: Votes, *, sparse: bool = False) -> Any:

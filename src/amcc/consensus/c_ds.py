@@ -12,18 +12,12 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 from amcc import kernels
-from amcc.consensus.base import (
-    Gold,
-    Learned,
-    Posterior,
-    check_at_least_one,
-    match_coins,
-    new_code,
-)
+from amcc.consensus.base import Gold, Learned, Posterior, check_at_least_one
 from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
 from amcc.consensus.ibcc import (
     learned_or_average,
 )
+from amcc.consensus.matching import match_coins, new_code
 from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each

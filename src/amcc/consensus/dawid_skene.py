@@ -9,16 +9,8 @@ from typing import Annotated
 import numpy as np
 
 from amcc import kernels
-from amcc.consensus.base import (
-    ConsensusModel,
-    Gold,
-    Learned,
-    Monitor,
-    Posterior,
-    check_rounds,
-    known_or_mean,
-    match_coins,
-)
+from amcc.consensus.base import ConsensusModel, Gold, Learned, Monitor, Posterior, check_rounds
+from amcc.consensus.matching import known_or_mean, match_coins
 from amcc.consensus.rounds import LabelPrior, first_look, judge_votes, one_round
 from amcc.engine.base import Engine, InMemory
 from amcc.errors import ParameterError

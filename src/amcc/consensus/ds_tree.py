@@ -11,9 +11,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from amcc import kernels
-from amcc.consensus.base import Gold, Learned, Monitor, Posterior, new_code
+from amcc.consensus.base import Gold, Learned, Monitor, Posterior
 from amcc.consensus.c_ds import learned_evidence, pair_evidence
 from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
+from amcc.consensus.matching import new_code
 from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.kernels import Floats, Ints, safe_log, safe_logit, weight_per_code

@@ -11,16 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from amcc import kernels
-from amcc.consensus.base import (
-    ConsensusModel,
-    Gold,
-    Monitor,
-    Posterior,
-    check_at_least_one,
-    check_positive,
-    match_coins,
-    new_code,
-)
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
 from amcc.consensus.ibcc import (
     confusion_prior,
     dirichlet_divergence,
@@ -29,6 +20,7 @@ from amcc.consensus.ibcc import (
     log_mean,
 )
 from amcc.consensus.mace import RandomStarts, Restarts
+from amcc.consensus.matching import match_coins, new_code
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.kernels import Floats, Judgement, weight_per_code

@@ -9,18 +9,8 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from amcc import kernels
-from amcc.consensus.base import (
-    CoinMatch,
-    ConsensusModel,
-    Gold,
-    Monitor,
-    Posterior,
-    check_at_least_one,
-    check_positive,
-    known_or_mean,
-    match_coins,
-    new_code,
-)
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
+from amcc.consensus.matching import CoinMatch, known_or_mean, match_coins, new_code
 from amcc.fields import Each
 from amcc.kernels import Floats, weight_per_code
 from amcc.tables import Codes

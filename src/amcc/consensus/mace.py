@@ -10,15 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc import kernels
-from amcc.consensus.base import (
-    ConsensusModel,
-    Gold,
-    Monitor,
-    Posterior,
-    check_at_least_one,
-    check_positive,
-    match_coins,
-)
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
 from amcc.consensus.c_ds import pair_evidence
 from amcc.consensus.ibcc import (
     dirichlet_divergence,
@@ -26,6 +18,7 @@ from amcc.consensus.ibcc import (
     learned_or_average,
     log_mean,
 )
+from amcc.consensus.matching import match_coins
 from amcc.consensus.signature import signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each

@@ -11,17 +11,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from amcc import kernels
-from amcc.consensus.base import (
-    ConsensusModel,
-    Gold,
-    Monitor,
-    Posterior,
-    as_votes,
-    check_rounds,
-    known_or_mean,
-    match_coins,
-    new_code,
-)
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, as_votes, check_rounds
+from amcc.consensus.matching import known_or_mean, match_coins, new_code
 from amcc.consensus.signature import draws, signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each

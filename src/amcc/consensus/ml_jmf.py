@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from amcc import kernels, linalg
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds, known_or_mean, new_code
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds
+from amcc.consensus.matching import known_or_mean, new_code
 from amcc.consensus.signature import draws, signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, known_or_mean, match_coins, new_code
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior
+from amcc.consensus.matching import known_or_mean, match_coins, new_code
 from amcc.consensus.ml_jmf import row_products
 from amcc.consensus.signature import signatures
 from amcc.errors import ParameterError

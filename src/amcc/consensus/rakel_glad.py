@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc import kernels
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds, new_code
+from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds
+from amcc.consensus.matching import new_code
 from amcc.consensus.signature import Signatures, signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each

@@ -45,9 +45,10 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc import kernels, linalg
-from amcc.consensus.base import Gold, Monitor, known_or_mean
+from amcc.consensus.base import Gold, Monitor
 from amcc.consensus.dawid_skene import slot_evidence
 from amcc.consensus.majority import MajorityVote
+from amcc.consensus.matching import known_or_mean
 from amcc.consensus.workers import worker_rates
 from amcc.errors import ParameterError, TooLargeError
 from amcc.kernels import Floats, Ints, weight_per_code
