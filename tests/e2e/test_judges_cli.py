@@ -91,6 +91,15 @@ def test_next_prefers_people_where_judges_repeat_each_other(folder):
     assert people_asked("--workers", "workers.csv") > people_asked()
 
 
+def test_questions_to_the_requester_know_the_families(folder):
+    command = ("next", "votes.csv", "--for-expert", "--drawn", "0", "--json")
+    with_file, without = (
+        [question["probability"] for question in json.loads(said(*command, *more, cwd=folder)[0])["questions"]]
+        for more in (("--workers", "workers.csv"), ())
+    )
+    assert with_file != without
+
+
 def test_packed_votes_are_read(folder, tmp_path):
     said("pack", "votes.csv", "-o", tmp_path / "packed", cwd=folder)
     packed, _ = said("workers", tmp_path / "packed", "--workers", "workers.csv", cwd=folder)

@@ -16,12 +16,11 @@ import typer
 
 from amcc import tables
 from amcc.active.base import Anything, Beliefs, Learner, Questions, Strategy, Triplets
-from amcc.active.expert import DRAWN, questions_for_expert
+from amcc.active.expert import DRAWN
 from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
 from amcc.active.strategies import STRATEGIES, Uniform, check_features_used, votes_on
 from amcc.active.voi import ValueOfInformation
 from amcc.cli.common import (
-    DEFAULT_METHOD,
     Features,
     FeaturesItems,
     Json,
@@ -35,7 +34,6 @@ from amcc.cli.common import (
     busy,
     described_items,
     effect_as_json,
-    fit,
     known_truth,
     listed_workers,
     load_votes,
@@ -45,20 +43,21 @@ from amcc.cli.common import (
     tell_effect,
     write_rows,
 )
+from amcc.cli.for_expert import EXPERT_BATCH, ask_expert, check_free
 from amcc.cli.paths import READS
 from amcc.consensus import make_model
 from amcc.consensus.truth_effect import truth_effect
 from amcc.errors import EmptyInputError, InputError, ParameterError
 from amcc.io import FORMATS, naming, read_ids, read_table
-from amcc.truth import Truth, positions
+from amcc.truth import positions
 from amcc.votes import Votes
 
 Mask = npt.NDArray[np.bool_]
 
 DEFAULT_STRATEGY = "voi"
 
-CROWD_BATCH, EXPERT_BATCH = 100, 10
-"""Questions at a time: a crowd answers many; ten are worth most of what a requester's answers can bring."""
+CROWD_BATCH = 100
+"""Questions at a time: a crowd answers many between two looks at what it said."""
 
 INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
 """How much more often a worker says yes where the label is present, to be called so."""
@@ -169,7 +168,18 @@ def next_questions(
         check_free([name for name, given in ignored.items() if given])
         check_batch(batch)
         n_questions = EXPERT_BATCH if batch is None else batch
-        ask_expert(votes, known, n_questions, whole_items, drawn, seed, output, safe_csv, as_json)
+        ask_expert(
+            votes,
+            known,
+            listed_workers(roster, votes.worker_names),
+            n_questions,
+            whole_items,
+            drawn,
+            seed,
+            output,
+            safe_csv,
+            as_json,
+        )
         return
     for name, given in (("--whole-items", whole_items), ("--drawn", drawn != DRAWN)):
         if given:
@@ -217,57 +227,6 @@ next_questions.__name__ = "next"  # of the command; in Python it would hide the 
 
 
 # -- questions to the requester --------------------------------------------------------------------------------------
-
-
-def check_free(given: Sequence[str]) -> None:
-    """Raise ParameterError for options that make no sense where nobody is paid."""
-    if given:
-        raise ParameterError(
-            f"with --for-expert you are asked yourself: {', '.join(given)} would change nothing. Leave it out, or ask "
-            "the crowd, without --for-expert."
-        )
-
-
-def ask_expert(
-    votes: Votes,
-    known: Truth | None,
-    n: int,
-    whole_items: bool,
-    drawn: float,
-    seed: int,
-    output: Path | None,
-    safe_csv: bool,
-    as_json: bool,
-) -> None:
-    """Write what the requester should answer first."""
-    if not len(votes):
-        raise EmptyInputError("--for-expert needs votes: what you are asked depends on what the crowd says.")
-    model = fit(votes, DEFAULT_METHOD, truth=known)
-    with busy(f"Choosing after {len(votes):,} votes"):
-        chosen = questions_for_expert(model, votes, n, whole_items=whole_items, drawn=drawn, seed=seed)
-    rows = chosen.table(votes)
-    if as_json:
-        questions = [{**row, "gain": gain} for row, gain in zip(rows.to_pylist(), chosen.gain.tolist(), strict=True)]
-        print_json({"for_expert": True, "whole_items": whole_items, "questions": questions,
-                    **effect_as_json(truth_effect(model, votes))})  # fmt: skip
-    if not as_json or output is not None:
-        write_rows(rows, output, safe_csv=safe_csv)
-    n_items = len(np.unique(chosen.item))
-    notes.print(expert_summary(len(chosen), n_items, told=known is not None), soft_wrap=True)
-
-
-def expert_summary(n_questions: int, n_items: int, *, told: bool) -> str:
-    """What was chosen, and how to hand the answers back.
-
-    >>> expert_summary(10, 9, told=False).split(": ")[0]
-    '10 questions to you, about 9 items'
-    """
-    asked = f"{n_questions} question{'s' * (n_questions > 1)} to you, about {n_items} item{'s' * (n_items > 1)}"
-    more = ", together with what you know already" * told
-    return (
-        f"{asked}: add a column truth with yes or no (blank: you do not know), and hand the table{more} back with "
-        "--truth FILE"
-    )
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
