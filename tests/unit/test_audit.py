@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc.audit import audit, cross_fitted, standard_errors_apart
+from amcc.audit import audit, cross_fitted
+from amcc.audit.doubts import standard_errors_apart
 from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import EmptyInputError, InputError, ParameterError

@@ -1,0 +1,130 @@
+"""What to doubt about an audit: a slice that is small, not random, or partly left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from amcc.audit.slices import Answers, Floats, Pairs, People, Slice
+from amcc.errors import InputError
+from amcc.truth import Truth, positions
+from amcc.votes import Votes
+
+TOLD = 5.0
+"""Standard errors from which on a slice has more pairs of certain probability than a consensus without truth gives."""
+
+STRANGE = 3.0
+"""Standard errors from which on a slice differs from the rest by more than chance. Five things are compared, so a
+random slice is suspected in about one of a hundred audits."""
+
+FEW = 20
+"""Items below which a slice is called small: its intervals hold, and are wide."""
+
+
+def refuse_told(pairs: Pairs, answers: Answers) -> None:
+    """A consensus that was given answers as known truth repeats them, with probabilities of exactly 0 and 1.
+
+    Others have such probabilities, too, when votes are counted; but they have them everywhere, and not always right.
+    """
+    asked, said = answers.n > 0, answers.said("majority")
+    certain = (pairs.probability == 0) | (pairs.probability == 1)
+    by_item = np.bincount(pairs.item, certain, pairs.n_items) / np.bincount(pairs.item, minlength=pairs.n_items)
+    more = standard_errors_apart(by_item[np.unique(pairs.item[asked])], by_item)
+    told = asked & certain
+    if more > TOLD and (pairs.probability[told] == said[told]).all():
+        raise InputError(
+            f"the consensus must not have seen the answers it is measured by; it repeats {int(told.sum()):,} of "
+            f"{int(asked.sum()):,} with certainty, as after --truth. Use one that was made without them; what they "
+            "teach can be measured, too: --cross-fit (in Python cross_fitted)."
+        )
+
+
+def left_out(slice_: Slice, people: People) -> list[str]:
+    """What people answered that the consensus does not have."""
+    named = pa.concat_arrays(people.items()).unique() if isinstance(people, Truth) else people.item_names
+    strange = int((positions(named, slice_.pairs.item_names) < 0).sum())
+    if strange:
+        return [f"{strange:,} of {len(named):,} items of the slice are not in the consensus; they are left out"]
+    if isinstance(people, Truth):
+        n_said = 0 if people.known_pairs is None else len(people.known_pairs.item)
+    else:
+        n_said = len(people.pairs)
+    if n_said > len(slice_.chosen):
+        return [
+            f"{n_said - len(slice_.chosen):,} of {n_said:,} answered pairs are not in the consensus, because no worker "
+            "was asked about them; they are left out. To count them in, give every pair a probability (--all-labels)"
+        ]
+    return []
+
+
+def warnings_about(slice_: Slice, votes: Votes) -> list[str]:
+    """What can be seen of a slice that is not random, or too small."""
+    found = _differences(slice_, votes)
+    warnings = []
+    if found:
+        warnings.append(
+            f"the slice is not like the rest, so it was hardly drawn at random: {'; '.join(found)}. The numbers of "
+            "this audit hold for random slices only; draw one"
+        )
+    if slice_.n_items < FEW:
+        warnings.append(f"{slice_.n_items:,} items are a small slice: intervals are wide, and for rare labels wider")
+    return warnings
+
+
+def _differences(slice_: Slice, votes: Votes) -> list[str]:
+    """What of the items of the slice differs from all items by more than `STRANGE` standard errors."""
+    pairs, inside = slice_.pairs, np.unique(slice_.item)
+    per_item = np.bincount(pairs.item, minlength=pairs.n_items)
+
+    def mean(values: npt.NDArray[Any]) -> Floats:
+        return np.asarray(np.bincount(pairs.item, values, pairs.n_items) / per_item)
+
+    code = positions(votes.item_names, pairs.item_names)
+    n_votes = np.bincount(code[votes.item][code[votes.item] >= 0], minlength=pairs.n_items)
+    traits = {
+        "mean probability": mean(pairs.probability),
+        "mean doubt": mean(np.minimum(pairs.probability, 1 - pairs.probability)),
+        "votes per item": n_votes.astype(np.float64),
+        "place in the file, from 0 to 1": np.arange(pairs.n_items) / max(pairs.n_items - 1, 1),
+    }
+    if pairs.settled is not None:
+        traits["share settled"] = mean(pairs.settled)
+    told = []
+    for name, values in traits.items():
+        z = standard_errors_apart(values[inside], values)
+        if abs(z) > STRANGE:
+            told.append(
+                f"{name} {values[inside].mean():.2f} against {values.mean():.2f} of all ({abs(z):.1f} standard errors)"
+            )
+    return told
+
+
+def standard_errors_apart(part: Floats, everything: Floats) -> float:
+    """How far the mean of a part drawn at random is from that of everything, in its standard errors.
+
+    >>> round(standard_errors_apart(np.array([9.0, 8.0]), np.arange(10.0)), 1)
+    2.1
+    """
+    n, n_all = len(part), len(everything)
+    if n < 2 or n == n_all or everything.std() == 0:
+        return 0.0
+    error = everything.std(ddof=1) * np.sqrt((1 - n / n_all) / n)
+    return float((part.mean() - everything.mean()) / error)
+
+
+def own_votes(votes: Votes, people: People) -> list[str]:
+    """People whose votes are also in the consensus agree with it because they made it."""
+    if isinstance(people, Truth):
+        return []
+    both = np.flatnonzero(positions(people.worker_names, votes.worker_names) >= 0)
+    if not both.size:
+        return []
+    who = people.worker_names[int(both[0])].as_py()
+    more = f" and {both.size - 1:,} more" if both.size > 1 else ""
+    return [
+        f"{who!r}{more} of the slice also voted: if those are the same answers, the consensus has seen them and looks "
+        "better than it is. Leave them out of the votes"
+    ]
