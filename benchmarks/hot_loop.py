@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from amcc.threads import N_BLOCKS, in_threads
+
 SEED = 0
 REPEATS = 15
 STREAMED = 16_000_000
@@ -29,9 +31,10 @@ STREAMED = 16_000_000
 
 def hot_loop(n_votes: int) -> list[str]:
     """Rows of a table: one round of a fit against both limits."""
-    from amcc import kernels
+    from amcc import passes
     from amcc.data.simulate import CrowdSpec, simulate_crowd
-    from amcc.kernels import Belief
+    from amcc.passes import Belief
+    from amcc.threads import N_BLOCKS, in_threads
 
     votes = simulate_crowd(CrowdSpec.for_votes(n_votes, seed=SEED)).votes
     coins, pairs, rng = votes.coins, votes.pairs, np.random.default_rng(SEED)
@@ -39,11 +42,11 @@ def hot_loop(n_votes: int) -> list[str]:
     known, kept = np.empty(0, np.int8), rng.random(len(pairs))
 
     def one_round(before: Any) -> Callable[[], Any]:
-        return lambda: kernels.round_pass(coins.slot, pairs.start, pairs.label, known, now, before)
+        return lambda: passes.round_pass(coins.slot, pairs.start, pairs.label, known, now, before)
 
-    cores = np.ones((kernels.N_BLOCKS, STREAMED))
+    cores = np.ones((N_BLOCKS, STREAMED))
     streaming, bare, with_kept, again = best_times(
-        lambda: kernels.in_threads(lambda core: cores[core].sum(), len(cores)),
+        lambda: in_threads(lambda core: cores[core].sum(), len(cores)),
         gather_and_scatter(coins.slot, now.evidence),
         one_round(kept),
         one_round(old),
@@ -69,8 +72,6 @@ def hot_loop(n_votes: int) -> list[str]:
 def gather_and_scatter(slot: Any, evidence: Any) -> Callable[[], Any]:
     """A bare pass over the slots, each core with a part of the votes and a table of its own."""
     from numba import njit
-
-    from amcc.kernels import N_BLOCKS, in_threads
 
     @njit(nogil=True)
     def bare(slot, evidence, present):  # type: ignore[no-untyped-def]

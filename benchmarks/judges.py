@@ -21,8 +21,8 @@ import pyarrow as pa
 from scipy.stats import norm
 
 from amcc import AMCC, Roster, Truth, Votes, read_roster, read_truth, read_votes
+from amcc.arrays import Floats
 from amcc.errors import ConvergenceWarning
-from amcc.kernels import Floats
 
 REAL = ("llm_framing", "llm_cebab_aspects", "llm_civilcomments")
 Rates = tuple[float, float]

@@ -201,7 +201,7 @@ TASKS = [
     Task("pack over", make_old_packed, command(*PACK, "200", "--overwrite"), check=check_packed),
     Task(
         "checkpoint", make_packed, fit_with_checkpoint("dawid-skene"), growing=("fit.npz",), check=check_checkpoint,
-        imports=("amcc.engine.local", "amcc.vote_loops"),
+        imports=("amcc.engine.local", "amcc.loops.votes"),
     ),
     Task(
         "checkpoint amcc", make_packed, fit_with_checkpoint("amcc"), growing=("fit.npz",), check=check_checkpoint,

@@ -25,6 +25,8 @@ import numpy as np
 from cluster import Costs, Round, Work, simulate_round
 from page import DOCS, figure, short, table
 
+from amcc.threads import one_thread
+
 PAGE, PLOT = DOCS / "scaling.md", DOCS / "scaling-cores.svg"
 BEGIN, END = "<!-- simulated: written by benchmarks/scaling.py -->", "<!-- end of simulated -->"
 SEED = 0
@@ -56,7 +58,7 @@ def pack_crowd(folder: Path, n_votes: int, n_workers: int | None) -> Path:
 
 def belief_about(engine: Any, number: int = 0) -> Any:
     """What could be believed in this round."""
-    from amcc.kernels import Belief
+    from amcc.passes import Belief
 
     evidence = np.random.default_rng(SEED).normal(size=2 * len(engine.coins))
     return Belief(evidence + 0.01 * number, np.full(engine.n_labels, -1.5))
@@ -98,7 +100,6 @@ def measure_process(packed: Path) -> dict[str, float]:
     from amcc.consensus.rounds import one_round
     from amcc.engine.base import added
     from amcc.engine.dask import merged
-    from amcc.kernels import one_thread
 
     engine = amcc.LocalEngine(packed)
     work, numbers = work_of(engine), range(len(engine.packed.entries))

@@ -15,13 +15,14 @@ SRC = Path(__file__).parents[1] / "src" / "amcc"
 ROWS: list[tuple[str, ...]] = [
     ("errors",),
     (
+        "arrays",
+        "threads",
         "files",
         "fields",
         "memory",
         "linalg",
-        "compiling",
-        "vote_loops",
-        "kernels",
+        "loops",
+        "passes",
         "decode",
         "agreement",
         "inference",

@@ -103,7 +103,6 @@ _ROOMS = (
     "errors",
     "evaluate",
     "io",
-    "kernels",
     "metrics",
     "report",
     "votes",

@@ -16,10 +16,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from amcc.arrays import Floats, Ints, Mask
 from amcc.errors import ParameterError
-from amcc.kernels import Floats, Ints
 
-Flags = npt.NDArray[np.bool_]
 Rule = Literal["threshold", "expected_f1", "expected_jaccard", "top_k"]
 
 ITEMS_PER_BLOCK = 512
@@ -32,7 +31,7 @@ ROUNDING = 1e-9
 """Expected scores that differ by less count as equal: rounding must not decide."""
 
 
-def threshold(proba: npt.ArrayLike, cut: float = 0.5) -> Flags:
+def threshold(proba: npt.ArrayLike, cut: float = 0.5) -> Mask:
     """Labels more probable than `cut`; the default, more likely present than absent, has the fewest wrong pairs.
 
     >>> threshold([[0.9, 0.5, 0.1]]).astype(int).tolist()
@@ -43,7 +42,7 @@ def threshold(proba: npt.ArrayLike, cut: float = 0.5) -> Flags:
     return _checked(proba) > cut
 
 
-def expected_f1(proba: npt.ArrayLike) -> Flags:
+def expected_f1(proba: npt.ArrayLike) -> Mask:
     """The sets with the best expected F1, which is 1 where both sets are empty, as in `amcc.metrics`.
 
     >>> expected_f1([[0.7, 0.4]]).astype(int).tolist()
@@ -52,7 +51,7 @@ def expected_f1(proba: npt.ArrayLike) -> Flags:
     return _most_probable(proba, lambda ranked: _best_size(ranked, _f1_of_sizes))
 
 
-def expected_jaccard(proba: npt.ArrayLike) -> Flags:
+def expected_jaccard(proba: npt.ArrayLike) -> Mask:
     """The sets with the best expected Jaccard score, which is 1 where both sets are empty, as in `amcc.metrics`.
 
     >>> expected_jaccard([[0.7, 0.4]]).astype(int).tolist()
@@ -61,7 +60,7 @@ def expected_jaccard(proba: npt.ArrayLike) -> Flags:
     return _most_probable(proba, lambda ranked: _best_size(ranked, _jaccard_of_sizes))
 
 
-def top_k(proba: npt.ArrayLike, k: int) -> Flags:
+def top_k(proba: npt.ArrayLike, k: int) -> Mask:
     """The `k` most probable labels of every item, all of them where there are no more than that.
 
     >>> top_k([[0.2, 0.1, 0.2]], 1).astype(int).tolist()
@@ -71,7 +70,7 @@ def top_k(proba: npt.ArrayLike, k: int) -> Flags:
     return _most_probable(proba, lambda ranked: np.full(len(ranked), k))
 
 
-RULES: dict[Rule, Callable[..., Flags]] = {
+RULES: dict[Rule, Callable[..., Mask]] = {
     "threshold": threshold,
     "expected_f1": expected_f1,
     "expected_jaccard": expected_jaccard,
@@ -79,7 +78,7 @@ RULES: dict[Rule, Callable[..., Flags]] = {
 }
 
 
-def decode(proba: npt.ArrayLike, rule: Rule = "threshold", k: int | None = None) -> Flags:
+def decode(proba: npt.ArrayLike, rule: Rule = "threshold", k: int | None = None) -> Mask:
     """Label sets by the rule of that name; `k` is for "top_k" only."""
     check_rule(rule, k)
     return RULES[rule](proba) if k is None else RULES[rule](proba, k)
@@ -103,7 +102,7 @@ def check_rule(rule: Rule, k: int | None) -> None:
 # -- the best number of labels -------------------------------------------------------------------------------------
 
 
-def _most_probable(proba: npt.ArrayLike, sizes: Callable[[Floats], Ints]) -> Flags:
+def _most_probable(proba: npt.ArrayLike, sizes: Callable[[Floats], Ints]) -> Mask:
     """The most probable labels of each item, as many as `sizes` says, given falling probabilities by item."""
     matrix = _checked(proba)
     chosen = np.zeros(matrix.shape, dtype=bool)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import metrics, tables
+from amcc.arrays import Floats, Ints, Mask
 from amcc.errors import ColumnError, EmptyInputError
-from amcc.kernels import Floats
 from amcc.soft_truth import SoftTruth, shares_in
 from amcc.truth import Truth, positions, refuse_repeats
 
@@ -44,9 +43,9 @@ class Listed:
     items: pa.Array
     item: pa.Array
     label: pa.Array
-    probability: npt.NDArray[np.float64] | None
-    present: npt.NDArray[np.bool_]
-    settled: npt.NDArray[np.bool_] | None = None
+    probability: Floats | None
+    present: Mask
+    settled: Mask | None = None
 
 
 CALIBRATION = {"ece": metrics.expected_calibration_error, "brier": metrics.brier, "log_loss": metrics.log_loss}
@@ -103,10 +102,10 @@ def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
     )
 
 
-Pairs = npt.NDArray[np.bool_]
+Pairs = Mask
 
 
-def _trust(true: Pairs, predicted: Pairs, score: npt.NDArray[np.float64], rated: Pairs) -> dict[str, float]:
+def _trust(true: Pairs, predicted: Pairs, score: Floats, rated: Pairs) -> dict[str, float]:
     """How often the consensus says that it is wrong, and how often it is, among the pairs with a probability."""
     return {
         "claimed_error": metrics.claimed_error(predicted, score, rated),
@@ -164,13 +163,13 @@ SOFT = "soft"
 """The column of soft labels that `amcc consensus --soft` writes."""
 
 
-def _keys(item: pa.Array, label: pa.Array, items: pa.Array, labels: pa.Array) -> npt.NDArray[np.int64]:
+def _keys(item: pa.Array, label: pa.Array, items: pa.Array, labels: pa.Array) -> Ints:
     """Pairs as numbers, −1 where the item or the label is not there."""
     row, column = positions(item, items), positions(label, labels)
     return np.where((row >= 0) & (column >= 0), row * len(labels) + column, -1)
 
 
-def _notes_on_names(n_true: npt.NDArray[np.int64], label_names: pa.Array, listed: Listed, n_missing: int) -> list[str]:
+def _notes_on_names(n_true: Ints, label_names: pa.Array, listed: Listed, n_missing: int) -> list[str]:
     """What of the truth the consensus does not name: `n_missing` items, and labels with `n_true` true pairs each."""
     notes = []
     if n_missing:
@@ -211,7 +210,7 @@ def read_consensus(table: pa.Table) -> Listed:
     return Listed(items, *names, probability, present, settled)
 
 
-def _probabilities(table: pa.Table) -> npt.NDArray[np.float64]:
+def _probabilities(table: pa.Table) -> Floats:
     name = "probability"
     if name not in table.column_names:
         raise ColumnError(

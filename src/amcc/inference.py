@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
+from amcc.arrays import AnyInts, Floats
 from amcc.errors import ParameterError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.integer]
 
 SURPRISE, FLAT = 0.25, 0.05
 """Sums of squares that are added to those of the answers and of the predictions of a slice: as if a quarter of an item
@@ -41,8 +39,8 @@ class Shares:
     estimate: Floats
     low: Floats
     high: Floats
-    n: Ints
-    clusters: Ints
+    n: AnyInts
+    clusters: AnyInts
     effective: Floats
 
     def at(self, group: int) -> Estimate:
@@ -228,7 +226,7 @@ def corrected_mean(answer: Floats, predicted: Floats, mean_of_all: float, n_all:
 
 
 def clustered_shares(
-    value: Floats, group: Ints, cluster: Ints, n_groups: int, level: float, *, left: float = 1.0,
+    value: Floats, group: AnyInts, cluster: AnyInts, n_groups: int, level: float, *, left: float = 1.0,
     weight: Floats | None = None,
 ) -> Shares:  # fmt: skip
     """Mean of values from 0 to 1 in each group, with Wilson's interval for its effective number of rows.
@@ -255,7 +253,9 @@ def clustered_shares(
     return Shares(share, low, high, np.bincount(group, minlength=n_groups), n_clusters, effective)
 
 
-def design_effects(value: Floats, weight: Floats, share: Floats, group: Ints, cluster: Ints) -> tuple[Floats, Ints]:
+def design_effects(
+    value: Floats, weight: Floats, share: Floats, group: AnyInts, cluster: AnyInts
+) -> tuple[Floats, AnyInts]:
     """(n_groups,) by what factor clusters raise the variance of a share, at least 1, and the number of clusters.
 
         d = (k/(k − 1) Σ_c u_c² + d₀) / (Σ w² p(1 − p) + 1),   u_c = Σ_{rows of c} w (value − p)
@@ -297,7 +297,7 @@ def kappa(agree: Floats, yes: Floats, other_yes: Floats) -> Floats:
         return np.asarray(np.where(chance < 1 - ALWAYS, (agree - chance) / (1 - chance), np.nan))
 
 
-def kappas(vote: Floats, answer: Floats, group: Ints, agreement: Shares, level: float) -> Shares:
+def kappas(vote: Floats, answer: Floats, group: AnyInts, agreement: Shares, level: float) -> Shares:
     """Cohen's kappa between votes and answers in each group, from their agreement.
 
     vote : (n,) 0 or 1. answer : (n,) from 0 to 1. The interval of agreement, set against the chance agreement c of the

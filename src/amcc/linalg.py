@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import issparse
 
-Floats = npt.NDArray[np.float64]
+from amcc.arrays import Floats
 
 
 def centering(n: int) -> Floats:

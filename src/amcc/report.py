@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.special import logit
 
+from amcc.arrays import Floats, Ints, sigmoid, weight_per_code
 from amcc.consensus import AMCC
 from amcc.consensus import disagreement as kinds
 from amcc.consensus.base import ConsensusModel
@@ -31,7 +32,6 @@ from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.engine.base import InMemory
 from amcc.errors import MissingExtraError, ParameterError
 from amcc.files import whole_file
-from amcc.kernels import Floats, Ints, sigmoid, weight_per_code
 from amcc.votes import Description, Interval, Votes
 
 if TYPE_CHECKING:

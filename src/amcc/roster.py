@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import tables
+from amcc.arrays import Codes, Signs
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError
 from amcc.fields import Each
-from amcc.tables import Codes
 
 Kind = Literal["human", "model", "code"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -41,7 +40,7 @@ class Seats:
     kind : (n_workers,) code into `KINDS`; family : (n_workers,) code into `family_names`, −1 for none
     """
 
-    kind: Annotated[npt.NDArray[np.int8], Each("worker", least=0)]
+    kind: Annotated[Signs, Each("worker", least=0)]
     family: Annotated[Codes, Each("worker", least=-1)]
     family_names: pa.Array
 

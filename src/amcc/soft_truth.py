@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from amcc import tables
+from amcc.arrays import Floats
 from amcc.errors import ColumnError, EmptyInputError, InputError
-from amcc.kernels import Floats
 from amcc.truth import PairList, refuse_repeats
 from amcc.votes import Votes
 

@@ -19,11 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amcc.arrays import Codes, Ints, Mask
 from amcc.errors import ColumnError, IdError, InputError, ParameterError, VoteValueError
-from amcc.kernels import in_threads
-
-Codes = npt.NDArray[np.int32]
-Signs = npt.NDArray[np.int8]
+from amcc.threads import in_threads
 
 Role = Literal["worker", "item", "label", "labels", "value", "asked", "time", "sample"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -89,7 +87,7 @@ class Coded:
     """
 
     batches: tuple[tuple[npt.NDArray[Any], npt.NDArray[Any] | None], ...]
-    list_start: npt.NDArray[np.int64] | None = None
+    list_start: Ints | None = None
 
     @classmethod
     def of(cls, codes: npt.NDArray[Any]) -> Coded:
@@ -341,9 +339,7 @@ def _listed(names: Iterable[Any], most: int = 12) -> str:
     return (", ".join(shown[:most]) + more) or "none"
 
 
-def encode_ids(
-    column: pa.ChunkedArray | pa.Array, role: str, name: str, list_start: npt.NDArray[np.int64] | None = None
-) -> Ids:
+def encode_ids(column: pa.ChunkedArray | pa.Array, role: str, name: str, list_start: Ints | None = None) -> Ids:
     """Codes and sorted vocabulary of an id column, or of the entries of lists; every id must be usable."""
     kind = value_type(column)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or is_text(kind) or pa.types.is_null(kind)
@@ -400,7 +396,7 @@ def _by_dictionary(column: pa.ChunkedArray | pa.Array, name: str) -> tuple[Coded
     return Coded(tuple(batches)), _checked_text(names, name)
 
 
-def _used_part(chunk: pa.DictionaryArray) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], pa.Array]:
+def _used_part(chunk: pa.DictionaryArray) -> tuple[npt.NDArray[Any], Mask, pa.Array]:
     """Indices of a chunk, which entries of its dictionary they use, and those entries.
 
     Entries that a filter left without a row do not count; a missing cell becomes an entry of its own.
@@ -428,7 +424,7 @@ def _checked_text(cells: pa.Array, name: str) -> pa.Array:
 def _text_or_whole_numbers(names: pa.Array, coded: Coded, role: str, name: str) -> pa.Array:
     """Distinct names as text or int64; `coded` only serves to say in which row a bad one stands."""
 
-    def first_row(bad: npt.NDArray[np.bool_]) -> int:
+    def first_row(bad: Mask) -> int:
         return coded.first_row(int(bad.argmax()))
 
     if names.null_count:
@@ -687,11 +683,11 @@ class LabelLists:
     """A list-valued column: the labels of all rows behind each other, and where each row's begin."""
 
     labels: Ids
-    start: npt.NDArray[np.int64]
-    missing: npt.NDArray[np.bool_]
+    start: Ints
+    missing: Mask
 
     @property
-    def row(self) -> npt.NDArray[np.int64]:
+    def row(self) -> Ints:
         """The row that each entry of `labels` belongs to."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 

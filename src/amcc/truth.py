@@ -12,13 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import tables
+from amcc.arrays import Codes, Ints, Mask, Signs
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError, ParameterError, VoteValueError
 from amcc.memory import check_size
-from amcc.tables import Codes, Signs
 from amcc.votes import Unmentioned, Votes
-
-Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.int64]
 
 VERDICTS = ("truth", "is_true", "true", "gold", "ground_truth")
 """Names of a column that says yes and no, in tables of truth only: tables of votes use those of `tables.ALIASES`."""
@@ -34,7 +31,7 @@ class PairList:
     item: pa.Array
     label: pa.Array
 
-    def keys(self, item_names: pa.Array, label_names: pa.Array) -> npt.NDArray[np.int64]:
+    def keys(self, item_names: pa.Array, label_names: pa.Array) -> Ints:
         """Pairs as item code · n_labels + label code; pairs outside the vocabularies are left out."""
         item = positions(self.item, item_names)
         label = positions(self.label, label_names)
@@ -72,7 +69,7 @@ class Statement:
     items: pa.Array
     pairs: PairList
     sign: Signs
-    row: Rows
+    row: Ints
     only_yes: bool
 
     @classmethod
@@ -234,7 +231,7 @@ class Truth:
         keys = votes.pairs.item.astype(np.int64) * votes.n_labels + votes.pairs.label
         return self.lookup(keys, votes.item_names, votes.label_names)
 
-    def lookup(self, keys: npt.NDArray[np.int64], item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
+    def lookup(self, keys: Ints, item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
         """(n_keys,) what is true of pairs item code · n_labels + label code, and where that is known."""
         true = np.isin(keys, self.positives.keys(item_names, label_names))
         if self.known_pairs is not None:
@@ -253,7 +250,7 @@ def item_list(frame: Any) -> pa.Array:
     return _text(tables.encode_ids(table[roles["item"]], "item", roles["item"]).names)
 
 
-def positions(names: pa.Array, vocabulary: pa.Array) -> npt.NDArray[np.int64]:
+def positions(names: pa.Array, vocabulary: pa.Array) -> Ints:
     """Place of each name in the vocabulary, −1 where it is not there."""
     found = pc.fill_null(pc.index_in(_text(names), value_set=_text(vocabulary)), -1)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -274,7 +271,7 @@ def _some(names: pa.Array, most: int = 3) -> str:
 # -- what a table of truth must not hold ---------------------------------------------------------------------------
 
 
-def refuse_repeats(key: npt.NDArray[Any], row: Rows, what: str, where: str) -> None:
+def refuse_repeats(key: npt.NDArray[Any], row: Ints, what: str, where: str) -> None:
     """Raise InputError where a key comes twice; `row` counts from 1."""
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     again = np.flatnonzero(first[inverse] != np.arange(len(key)))
@@ -317,7 +314,7 @@ def _column(frame: Any, name: str) -> pa.ChunkedArray:
     return tables.as_arrow(frame, lambda _: [name])[name]
 
 
-def _refuse_contradictions(key: npt.NDArray[np.int64], sign: Signs, row: Rows, pairs: PairList) -> None:
+def _refuse_contradictions(key: Ints, sign: Signs, row: Ints, pairs: PairList) -> None:
     """Of one pair a table must not say both yes and no."""
     both = np.intersect1d(key[sign > 0], key[sign < 0])
     if both.size:

@@ -17,10 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amcc import agreement, kernels, tables
+from amcc import agreement, passes, tables
+from amcc.arrays import Codes, Ints, Mask, Signs
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, IdError, ParameterError, VoteValueError
 from amcc.memory import check_size
-from amcc.tables import Coded, Codes, Frame, Ids, Signs, Zero, as_frame
+from amcc.tables import Coded, Frame, Ids, Zero, as_frame
+from amcc.threads import in_threads
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,13 +66,13 @@ class Pairs:
 
     item: Codes
     label: Codes
-    start: npt.NDArray[np.int64]
+    start: Ints
 
     def __len__(self) -> int:
         return len(self.item)
 
     @property
-    def n_votes(self) -> npt.NDArray[np.int64]:
+    def n_votes(self) -> Ints:
         """How many workers were asked about each pair."""
         return np.diff(self.start)
 
@@ -85,7 +87,7 @@ class Coins:
 
     worker: Codes
     label: Codes
-    slot: npt.NDArray[np.int32]
+    slot: Codes
 
     def __len__(self) -> int:
         return len(self.worker)
@@ -395,7 +397,7 @@ class Votes:
         return Coins(worker.astype(np.int32), label.astype(np.int32), slot)
 
     @cached_property
-    def n_yes(self) -> npt.NDArray[np.int64]:
+    def n_yes(self) -> Ints:
         """(n_pairs,) how many workers said yes to each asked pair."""
         return (
             np.add.reduceat(self.value > 0, self.pairs.start[:-1], dtype=np.int64)
@@ -404,20 +406,20 @@ class Votes:
         )
 
     @cached_property
-    def answers_per_item(self) -> npt.NDArray[np.int64]:
+    def answers_per_item(self) -> Ints:
         """(n_items,) how many workers answered each item."""
         return self._answer_counts[0]
 
     @cached_property
-    def answers_per_worker(self) -> npt.NDArray[np.int64]:
+    def answers_per_worker(self) -> Ints:
         """(n_workers,) how many items each worker answered."""
         return self._answer_counts[1]
 
     @cached_property
-    def _answer_counts(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        return kernels.count_answers(self.item, self.worker, self.n_items, self.n_workers)
+    def _answer_counts(self) -> tuple[Ints, Ints]:
+        return passes.count_answers(self.item, self.worker, self.n_items, self.n_workers)
 
-    def select(self, keep: npt.NDArray[np.bool_]) -> Votes:
+    def select(self, keep: Mask) -> Votes:
         """The votes where `keep` holds, with unchanged vocabularies."""
         return replace(self, **{role: getattr(self, role)[keep] for role in ("item", "worker", "label", "value")})
 
@@ -437,13 +439,13 @@ class Votes:
             columns["sample"] = pa.array(self._sample_numbers())
         return pa.table({**columns, "value": pa.array(self.value)})
 
-    def _sample_numbers(self) -> npt.NDArray[np.int64]:
+    def _sample_numbers(self) -> Ints:
         """(n_votes,) 1 for the first vote of a worker on a pair, 2 for the second, and so on."""
         place = np.arange(len(self))
         first = np.append(True, ~self._is_further_sample())[: len(self)]
         return place - np.maximum.accumulate(np.where(first, place, 0)) + 1
 
-    def _is_further_sample(self) -> npt.NDArray[np.bool_]:
+    def _is_further_sample(self) -> Mask:
         """(n_votes − 1,) whether the vote after each is of the same worker on the same pair."""
         same = (self.item[1:] == self.item[:-1]) & (self.label[1:] == self.label[:-1])
         return np.asarray(same & (self.worker[1:] == self.worker[:-1]))
@@ -478,7 +480,7 @@ class Votes:
         new = np.append(True, (item[1:] != item[:-1]) | (worker[1:] != worker[:-1]))[: len(self)]
         first = np.flatnonzero(new)
 
-        def lists(kept: npt.NDArray[np.bool_]) -> pa.Array:
+        def lists(kept: Mask) -> pa.Array:
             start = np.append(0, np.cumsum(kept))[np.append(first, len(self))]
             return pa.LargeListArray.from_arrays(
                 pa.array(start, pa.int64()), self.label_names.take(pa.array(self.label[order][kept]))
@@ -598,7 +600,7 @@ def _assemble(
     on_conflict: OnConflict,
     time: npt.ArrayLike | None,
     reading: Reading,
-    row: npt.NDArray[np.int64] | None = None,
+    row: Ints | None = None,
     sample: npt.NDArray[Any] | None = None,
 ) -> Votes:
     """Sort votes by item, label, worker; drop blanks and duplicates; refuse or resolve contradictions; keep samples."""
@@ -606,7 +608,7 @@ def _assemble(
         raise ParameterError(f"on_conflict must be 'error', 'last' or 'samples'; got {on_conflict!r}.")
     layout = _Layout.of(names)
 
-    def rows_in_order() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def rows_in_order() -> tuple[Ints, Ints]:
         """Which rows ask something, and their votes packed: only made where rows must be told apart."""
         keys = layout.pack(coded["item"], coded["label"], coded["worker"], value)
         rows = np.flatnonzero(keys >= 0)
@@ -665,7 +667,7 @@ class _Sampled:
     conflict : two rows in which one sample says both yes and no, if there are any
     """
 
-    keys: npt.NDArray[np.int64]
+    keys: Ints
     n_duplicates: int
     n_conflicts: int
     conflict: tuple[int, ...]
@@ -673,8 +675,8 @@ class _Sampled:
     @classmethod
     def of(
         cls,
-        rows: npt.NDArray[np.int64],
-        keys: npt.NDArray[np.int64],
+        rows: Ints,
+        keys: Ints,
         sample: npt.NDArray[Any],
         time: npt.NDArray[Any] | None,
     ) -> _Sampled:
@@ -703,7 +705,7 @@ class _Layout:
             raise ParameterError(f"item, label and worker codes must fit in 62 bits; they need {bits}.")
         return cls(bits["label"], bits["worker"])
 
-    def pack(self, item: Coded, label: Coded, worker: Coded, value: Coded) -> npt.NDArray[np.int64]:
+    def pack(self, item: Coded, label: Coded, worker: Coded, value: Coded) -> Ints:
         """One integer per row, negative where the row is blank."""
         columns = [column.blocks() for column in (item, label, worker, value)]
         ends = np.cumsum([len(block.raw) for block in columns[-1]])
@@ -718,15 +720,15 @@ class _Layout:
                 key |= code
             key[values == 0] = -1
 
-        kernels.in_threads(pack_block, len(ends))
+        in_threads(pack_block, len(ends))
         return keys
 
-    def unpack(self, keys: npt.NDArray[np.int64]) -> tuple[Codes, Codes, Codes, Signs]:
+    def unpack(self, keys: Ints) -> tuple[Codes, Codes, Codes, Signs]:
         """Item, worker, label and value of packed votes."""
-        return kernels.unpack_votes(keys, self.label_bits, self.worker_bits)
+        return passes.unpack_votes(keys, self.label_bits, self.worker_bits)
 
 
-def _any_neighbours(keys: npt.NDArray[np.int64], related: Callable[..., npt.NDArray[np.bool_]]) -> bool:
+def _any_neighbours(keys: Ints, related: Callable[..., Mask]) -> bool:
     """Whether related(key, next key) holds anywhere; looked at in blocks, so that nothing as long as `keys` is made."""
     starts = range(0, len(keys) - 1, tables.BLOCK)
     blocks = (keys[start : start + tables.BLOCK + 1] for start in starts)
@@ -734,7 +736,7 @@ def _any_neighbours(keys: npt.NDArray[np.int64], related: Callable[..., npt.NDAr
 
 
 def _conflict(
-    vote: npt.NDArray[np.int64],
+    vote: Ints,
     layout: _Layout,
     names: Mapping[str, pa.Array],
     rows: Sequence[int],
@@ -764,7 +766,7 @@ def _votes_from_ticks(
     unmentioned: Unmentioned | None,
     label_separator: str | None,
     sample: npt.NDArray[Any] | None = None,
-) -> tuple[npt.NDArray[np.int64], Ids, Signs, int]:
+) -> tuple[Ints, Ids, Signs, int]:
     """Expand tables that record only what was ticked. Returns each vote's row, label and value, and the blanks."""
     if "value" in roles:
         raise ColumnError(
@@ -872,9 +874,7 @@ MAX_AGREEMENT_CELLS = 20_000_000
 MAX_AGREEMENT_ANSWERS = 50_000
 
 
-def _answer_matrices(
-    votes: Votes, rng: np.random.Generator
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _answer_matrices(votes: Votes, rng: np.random.Generator) -> tuple[Ints, Mask, Mask]:
     """Item, ticked labels and asked labels of each answer, (n_answers,) and twice (n_answers, labels that occur).
 
     Where that would be very many, a random sample of whole items: agreement on 50 000 answers is known well enough.
@@ -896,7 +896,7 @@ def _answer_matrices(
     return distinct // max(votes.n_workers, 1), yes, asked
 
 
-def _labels_so_far(votes: Votes, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _labels_so_far(votes: Votes, order: Ints) -> Ints:
     """(n_items,) how many labels the first 1, 2, … items in this order were asked about."""
     place = np.empty(votes.n_items, dtype=np.int64)
     place[order] = np.arange(votes.n_items)

@@ -13,11 +13,11 @@ from amcc import NAM, DawidSkene, MajorityVote, Truth, Votes
 from amcc.active.base import Beliefs, Candidates, Questions, Triplets
 from amcc.active.strategies import Amcc, Uniform
 from amcc.active.voi import ValueOfInformation
+from amcc.arrays import Floats
 from amcc.consensus.base import Gold, Posterior
 from amcc.consensus.settling import SETTLED_ERROR
 from amcc.engine.base import added
 from amcc.engine.local import LocalEngine
-from amcc.kernels import Floats
 
 # -- models ----------------------------------------------------------------------------------------------------------
 

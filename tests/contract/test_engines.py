@@ -23,7 +23,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import AMCC, MACE, NAM, Checkpoint, DawidSkene, DSTree, MajorityVote, kernels, load_model, write_votes
+from amcc import AMCC, MACE, NAM, Checkpoint, DawidSkene, DSTree, MajorityVote, load_model, passes, write_votes
 from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
 from amcc.consensus.signature import content, signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -99,7 +99,7 @@ def test_every_table_can_be_had_by_blocks(options, packed, votes):
 
 
 def test_compiled_loops_give_the_same(packed, in_memory, monkeypatch):
-    monkeypatch.setattr(kernels, "SMALL", -1)
+    monkeypatch.setattr(passes, "SMALL", -1)
     for name, model in MODELS.items():
         table = pa.concat_tables(model().fit(engine := LocalEngine(packed)).tables(engine, frame="arrow"))
         assert_allclose(table["probability"], in_memory[name].pairs()["probability"], **SAME)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import digamma
 
-from amcc import AMCC, MajorityVote, Votes, kernels, metrics
+from amcc import AMCC, MajorityVote, Votes, metrics, passes
 from amcc.consensus.amcc.degrees import (
     DegreeBelief,
     DegreeCounts,
@@ -44,9 +44,9 @@ def by_hand(votes: Votes, belief: DegreeBelief) -> tuple[DegreeCounts, np.ndarra
     return counts, np.array(members)
 
 
-@pytest.mark.parametrize("small", [kernels.SMALL, 0], ids=["numpy", "compiled"])
+@pytest.mark.parametrize("small", [passes.SMALL, 0], ids=["numpy", "compiled"])
 def test_a_round_is_bayes_rule_on_every_pair(crowd, small, monkeypatch):
-    monkeypatch.setattr(kernels, "SMALL", small)
+    monkeypatch.setattr(passes, "SMALL", small)
     votes = crowd.votes.select(np.random.default_rng(1).random(len(crowd.votes)) < 0.6)
     belief = random_belief(votes)
     expected, members = by_hand(votes, belief)

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import DawidSkene, MajorityVote, Votes, kernels, load_model, write_votes
+from amcc import DawidSkene, MajorityVote, Votes, load_model, passes, write_votes
+from amcc.arrays import sigmoid
 from amcc.consensus import METHODS, pair_columns
 from amcc.consensus import disagreement as d
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -20,7 +21,6 @@ from amcc.engine.base import InMemory
 from amcc.engine.local import LocalEngine
 from amcc.errors import ParameterError
 from amcc.io.pack import pack_votes
-from amcc.kernels import sigmoid
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "disagreement.py"
 
@@ -279,7 +279,7 @@ def test_compiled_loops_give_the_same(planted, monkeypatch):
     model = MajorityVote().fit(planted.votes)
     options = {"disagreement": True, "soft": True, "votes": planted.votes}
     plain = model.pairs(**options)
-    monkeypatch.setattr(kernels, "SMALL", -1)
+    monkeypatch.setattr(passes, "SMALL", -1)
     compiled = model.pairs(**options)
     assert_array_equal(plain["disagreement"], compiled["disagreement"])
     assert_allclose(plain["soft"], compiled["soft"], atol=1e-12)

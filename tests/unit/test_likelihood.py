@@ -13,7 +13,6 @@ from scipy.special import betaln, digamma, expit, logsumexp
 from scipy.stats import beta, betabinom
 
 from amcc import AMCC
-from amcc.consensus.amcc import coin_loops
 from amcc.consensus.amcc import coins as coin_sums
 from amcc.consensus.amcc.coins import Counts, Usual, effective_votes, expected_log_rates, group_fit, mean_rates
 from amcc.consensus.amcc.likelihood import (
@@ -39,7 +38,8 @@ from amcc.consensus.base import Gold
 from amcc.consensus.rounds import entropy_of, evidence_of_pairs, met_present, one_round
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory, WholeBlock
-from amcc.kernels import Belief
+from amcc.loops import coins as coin_loops
+from amcc.passes import Belief
 from amcc.votes import Coins
 
 W, L, M = 12, 4, 3

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from amcc import AMCC, DawidSkene, MajorityVote, Votes, load_model
 from amcc.consensus.workers import WorkerRates, likely_spammers, wilson_interval, worker_rates
 from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.kernels import Judgement
+from amcc.passes import Judgement
 
 
 def rates_of(dense, truth):

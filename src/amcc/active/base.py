@@ -7,18 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from amcc.arrays import Floats, Ints, Mask, find_sorted
 from amcc.consensus.base import ConsensusModel, as_votes, checked_features
 from amcc.consensus.settling import ASSUMED, Settling
-from amcc.kernels import Floats
 from amcc.memory import check_size
 from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
-
-Codes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
 """What is expected of workers before the first vote: better than chance, or no question would be worth its price."""
@@ -28,14 +24,14 @@ COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
 class Triplets:
     """Questions that may be asked: (n,) codes of item, label and worker."""
 
-    item: Codes
-    label: Codes
-    worker: Codes
+    item: Ints
+    label: Ints
+    worker: Ints
 
     def __len__(self) -> int:
         return len(self.item)
 
-    def take(self, places: npt.NDArray[np.int64]) -> Triplets:
+    def take(self, places: Ints) -> Triplets:
         """Some of them, in that order."""
         return Triplets(self.item[places], self.label[places], self.worker[places])
 
@@ -75,7 +71,7 @@ class Beliefs:
     proba: Floats
     hit: Floats
     false_alarm: Floats
-    experience: npt.NDArray[np.int64]
+    experience: Ints
     correlation: Floats
     features: Floats | None = None
     known: Mask | None = None
@@ -89,10 +85,10 @@ class Beliefs:
 class Candidates(Protocol):
     """What may be asked now."""
 
-    def open_pairs(self) -> npt.NDArray[np.bool_]:
+    def open_pairs(self) -> Mask:
         """(n_items, n_labels) where at least one worker can be asked."""
 
-    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
         """All questions about these pairs that can be asked."""
 
     def sample(self, n: int, rng: np.random.Generator) -> Triplets:
@@ -122,18 +118,18 @@ class Strategy(Protocol):
 class Recorded:
     """Candidates of a replay: the votes of `pool` that have not been asked; every question can be asked once."""
 
-    def __init__(self, pool: Votes, asked: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, pool: Votes, asked: Mask) -> None:
         self._pool, self._open = pool, ~asked
         self._n_open = np.add.reduceat(self._open.astype(np.int64), pool.pairs.start[:-1]) if len(pool) else np.empty(0)
 
-    def open_pairs(self) -> npt.NDArray[np.bool_]:
+    def open_pairs(self) -> Mask:
         """See `Candidates`."""
         pairs = self._pool.pairs
         result = np.zeros((self._pool.n_items, self._pool.n_labels), dtype=bool)
         result[pairs.item, pairs.label] = self._n_open > 0
         return result
 
-    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
         """See `Candidates`."""
         wanted = np.zeros((self._pool.n_items, self._pool.n_labels), dtype=bool)
         wanted[item, label] = True
@@ -144,7 +140,7 @@ class Recorded:
         places = np.flatnonzero(self._open)
         return self._triplets(rng.permutation(places)[:n])
 
-    def _triplets(self, places: npt.NDArray[np.int64]) -> Triplets:
+    def _triplets(self, places: Ints) -> Triplets:
         pool = self._pool
         item, label, worker = (code[places].astype(np.int64) for code in (pool.item, pool.label, pool.worker))
         return Triplets(item, label, worker)
@@ -153,13 +149,13 @@ class Recorded:
 class Anything:
     """Candidates of a live crowd: every worker who is there, about every pair they have not answered."""
 
-    def __init__(self, votes: Votes, available: npt.NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, votes: Votes, available: Mask | None = None) -> None:
         self._votes = votes
         self._workers = np.flatnonzero(np.ones(votes.n_workers, bool) if available is None else available)
         key = (votes.item.astype(np.int64) * votes.n_labels + votes.label) * votes.n_workers + votes.worker
         self._done_keys = np.unique(key) if votes.reading.samples else np.sort(key)
 
-    def open_pairs(self) -> npt.NDArray[np.bool_]:
+    def open_pairs(self) -> Mask:
         """See `Candidates`."""
         votes = self._votes
         votes = votes.one_per_worker()
@@ -168,7 +164,7 @@ class Anything:
         np.add.at(n_asked, (votes.item[by_available], votes.label[by_available]), 1)
         return np.asarray(n_asked < len(self._workers))
 
-    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
         """See `Candidates`."""
         n = len(self._workers)
         return self._not_done(Triplets(np.repeat(item, n), np.repeat(label, n), np.tile(self._workers, len(item))))
@@ -189,10 +185,7 @@ class Anything:
     def _not_done(self, triplets: Triplets) -> Triplets:
         votes = self._votes
         key = (triplets.item * votes.n_labels + triplets.label) * votes.n_workers + triplets.worker
-        if not len(self._done_keys):
-            return triplets
-        place = np.searchsorted(self._done_keys, key).clip(max=len(self._done_keys) - 1)
-        return triplets.take(np.flatnonzero(self._done_keys[place] != key))
+        return triplets.take(np.flatnonzero(~find_sorted(self._done_keys, key)[1]))
 
 
 class Elsewhere:
@@ -207,7 +200,7 @@ class Elsewhere:
         """See `Candidates`."""
         return self._free.copy()
 
-    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
         """See `Candidates`."""
         free = self._free[item, label]
         return self._candidates.of_pairs(item[free], label[free])

@@ -28,15 +28,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.active.base import GROWTH, Beliefs, Candidates, Codes, Elsewhere, Learner, Questions, Strategy, Triplets
-from amcc.active.crowd import Crowd, Flags
+from amcc.active.base import GROWTH, Beliefs, Candidates, Elsewhere, Learner, Questions, Strategy, Triplets
+from amcc.active.crowd import Crowd
 from amcc.active.ledger import Ledger, Round, joined, workers_on_record
 from amcc.active.prices import Money, Prices
 from amcc.active.strategies import check_features_used
+from amcc.arrays import Floats, Ints, Mask, Signs
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import InputError, ParameterError
-from amcc.kernels import Floats
-from amcc.tables import Signs
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -357,7 +356,7 @@ def decision_error(proba: Floats) -> Floats:
     return np.minimum(proba, 1 - proba)
 
 
-def settled_pairs(beliefs: Beliefs) -> Flags:
+def settled_pairs(beliefs: Beliefs) -> Mask:
     """(n_items, n_labels) where more answers are hardly needed: truth is known, or see `Settling`."""
     votes, shape = beliefs.votes, beliefs.proba.shape
     n_yes, n_votes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -401,7 +400,7 @@ class _Basket:
     def __len__(self) -> int:
         return len(self._chosen)
 
-    def open_workers(self, *, rich: bool = False) -> Flags:
+    def open_workers(self, *, rich: bool = False) -> Mask:
         """(n_workers,) who may be asked one more question; `rich`: if only there were more money."""
         affordable = (self._prices.lone_vote <= self._money) | rich
         return np.asarray(affordable & (self._allowed > 0))
@@ -418,7 +417,7 @@ class _Basket:
                 self._pages.setdefault(page, len(self._pages))
                 self._chosen.append((item, label, worker, audit, gain))
 
-    def content(self) -> tuple[Triplets, Flags, Floats]:
+    def content(self) -> tuple[Triplets, Mask, Floats]:
         """Questions, which of them are audits, and utilities; pages in the order of their first question."""
         ordered = sorted(self._chosen, key=lambda row: self._pages[row[0], row[2]])
         columns = list(zip(*ordered, strict=True)) or [()] * 5
@@ -441,7 +440,7 @@ class _OnPages:
         self._pages = set(_pages(pages))
         self._items = np.unique(pages.item)
 
-    def open_pairs(self) -> Flags:
+    def open_pairs(self) -> Mask:
         """See `Candidates`."""
         free = self._candidates.open_pairs()
         item, label = np.nonzero(free[self._items])
@@ -450,7 +449,7 @@ class _OnPages:
         free[on_pages.item, on_pages.label] = True
         return free
 
-    def of_pairs(self, item: Codes, label: Codes) -> Triplets:
+    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
         """See `Candidates`."""
         return self._on_pages(self._candidates.of_pairs(item, label))
 

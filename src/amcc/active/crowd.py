@@ -8,16 +8,14 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from amcc.active.base import Anything, Candidates, Codes, Recorded, Triplets
+from amcc.active.base import Anything, Candidates, Recorded, Triplets
+from amcc.arrays import Floats, Ints, Mask, Signs, find_sorted
 from amcc.data import simulate
 from amcc.errors import InputError, ParameterError
-from amcc.kernels import Floats
-from amcc.tables import Signs
 from amcc.votes import Votes
 
 __all__ = ["Crowd", "ReplayCrowd", "SimulatedCrowd"]
 
-Flags = npt.NDArray[np.bool_]
 Keys = npt.NDArray[np.uint64]
 
 
@@ -32,7 +30,7 @@ class Crowd(Protocol):
     def nobody_asked(self) -> Votes:
         """No votes, but the vocabularies: all items, labels and workers there are, those who join later included."""
 
-    def candidates(self, asked: Triplets, workers: Flags, round_number: int) -> Candidates:
+    def candidates(self, asked: Triplets, workers: Mask, round_number: int) -> Candidates:
         """What may be asked in this round of these `workers` (n_workers,), without what was `asked` before."""
 
     def ask(self, questions: Triplets) -> Signs:
@@ -54,7 +52,7 @@ class ReplayCrowd:
         """See `Crowd`."""
         return without_votes(self._votes)
 
-    def candidates(self, asked: Triplets, workers: Flags, round_number: int) -> Candidates:
+    def candidates(self, asked: Triplets, workers: Mask, round_number: int) -> Candidates:
         """See `Crowd`."""
         closed = ~workers[self._votes.worker]
         place, recorded = self._find(asked)
@@ -72,17 +70,14 @@ class ReplayCrowd:
         self._asked[place] = True
         return self._votes.value[place]
 
-    def _refuse(self, questions: Triplets, wrong: Flags, problem: str) -> None:
+    def _refuse(self, questions: Triplets, wrong: Mask, problem: str) -> None:
         if wrong.any():
             question = _named(self._votes, questions, int(wrong.argmax()))
             raise InputError(f"a replay can ask for recorded votes only, each once; {question} {problem}.")
 
-    def _find(self, questions: Triplets) -> tuple[Codes, Flags]:
+    def _find(self, questions: Triplets) -> tuple[Ints, Mask]:
         """Place of each question among the votes, and whether it is there."""
-        key = _keys(questions, self._votes)
-        place = np.searchsorted(self._keys, key).clip(max=max(len(self._keys) - 1, 0))
-        recorded = self._keys[place] == key if len(self._keys) else np.zeros(len(key), dtype=bool)
-        return place, recorded
+        return find_sorted(self._keys, _keys(questions, self._votes))
 
 
 class SimulatedCrowd:
@@ -121,7 +116,7 @@ class SimulatedCrowd:
         """See `Crowd`."""
         return without_votes(self._world.votes)
 
-    def candidates(self, asked: Triplets, workers: Flags, round_number: int) -> Candidates:
+    def candidates(self, asked: Triplets, workers: Mask, round_number: int) -> Candidates:
         """See `Crowd`."""
         there = (self._joins <= round_number) & (round_number < self._leaves)
         return Anything(_as_votes(asked, self._world.votes), workers & there)
@@ -185,7 +180,7 @@ def _as_votes(asked: Triplets, vocabularies: Votes) -> Votes:
     return replace(vocabularies, item=item, label=label, worker=worker, value=np.ones(len(asked), dtype=np.int8))
 
 
-def _keys(questions: Triplets, votes: Votes) -> Codes:
+def _keys(questions: Triplets, votes: Votes) -> Ints:
     """One integer per question, ordered as votes are."""
     return (questions.item * votes.n_labels + questions.label) * votes.n_workers + questions.worker
 

@@ -29,22 +29,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.base import ConsensusModel
 from amcc.consensus.calibration import INTERCEPT_SPREAD, LABEL_SPREAD, SLOPE_SPREAD, log_odds
 from amcc.errors import EmptyInputError, ParameterError
-from amcc.kernels import Floats
 from amcc.memory import check_size
 from amcc.votes import Votes
 
 __all__ = ["ExpertQuestions", "questions_for_expert"]
 
-Codes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 READING_SPREAD = 0.3
 """How far a plain majority may have to be believed in the place of the model, before anything is known."""
@@ -88,7 +85,7 @@ PARTS = {
 class Features:
     """f of every pair, of which few numbers are not zero: (n_pairs, n_set) places and numbers, among `size`."""
 
-    place: npt.NDArray[np.int64]
+    place: Ints
     number: Floats
     size: int
 
@@ -108,7 +105,7 @@ class Features:
         weighted = rows.multiply(weight[:, None]).tocsr()
         return np.asarray((rows.T @ weighted).toarray())
 
-    def dense(self, pairs: Codes) -> Floats:
+    def dense(self, pairs: Ints) -> Floats:
         """(n, size) f of some pairs."""
         result = np.zeros((len(pairs), self.size))
         result[np.arange(len(pairs))[:, None], self.place[pairs]] = self.number[pairs]
@@ -121,8 +118,8 @@ class Readings:
 
     model: Floats
     majority: Floats
-    label: Codes
-    range: Codes
+    label: Ints
+    range: Ints
     n_labels: int
 
     @classmethod
@@ -160,8 +157,8 @@ class ExpertQuestions:
         share of all labels together, with each of them.
     """
 
-    item: Codes
-    label: Codes
+    item: Ints
+    label: Ints
     proba: Floats
     gain: Floats
     why: list[str]
@@ -238,7 +235,7 @@ def _believed(model: ConsensusModel, readings: Readings) -> Floats:
 class _Chosen:
     """Pairs in the order of their choice, what each lowers V by, and what it teaches about most."""
 
-    pair: Codes
+    pair: Ints
     gain: Floats
     part: list[str]
 
@@ -279,7 +276,7 @@ class _Belief:
         noise = 1 / self.weight + ITEM_SPREAD**2 + self.features.quadratic(self.covariance)
         return np.asarray(self.features.quadratic(helped) / noise)
 
-    def gain_of_item(self, pairs: Codes) -> float:
+    def gain_of_item(self, pairs: Ints) -> float:
         """What the answers about all these pairs of an item lower V by."""
         moved, noise = self._moved(pairs)
         return float(np.trace(np.linalg.solve(noise, moved @ self.importance @ moved.T)))
@@ -290,12 +287,12 @@ class _Belief:
         share = moved * (self.importance @ moved)
         return max(PARTS, key=lambda part: float(share[PARTS[part]].sum()))
 
-    def learn(self, pairs: Codes) -> None:
+    def learn(self, pairs: Ints) -> None:
         """Take an answer about these pairs of an item into account."""
         moved, noise = self._moved(pairs)
         self.covariance = self.covariance - moved.T @ np.linalg.solve(noise, moved)
 
-    def _moved(self, pairs: Codes) -> tuple[Floats, Floats]:
+    def _moved(self, pairs: Ints) -> tuple[Floats, Floats]:
         """F covariance, and the covariance of what the answers say, W⁻¹ + τ² 1 1ᵀ + F covariance Fᵀ."""
         rows = self.features.dense(pairs)
         moved = rows @ self.covariance
@@ -317,7 +314,7 @@ def _is_drawn(number: int, share: float) -> bool:
     return int((number + 1) * share) > int(number * share)
 
 
-def _choose_pairs(belief: _Belief, item: Codes, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
+def _choose_pairs(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
     """The most telling pairs one after the other, of different items as long as there are some."""
     order, free = rng.permutation(len(item)), belief.free.copy()
     asked = np.zeros(int(item.max()) + 1, dtype=bool)
@@ -336,7 +333,7 @@ def _choose_pairs(belief: _Belief, item: Codes, n: int, drawn: float, rng: np.ra
     return _Chosen(np.array(pairs, dtype=np.int64), np.array(gains), parts)
 
 
-def _choose_items(belief: _Belief, item: Codes, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
+def _choose_items(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
     """The most telling items one after the other, each with all its pairs that are open."""
     single = np.where(belief.free, belief.gains(), 0.0)
     total = np.bincount(item, single)
@@ -345,7 +342,7 @@ def _choose_items(belief: _Belief, item: Codes, n: int, drawn: float, rng: np.ra
     bounds = np.searchsorted(item, np.arange(int(item.max()) + 2))  # pairs are sorted by item
     left = dict.fromkeys(open_items.tolist())  # in random order
 
-    def pairs_of(each: int) -> Codes:
+    def pairs_of(each: int) -> Ints:
         return np.asarray(np.flatnonzero(belief.free[bounds[each] : bounds[each + 1]]) + bounds[each], dtype=np.int64)
 
     pairs, gains, parts = [], [], []

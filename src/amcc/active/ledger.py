@@ -21,12 +21,12 @@ import pyarrow as pa
 from amcc.active import chain
 from amcc.active.base import Triplets
 from amcc.active.chain import damaged
-from amcc.active.crowd import Flags, check_known
+from amcc.active.crowd import check_known
 from amcc.active.prices import Money, Prices
+from amcc.arrays import Floats, Mask, Signs
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
-from amcc.kernels import Floats
-from amcc.tables import Frame, Signs, as_frame
+from amcc.tables import Frame, as_frame
 from amcc.votes import Votes
 
 __all__ = ["Ledger", "Round", "add_hashes", "answer_prices", "joined", "workers_on_record"]
@@ -47,7 +47,7 @@ class Round:
     """
 
     questions: Triplets
-    audit: Flags
+    audit: Mask
     utility: Floats
     fitted: bool
     expected_error: float

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from amcc.active import scores
-from amcc.active.base import Candidates, Codes, Questions, Triplets
-from amcc.kernels import Floats
+from amcc.active.base import Candidates, Questions, Triplets
+from amcc.arrays import Floats, Ints
 
 LOOKED_AT = 750_000
 """About as many (item, label, worker) are looked at, for any number of workers."""
@@ -19,7 +19,7 @@ def without_ties(score: scores.Singles, rng: np.random.Generator) -> Floats:
     return np.asarray(score + 0.25 * np.spacing(score).astype(np.float64) * rng.random(score.shape))
 
 
-def best_places(score: Floats, n: int, rng: np.random.Generator) -> Codes:
+def best_places(score: Floats, n: int, rng: np.random.Generator) -> Ints:
     """Places of the n highest scores, the best first; NaN has no place, and equals come in random order."""
     single = score.ravel().astype(np.float32)
     places = np.flatnonzero(~np.isnan(single))
@@ -79,7 +79,7 @@ def pick_batch(
     return Questions(asked.take(places), utility[places], kept)
 
 
-def _promising(asked: Triplets, utility: Floats, worker_score: Floats, rng: np.random.Generator) -> Codes:
+def _promising(asked: Triplets, utility: Floats, worker_score: Floats, rng: np.random.Generator) -> Ints:
     """Places of the questions that a batch can come from, the best first.
 
     Of k pairs of an item, at most k − 1 workers are taken by the others: the best k workers of a pair will do.
@@ -98,7 +98,7 @@ def _promising(asked: Triplets, utility: Floats, worker_score: Floats, rng: np.r
     return rows[np.lexsort((-score, -utility[rows].astype(np.float32)))]
 
 
-def _best_of_pairs(pair: Codes, worker: Codes, score: Floats | scores.Singles, k: int) -> Codes:
+def _best_of_pairs(pair: Ints, worker: Ints, score: Floats | scores.Singles, k: int) -> Ints:
     """Places of the k best workers of each pair, and of those equal to the last of them."""
     shape = int(pair.max()) + 1, int(worker.max()) + 1
     table = np.full(shape, -np.inf, score.dtype)
@@ -107,7 +107,7 @@ def _best_of_pairs(pair: Codes, worker: Codes, score: Floats | scores.Singles, k
     return np.flatnonzero(score >= np.partition(table, last, axis=1)[pair, last])
 
 
-def distinct(code: Codes) -> tuple[Codes, Codes]:
+def distinct(code: Ints) -> tuple[Ints, Ints]:
     """The codes that occur, sorted, and the place among them of each one given; quicker than to sort them."""
     used = np.zeros(int(code.max(initial=-1)) + 1, dtype=bool)
     used[code] = True

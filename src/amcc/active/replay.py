@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc import metrics
-from amcc.active.base import GROWTH, Beliefs, Codes, Learner, Recorded, Strategy, Triplets
+from amcc.active.base import GROWTH, Beliefs, Learner, Recorded, Strategy, Triplets
 from amcc.active.strategies import check_features_used
+from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
-from amcc.kernels import Floats
 from amcc.votes import Votes
 
-Mask = npt.NDArray[np.bool_]
 Start = Literal["none", "one"] | float
 """What is known before the first question: nothing, one answer per item, or a share of the votes."""
 
@@ -216,10 +215,10 @@ class _Places:
         self._votes = votes
         self._key = self._keys(votes.item, votes.label, votes.worker)  # votes are in this order
 
-    def of(self, asked: Triplets) -> npt.NDArray[np.int64]:
+    def of(self, asked: Triplets) -> Ints:
         """(n,) places of the questions among the votes."""
         return np.asarray(np.searchsorted(self._key, self._keys(asked.item, asked.label, asked.worker)))
 
-    def _keys(self, item: npt.NDArray[Any], label: npt.NDArray[Any], worker: npt.NDArray[Any]) -> Codes:
+    def _keys(self, item: npt.NDArray[Any], label: npt.NDArray[Any], worker: npt.NDArray[Any]) -> Ints:
         pair = item.astype(np.int64) * self._votes.n_labels + label
         return np.asarray(pair * self._votes.n_workers + worker)

@@ -13,11 +13,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import betainc, expit, logit
 
-from amcc.kernels import Floats, weight_per_code
+from amcc.arrays import AnyInts, Floats, Ints, Mask, find_sorted, weight_per_code
 from amcc.votes import Votes
 
-Codes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Singles = npt.NDArray[np.float32]
 
 CHEAPEST = 1e-4
@@ -98,7 +96,7 @@ def similarity(distance: Floats) -> Floats:
     return 1.0 / (1.0 + distance)
 
 
-def credibility(similar: Floats, neighbor: Codes, likelihood: Floats | Singles) -> Floats:
+def credibility(similar: Floats, neighbor: Ints, likelihood: Floats | Singles) -> Floats:
     """q of eq11: (n_items, n_workers), (1 / k) Σ S(x, neighbour) · P^w(neighbour).
 
     similar, neighbor : (n_items, k) similarities, and rows of `likelihood`, which is (n_neighbors, n_workers).
@@ -151,11 +149,11 @@ def triplet_utility(utility: Floats, worker_credibility: Floats, cost: Floats) -
 class Neighbors(NamedTuple):
     """(n, k) codes of the nearest items, and how far they are; infinitely far where there are fewer than k."""
 
-    item: Codes
+    item: Ints
     distance: Floats
 
 
-def nearest(profile: Floats, of: Codes, among: Codes, k: int) -> Neighbors:
+def nearest(profile: Floats, of: Ints, among: Ints, k: int) -> Neighbors:
     """The k items `among` these, sorted by code, that are nearest to each item `of` those, itself excluded.
 
     profile : (n_items, n_features) by which items are compared.
@@ -164,8 +162,7 @@ def nearest(profile: Floats, of: Codes, among: Codes, k: int) -> Neighbors:
     if k == 0 or len(of) == 0:
         return Neighbors(np.empty((len(of), k), np.int64), np.empty((len(of), k)))
     groups = _Groups.of_points(profile[among].astype(np.float32), k)
-    own = np.searchsorted(among, of).clip(max=len(among) - 1)
-    own = np.where(among[own] == of, own, -1)
+    own = np.where((found := find_sorted(among, of))[1], found[0], -1)
     blocks = [slice(first, first + BLOCK) for first in range(0, len(of), BLOCK)]
     place = np.concatenate([groups.nearest(profile[of[each]].astype(np.float32), own[each], k) for each in blocks])
     found = (place < len(among)) & (place != own[:, None])
@@ -191,7 +188,7 @@ class _Groups(NamedTuple):
         square = np.pad((point**2).sum(axis=1), (0, n_missing), constant_values=np.inf)
         return cls(np.pad(point, ((0, n_missing), (0, 0))), square, size)
 
-    def nearest(self, query: Singles, own: Codes, k: int) -> Codes:
+    def nearest(self, query: Singles, own: Ints, k: int) -> Ints:
         """(n, k) places of the nearest points; the query's own place (−1: none) counts as infinitely far away."""
         # The square of the distance is |point|² − 2 point·query + a constant; only the order matters.
         apart: Singles = (-2.0 * query).astype(np.float32) @ self.point.T
@@ -203,7 +200,7 @@ class _Groups(NamedTuple):
         return np.take_along_axis(places, _smallest(np.take_along_axis(apart, places, axis=1), k), axis=1)
 
 
-def _smallest(values: Singles, k: int) -> Codes:
+def _smallest(values: Singles, k: int) -> Ints:
     """Places of the k smallest values of each row, or of all."""
     return np.argpartition(values, min(k, values.shape[1]) - 1, axis=1)[:, :k]
 
@@ -229,7 +226,7 @@ def query_cardinality_inconsistency(inconsistency: Floats, n_queried: Floats) ->
 
 
 def record_among_neighbors(
-    pair: Codes, worker: npt.NDArray[np.integer], similar: Floats, right: Mask, shape: tuple[int, int], k: int
+    pair: Ints, worker: AnyInts, similar: Floats, right: Mask, shape: tuple[int, int], k: int
 ) -> Floats:
     """CEAL's q: (n_pairs, n_workers), (1 / k) Σ similarity · [the worker was right there] over k neighbours.
 
@@ -341,9 +338,7 @@ class CrowdLab(NamedTuple):
     model_weight: float
 
 
-def crowdlab(
-    item: Codes, worker: Codes, yes: Mask, model: Floats, n_workers: int, error_floor: float = 0.1
-) -> CrowdLab:
+def crowdlab(item: Ints, worker: Ints, yes: Mask, model: Floats, n_workers: int, error_floor: float = 0.1) -> CrowdLab:
     """CROWDLAB for the votes on one label.
 
     The model and the workers have weights by how much less they err than somebody who always names the commoner class.

@@ -13,18 +13,15 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from amcc.active import scores
-from amcc.active.base import Beliefs, Candidates, Codes, Questions, Strategy, Triplets
+from amcc.active.base import Beliefs, Candidates, Questions, Strategy, Triplets
 from amcc.active.picking import best_places, distinct, pick_batch, questions_about, without_ties
 from amcc.active.voi import ValueOfInformation
+from amcc.arrays import Floats, Ints, Mask, find_sorted
 from amcc.consensus import METHODS, ConsensusModel
 from amcc.errors import ParameterError
-from amcc.kernels import Floats
 from amcc.votes import Votes
-
-Mask = npt.NDArray[np.bool_]
 
 # -- what several strategies look at ---------------------------------------------------------------------------------
 
@@ -36,7 +33,7 @@ def queried(votes: Votes) -> Mask:
     return asked
 
 
-def neighbors_of(beliefs: Beliefs, item: Codes, k: int) -> scores.Neighbors:
+def neighbors_of(beliefs: Beliefs, item: Ints, k: int) -> scores.Neighbors:
     """The answered items nearest to these, by their features or else by their labels as believed."""
     profile = beliefs.proba if beliefs.features is None else beliefs.features
     answered = np.flatnonzero(np.bincount(beliefs.votes.item, minlength=beliefs.votes.n_items))
@@ -49,7 +46,7 @@ def credibility_of(beliefs: Beliefs, asked: Triplets, known: Mask, k: int) -> Fl
     known : (n_items, n_labels) the pairs that anybody was asked about.
     """
 
-    def likelihood(item: Codes) -> scores.Singles:
+    def likelihood(item: Ints) -> scores.Singles:
         return scores.answer_likelihood(beliefs.proba[item] > 0.5, known[item], beliefs.hit, beliefs.false_alarm)
 
     item, row = distinct(asked.item)
@@ -62,15 +59,14 @@ def credibility_of(beliefs: Beliefs, asked: Triplets, known: Mask, k: int) -> Fl
     return np.asarray(by_item[row, asked.worker])
 
 
-def votes_on(votes: Votes, item: Codes, label: Codes) -> tuple[Codes, Codes]:
+def votes_on(votes: Votes, item: Ints, label: Ints) -> tuple[Ints, Ints]:
     """Where the votes on each of these pairs begin, and how many there are."""
     pairs = votes.pairs
     if len(pairs) == 0:
         return np.zeros(item.shape, np.int64), np.zeros(item.shape, np.int64)
     key = pairs.item.astype(np.int64) * votes.n_labels + pairs.label
-    wanted = item * votes.n_labels + label
-    place = np.searchsorted(key, wanted).clip(max=len(key) - 1)
-    return pairs.start[place], np.where(key[place] == wanted, pairs.n_votes[place], 0)
+    place, asked = find_sorted(key, item * votes.n_labels + label)
+    return pairs.start[place], np.where(asked, pairs.n_votes[place], 0)
 
 
 def _check_share(name: str, value: float) -> None:
@@ -245,7 +241,7 @@ class NamActive:
 
     def _pairs(
         self, proba: Floats, item_score: Floats, allowed: Mask, batch: int, rng: np.random.Generator
-    ) -> tuple[Codes, Codes]:
+    ) -> tuple[Ints, Ints]:
         """The likeliest labels of the best items, item by item; once all had theirs, the next ones of each."""
         item = best_places(item_score, batch, rng)
         likely = without_ties(np.where(allowed[item], proba[item], np.nan).astype(np.float32), rng)
@@ -385,7 +381,7 @@ def worker_gain(votes: Votes, reliability: Floats, asked: Triplets) -> Floats:
     return np.asarray(table[row, kind_of_worker[asked.worker]])
 
 
-def beta_of_pairs(votes: Votes, reliability: Floats, item: Codes, label: Codes) -> tuple[Floats, Floats]:
+def beta_of_pairs(votes: Votes, reliability: Floats, item: Ints, label: Ints) -> tuple[Floats, Floats]:
     """Beta distributions of pairs: uniform, updated by one vote after the other."""
     first, count = votes_on(votes, item, label)
     yes, no = np.ones(len(item)), np.ones(len(item))

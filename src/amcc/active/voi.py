@@ -9,8 +9,9 @@ import numpy as np
 
 from amcc.active.base import COLD_FALSE_ALARM, COLD_HIT, Beliefs, Candidates, Questions
 from amcc.active.picking import pick_batch, questions_about
+from amcc.arrays import Floats, weight_per_code
 from amcc.errors import ParameterError
-from amcc.kernels import Floats, sum_over_slots, weight_per_code
+from amcc.passes import sum_over_slots
 from amcc.votes import Votes
 
 COLD_ROOM = 0.5

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from amcc.audit.slices import Floats, Ints, Mask, People, as_truth, named
+from amcc.arrays import Floats, Ints, Mask
+from amcc.audit.slices import People, as_truth, named
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.roster import Roster

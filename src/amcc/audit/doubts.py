@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.audit.slices import Answers, Floats, Pairs, People, Slice
+from amcc.arrays import Floats
+from amcc.audit.slices import Answers, Pairs, People, Slice
 from amcc.errors import InputError
 from amcc.truth import Truth, positions
 from amcc.votes import Votes

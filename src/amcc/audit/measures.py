@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from amcc.audit.slices import Floats, Ints, Slice, places, table_of, with_blanks
+from amcc.arrays import Floats, Ints
+from amcc.audit.slices import Slice, places, table_of, with_blanks
 from amcc.errors import InputError
 from amcc.inference import (
     Corrected,

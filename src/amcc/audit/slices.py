@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc import tables
+from amcc.arrays import Floats, Ints, Mask, find_sorted
 from amcc.errors import EmptyInputError, InputError
 from amcc.evaluate import read_consensus
 from amcc.inference import (
@@ -21,9 +22,6 @@ from amcc.inference import (
 from amcc.truth import PairList, Truth, positions
 from amcc.votes import Votes
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Rule = Literal["majority", "share"]
 People = Truth | Votes
 
@@ -115,8 +113,8 @@ def answers_on(pairs: Pairs, people: People) -> Answers:
 
 def places(keys: Ints, wanted: Ints) -> Ints:
     """Place of each key among sorted ones, −1 where it is not there."""
-    place = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
-    return np.where(keys[place] == wanted, place, -1)
+    place, found = find_sorted(keys, wanted)
+    return np.where(found, place, -1)
 
 
 def as_truth(people: Votes) -> Truth:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.table import Table
 
+from amcc.arrays import weight_per_code
 from amcc.consensus import AMCC, ConsensusModel
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import InputError
-from amcc.kernels import weight_per_code
 from amcc.votes import Votes
 
 MOST_SHOWN = 10

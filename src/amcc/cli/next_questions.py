@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import typer
 
@@ -20,6 +19,7 @@ from amcc.active.expert import DRAWN
 from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
 from amcc.active.strategies import STRATEGIES, Uniform, check_features_used, votes_on
 from amcc.active.voi import ValueOfInformation
+from amcc.arrays import Ints, Mask
 from amcc.cli.common import (
     Features,
     FeaturesItems,
@@ -51,8 +51,6 @@ from amcc.errors import EmptyInputError, InputError, ParameterError
 from amcc.io import FORMATS, naming, read_ids, read_table
 from amcc.truth import positions
 from amcc.votes import Votes
-
-Mask = npt.NDArray[np.bool_]
 
 DEFAULT_STRATEGY = "voi"
 
@@ -394,7 +392,7 @@ def choose(
     return best_first(pieces)
 
 
-def some_of(questions: Questions, places: npt.NDArray[np.int64]) -> Questions:
+def some_of(questions: Questions, places: Ints) -> Questions:
     """Some of the questions, in that order."""
     parts = {name: part[places] for name, part in questions.parts.items()}
     return Questions(questions.asked.take(places), questions.utility[places], parts)

@@ -31,6 +31,7 @@ from amcc.active.replay import (
 )
 from amcc.active.replay import replay as replayed
 from amcc.active.strategies import STRATEGIES, check_features_used
+from amcc.arrays import Floats
 from amcc.cli.common import (
     DEFAULT_METHOD,
     Features,
@@ -63,7 +64,6 @@ from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, Paramet
 from amcc.experiments.board import computed
 from amcc.files import whole_file
 from amcc.io import read_truth, write_table
-from amcc.kernels import Floats
 from amcc.truth import Truth
 from amcc.votes import Votes
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, get_args, get_origin
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array, issparse
 
+from amcc.arrays import Codes, Floats, Mask, Signs
 from amcc.consensus.families import (
     Families,
     describe_families,
@@ -38,18 +38,17 @@ from amcc.decode import decode as decode_sets
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, as_engine
 from amcc.errors import AmccError, ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.fields import Arrays, Each, Stored, fits, hints_of, read_fields, take_apart, write_fields
-from amcc.kernels import CERTAIN, Floats, Judgement
 from amcc.linalg import first_not_finite
 from amcc.memory import check_size
+from amcc.passes import CERTAIN, Judgement
 from amcc.roster import HUMAN, Roster, Seats
-from amcc.tables import Codes, Frame, as_frame
+from amcc.tables import Frame, as_frame
 from amcc.truth import Truth
 from amcc.votes import Votes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Mask = npt.NDArray[np.bool_]
 
 FORMAT_VERSION = 3
 """Of saved models. Before 3, votes were read in other ways, and who the workers are was not known. Before 2, names with
@@ -66,7 +65,7 @@ class Posterior:
 
     pair : (n_pairs,) probability that the label is present, for the asked pairs of the votes.
     label : (n_labels,) the same for a pair that nobody was asked about.
-    judge : called when somebody asks about the workers, judges every vote by the others, see `kernels.others_pass`.
+    judge : called when somebody asks about the workers, judges every vote by the others, see `passes.others_pass`.
     """
 
     pair: Floats
@@ -85,11 +84,11 @@ class Learned(NamedTuple):
 class Gold:
     """Known truth on the asked pairs: (n_pairs,) what is true, and where that is known."""
 
-    present: npt.NDArray[np.bool_]
-    known: npt.NDArray[np.bool_]
+    present: Mask
+    known: Mask
 
     @property
-    def signs(self) -> npt.NDArray[np.int8]:
+    def signs(self) -> Signs:
         """(n_pairs,) +1 present, −1 absent, 0 not known; empty where nothing is known."""
         if not self.known.any():
             return NOTHING_KNOWN
@@ -544,9 +543,7 @@ class ConsensusModel(ABC):
         """Whether `_unasked` says more than the labels' priors."""
         return False
 
-    def predict(
-        self, votes: Any | None = None, *, decode: Rule = "threshold", k: int | None = None
-    ) -> npt.NDArray[np.bool_]:
+    def predict(self, votes: Any | None = None, *, decode: Rule = "threshold", k: int | None = None) -> Mask:
         """(n_items, n_labels) indicator of the label sets.
 
         By default the labels more likely present than absent; `decode` names another rule of `amcc.decode`, "top_k"
@@ -562,7 +559,7 @@ class ConsensusModel(ABC):
         """Fit, and give a pandas frame of probabilities, items × labels."""
         return self.fit(votes, features, truth).probas_
 
-    def pair_present(self, *, decode: Rule = "threshold", k: int | None = None) -> npt.NDArray[np.bool_]:
+    def pair_present(self, *, decode: Rule = "threshold", k: int | None = None) -> Mask:
         """(n_pairs,) whether the label of each asked pair is in its item's set, see `predict`."""
         self._check_fitted()
         check_rule(decode, k)
@@ -771,7 +768,7 @@ class ConsensusModel(ABC):
             self._to_judge = None  # lets go of the votes
         return self._judged
 
-    def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:
+    def _groups(self) -> tuple[Codes, Floats]:
         """Group (−1: none) and weight (NaN: none) of each worker."""
         n_workers = len(self.worker_names_)
         return np.full(n_workers, -1, np.int32), np.full(n_workers, np.nan)

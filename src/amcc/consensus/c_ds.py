@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import AnyInts, Floats, Mask, safe_logit, sigmoid, weight_per_code
 from amcc.consensus.base import Gold, Learned, Posterior, check_at_least_one
 from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
 from amcc.consensus.ibcc import (
@@ -21,11 +22,10 @@ from amcc.consensus.matching import match_coins, new_code
 from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import Floats, safe_logit, weight_per_code
 from amcc.votes import Votes
 
 Mode = Literal["separate", "cascade"]
-Sets = npt.NDArray[np.bool_]
+Sets = Mask
 
 CASCADE_ROUNDS = 50
 SET_PRIOR = 0.1
@@ -87,7 +87,7 @@ class CDS(DawidSkene):
     [[0, 0], [0, 1], [1, 0]]
     """
 
-    label_sets_: Annotated[npt.NDArray[np.bool_], Each("set", "label", only=("mode", "cascade"))]
+    label_sets_: Annotated[Mask, Each("set", "label", only=("mode", "cascade"))]
     set_share_: Annotated[Floats, Each("set", only=("mode", "cascade"))]
 
     def __init__(
@@ -129,15 +129,13 @@ class CDS(DawidSkene):
 
     # -- label switching ---------------------------------------------------------------------------------------------
 
-    def _switched(self, votes: Votes, gold: Gold) -> npt.NDArray[np.bool_]:
+    def _switched(self, votes: Votes, gold: Gold) -> Mask:
         """(n_labels,) where the workers' hit rates less their false-alarm rates sum to less than nothing."""
         informativeness = weight_per_code(votes.coins.label, self.hit_rate_ - self.false_alarm_rate_, votes.n_labels)
         n_known = weight_per_code(votes.pairs.label, gold.known, votes.n_labels)
         return np.asarray((informativeness < 0) & (n_known == 0))
 
-    def _switch_back(
-        self, votes: Votes, gold: Gold, posterior: Posterior, switched: npt.NDArray[np.bool_]
-    ) -> Posterior:
+    def _switch_back(self, votes: Votes, gold: Gold, posterior: Posterior, switched: Mask) -> Posterior:
         """Present and absent, hits and false alarms change places."""
         coins, pairs = votes.coins, votes.pairs
         self.hit_rate_, self.false_alarm_rate_ = _exchanged(
@@ -150,7 +148,7 @@ class CDS(DawidSkene):
         prevalence, _ = _exchanged(posterior.label, 1 - posterior.label, switched)
         evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
         prior = gold.log_odds(safe_logit(prevalence)[pairs.label])
-        return Posterior(proba, prevalence, partial(kernels.others_pass, coins.slot, pairs.start, evidence, prior))
+        return Posterior(proba, prevalence, partial(passes.others_pass, coins.slot, pairs.start, evidence, prior))
 
     # -- cascade -----------------------------------------------------------------------------------------------------
 
@@ -169,12 +167,10 @@ class CDS(DawidSkene):
         return Posterior(
             proba,
             self.set_share_ @ self.label_sets_,
-            partial(kernels.others_pass, coins.slot, pairs.start, evidence, others),
+            partial(passes.others_pass, coins.slot, pairs.start, evidence, others),
         )
 
-    def _sets_to_pairs(
-        self, evidence: Floats, item: npt.NDArray[np.integer], label: npt.NDArray[np.integer], n_items: int
-    ) -> Floats:
+    def _sets_to_pairs(self, evidence: Floats, item: AnyInts, label: AnyInts, n_items: int) -> Floats:
         """(n_pairs,) probability of the sets with the label, from the log-odds of the votes on each pair."""
         table = csr_array((evidence, (item, label)), shape=(n_items, self.label_sets_.shape[1]))
         proba = np.empty(len(item))
@@ -190,7 +186,7 @@ class CDS(DawidSkene):
             return super()._infer(votes, prior)
         evidence = pair_evidence(votes, learned_evidence(self, votes))
         label = new_code(votes.label_names, self.label_names_)[votes.pairs.label]
-        proba = kernels.sigmoid(safe_logit(prior)[votes.pairs.label] + evidence)  # labels that are in no set
+        proba = sigmoid(safe_logit(prior)[votes.pairs.label] + evidence)  # labels that are in no set
         met = label >= 0
         proba[met] = self._sets_to_pairs(evidence[met], votes.pairs.item[met], label[met], votes.n_items)
         return proba
@@ -231,9 +227,7 @@ def pool_of_sets(votes: Votes, max_sets: int) -> Sets:
     return np.concatenate([np.zeros((1, votes.n_labels), dtype=bool), sets[order]])
 
 
-def _packed_sets(
-    row: npt.NDArray[np.integer], label: npt.NDArray[np.integer], member: npt.NDArray[np.bool_], n_labels: int
-) -> npt.NDArray[np.uint8]:
+def _packed_sets(row: AnyInts, label: AnyInts, member: Mask, n_labels: int) -> npt.NDArray[np.uint8]:
     """One row of bits per set: a thousand labels in 125 bytes."""
     packed = np.zeros((int(row.max(initial=-1)) + 1, (n_labels + 7) // 8), dtype=np.uint8)
     bit = (1 << (label[member] & 7)).astype(np.uint8)
@@ -259,5 +253,5 @@ def set_posteriors(table: csr_array, sets: Sets, share: Floats) -> Iterator[tupl
         yield first, np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
 
 
-def _exchanged(one: Floats, other: Floats, where: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _exchanged(one: Floats, other: Floats, where: Mask) -> tuple[Floats, Floats]:
     return np.where(where, other, one), np.where(where, one, other)

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logit
 
+from amcc.arrays import AnyInts, Floats, Mask, weight_per_code
 from amcc.fields import Each
-from amcc.kernels import Floats, weight_per_code
 
 INTERCEPT_SPREAD, SLOPE_SPREAD, LABEL_SPREAD = 0.7, 0.3, 0.5
 """How far the correction may lie from none before the data speak: experts differ by a factor of two in the odds, and
@@ -43,7 +42,7 @@ class Calibration:
     label: Annotated[Floats, Each("label")]
     n_pairs: int
 
-    def of(self, proba: Floats, label: npt.NDArray[np.integer]) -> Floats:
+    def of(self, proba: Floats, label: AnyInts) -> Floats:
         """Probabilities of pairs with these labels (−1: a label that was not there) after the correction."""
         offset = np.where(label >= 0, self.label[label], 0.0)
         return np.asarray(expit(self.intercept + self.slope * log_odds(proba) + offset))
@@ -59,9 +58,7 @@ class Calibration:
         return f"{self.n_pairs:,} known pairs correct the others: {changes}"
 
 
-def fit_calibration(
-    proba: Floats, label: npt.NDArray[np.integer], present: npt.NDArray[np.bool_], n_labels: int
-) -> Calibration:
+def fit_calibration(proba: Floats, label: AnyInts, present: Mask, n_labels: int) -> Calibration:
     """The most probable correction, given what is true of some pairs; `proba` must come from a fit without that.
 
     Newton's method on a concave function. The offsets of labels do not meet each other, so they are eliminated first.
@@ -89,9 +86,9 @@ def fit_calibration(
 
 def cross_fitted(
     proba: Floats,
-    label: npt.NDArray[np.integer],
-    present: npt.NDArray[np.bool_],
-    item: npt.NDArray[np.integer],
+    label: AnyInts,
+    present: Mask,
+    item: AnyInts,
     n_labels: int,
 ) -> Floats:
     """(n,) corrected probabilities of known pairs, each by the truth of other items only: how good they really are.

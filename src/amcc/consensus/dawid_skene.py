@@ -8,15 +8,15 @@ from typing import Annotated
 
 import numpy as np
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import Codes, Floats, safe_log, safe_logit, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Learned, Monitor, Posterior, check_rounds
 from amcc.consensus.matching import known_or_mean, match_coins
 from amcc.consensus.rounds import LabelPrior, first_look, judge_votes, one_round
 from amcc.engine.base import Engine, InMemory
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import Belief, Floats, safe_log, safe_logit, weight_per_code
-from amcc.tables import Codes
+from amcc.passes import Belief
 from amcc.votes import Votes
 
 PseudoVotes = tuple[float, float]
@@ -97,7 +97,7 @@ class DawidSkene(ConsensusModel):
         label, judge = self._maximise(InMemory(votes, gold.signs))
         evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
         prior = gold.log_odds(safe_logit(label)[votes.pairs.label])
-        proba = kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, prior).proba
+        proba = passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, prior).proba
         return Posterior(proba, label, judge)
 
     def _learn_from(self, engine: Engine) -> Learned:
@@ -185,7 +185,7 @@ class DawidSkene(ConsensusModel):
             rates(self.false_alarm_rate_, self.average_false_alarm_rate_),
         )
         log_odds = safe_logit(prior)[votes.pairs.label]
-        return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba
+        return passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba
 
 
 @dataclass(frozen=True)

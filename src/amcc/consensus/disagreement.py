@@ -23,14 +23,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc, betaln
 
-from amcc.kernels import Floats, Ints, safe_logit, sigmoid, sum_over_slots, sum_over_votes, weight_per_code
-from amcc.tables import Codes
+from amcc.arrays import Codes, Floats, Ints, Mask, Signs, find_sorted, safe_logit, sigmoid, weight_per_code
+from amcc.passes import sum_over_slots, sum_over_votes
 from amcc.votes import Votes
 
-Mask = npt.NDArray[np.bool_]
 Kind = Literal["clear", "too few votes", "split crowd", "hard item", "likely slip"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NOT_ASKED = "not asked"
@@ -115,7 +113,7 @@ class Asked(NamedTuple):
     coin_worker, coin_label : (n_coins,) whose coins the slots are.
     """
 
-    slot: npt.NDArray[np.int32]
+    slot: Codes
     start: Ints
     label: Codes
     fold: Codes
@@ -210,8 +208,7 @@ class Explanations:
         n_labels = len(self.share)
         known = self.coin_worker.astype(np.int64) * n_labels + self.coin_label
         wanted = asked.coin_worker.astype(np.int64) * n_labels + asked.coin_label
-        place = np.searchsorted(known, wanted).clip(max=len(known) - 1)
-        met = known[place] == wanted
+        place, met = find_sorted(known, wanted)
         hit, false_alarm = (
             np.where(met, rate[place], usual[asked.coin_label])
             for rate, usual in zip((self.hit, self.false_alarm), self.usual, strict=True)
@@ -459,7 +456,7 @@ def _scaled_by(family: Codes, bearer: Ints, n_bearers: int) -> Callable[[Floats]
 # -- what is said --------------------------------------------------------------------------------------------------
 
 
-def kinds_of(asked: Asked, explanations: Explanations, proba: Floats) -> npt.NDArray[np.int8]:
+def kinds_of(asked: Asked, explanations: Explanations, proba: Floats) -> Signs:
     """(n_pairs,) places in `KINDS`, from what explains the votes and the probabilities that the model gives."""
     here = explanations.known_to(asked)
     member = here.posterior(asked)

@@ -7,17 +7,16 @@ from functools import cached_property, partial
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import AnyInts, Floats, Ints, safe_log, safe_logit, sigmoid, weight_per_code
 from amcc.consensus.base import Gold, Learned, Monitor, Posterior
 from amcc.consensus.c_ds import learned_evidence, pair_evidence
 from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
 from amcc.consensus.matching import new_code
 from amcc.engine.base import Engine
 from amcc.fields import Each
-from amcc.kernels import Floats, Ints, safe_log, safe_logit, weight_per_code
 from amcc.votes import Votes
 
 CELL_PRIOR = 0.5
@@ -139,7 +138,7 @@ class DSTree(DawidSkene):
         return Posterior(
             proba,
             expected_along(tree, table, nothing)[0],
-            partial(kernels.others_pass, coins.slot, pairs.start, evidence, others),
+            partial(passes.others_pass, coins.slot, pairs.start, evidence, others),
         )
 
     def _infer(self, votes: Votes, prior: Floats) -> Floats:
@@ -295,7 +294,7 @@ class Nodes:
         return evidence
 
 
-def relevant_nodes(tree: Tree, item: npt.NDArray[np.integer], label: npt.NDArray[np.integer]) -> Nodes:
+def relevant_nodes(tree: Tree, item: AnyInts, label: AnyInts) -> Nodes:
     """Asked pairs and their ancestors."""
     n_labels = len(tree.parent)
     asked = item.astype(np.int64) * n_labels + label
@@ -372,7 +371,7 @@ def propagate(nodes: Nodes, table: Floats, evidence: Floats) -> Beliefs:
         np.add.at(below, nodes.parent[level][child], (message[:, 1] - message[:, 0])[child])
     proba, with_parent = np.zeros((2, len(below)))
     for level in nodes.levels:
-        given_parent = kernels.sigmoid(log_odds[nodes.label[level]] + below[level, None])
+        given_parent = sigmoid(log_odds[nodes.label[level]] + below[level, None])
         parent = np.where(nodes.parent[level] >= 0, proba[nodes.parent[level]], 0.0)
         with_parent[level] = parent * given_parent[:, 1]
         proba[level] = (1 - parent) * given_parent[:, 0] + with_parent[level]

@@ -7,10 +7,9 @@ from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from amcc import kernels
+from amcc.arrays import Codes, Floats, Mask, sigmoid, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
 from amcc.consensus.ibcc import (
     confusion_prior,
@@ -23,8 +22,7 @@ from amcc.consensus.mace import RandomStarts, Restarts
 from amcc.consensus.matching import match_coins, new_code
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import Floats, Judgement, weight_per_code
-from amcc.tables import Codes
+from amcc.passes import Judgement
 from amcc.votes import Votes
 
 JUDGED_AT_ONCE = 50_000
@@ -226,12 +224,12 @@ class Problem:
     incidence: csr_array
     pair_label: Codes
     coin_label: Codes
-    impossible: npt.NDArray[np.bool_]
+    impossible: Mask
     answers: Floats
     subtypes: Floats
     classes: Floats
 
-    def restricted(self, keep: npt.NDArray[np.bool_]) -> Problem:
+    def restricted(self, keep: Mask) -> Problem:
         """The same for some of the labels only."""
         pairs, coins = keep[self.pair_label], keep[self.coin_label]
         code = np.cumsum(keep, dtype=np.int32) - 1
@@ -355,5 +353,5 @@ def judge(votes: Votes, log_joint: Floats, answers: Floats) -> Judgement:
     for first in range(0, len(slot), JUDGED_AT_ONCE):
         block = slice(first, first + JUDGED_AT_ONCE)
         without = np.logaddexp.reduce(log_joint[pair[block]] - of_slot[slot[block]], axis=2)
-        proba[block] = kernels.sigmoid(without[:, 1] - without[:, 0])
+        proba[block] = sigmoid(without[:, 1] - without[:, 0])
     return Judgement(weight_per_code(slot, proba, n_slots), weight_per_code(slot, proba**2, n_slots))

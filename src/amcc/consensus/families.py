@@ -34,14 +34,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy.optimize import least_squares
 from scipy.sparse import coo_array
 from scipy.special import logit
 
+from amcc.arrays import Floats, Ints, Mask, Signs, sigmoid
 from amcc.fields import Each
-from amcc.kernels import Floats, Ints, sigmoid
 from amcc.roster import CODE, HUMAN, KINDS, MODEL, Seats
 from amcc.votes import Votes
 
@@ -109,12 +108,12 @@ class Tree:
     """
 
     source: Ints
-    seen_by: npt.NDArray[np.bool_]
+    seen_by: Mask
     view_kind: Ints
     view_family: Ints
     source_kind: Ints
     source_family: Ints
-    is_truth: npt.NDArray[np.bool_]
+    is_truth: Mask
 
     @property
     def n_sources(self) -> int:
@@ -154,7 +153,7 @@ def tree_of(seats: Seats, n_votes: Ints, *, truth: bool) -> Tree:
     return Tree(source, seen_by, view_kind, view_family, kinds, families, is_truth)
 
 
-def _views(seats: Seats, voted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _views(seats: Seats, voted: Mask) -> list[tuple[int, int]]:
     """(kind, family) of all views, −1 for that of all models; a view needs two workers who have it."""
     models = voted & (seats.kind == MODEL)
     views = [(MODEL, -1)] if models.any() else []
@@ -169,7 +168,7 @@ def _views(seats: Seats, voted: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
 # -- what the votes say --------------------------------------------------------------------------------------------
 
 
-def moments_of(votes: Votes, tree: Tree, present: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_]) -> Moments:
+def moments_of(votes: Votes, tree: Tree, present: Mask, known: Mask) -> Moments:
     """Correlations between sources; several votes of one worker on a pair count as one, with their share of yes.
 
     present, known : (n_pairs,) truth, where it is known
@@ -189,9 +188,7 @@ def moments_of(votes: Votes, tree: Tree, present: npt.NDArray[np.bool_], known: 
     return Moments(np.clip(correlation, -0.99, 0.99), shared, shared / np.maximum(n_votes, 1)[:, None])
 
 
-def centred_votes(
-    votes: Votes, tree: Tree, present: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_]
-) -> tuple[Ints, Ints, Floats, Ints]:
+def centred_votes(votes: Votes, tree: Tree, present: Mask, known: Mask) -> tuple[Ints, Ints, Floats, Ints]:
     """Pair, source and vote of every worker on every pair, less the source's mean on the label; and votes by source."""
     pair, worker, share = shares_of_yes(votes)
     source, label = tree.source[worker], votes.pairs.label[pair]
@@ -249,7 +246,7 @@ class Views:
         return np.outer(self.loading, self.loading) * _between(self.tree.seen_by, self.validity)
 
 
-def _between(seen_by: npt.NDArray[np.bool_], validity: Floats) -> Floats:
+def _between(seen_by: Mask, validity: Floats) -> Floats:
     """(n_sources, n_sources) product of the validities of all views above one of two sources and not above both."""
     seen, weighted = seen_by.astype(np.float64), seen_by * np.log(validity)
     above = weighted.sum(axis=1)
@@ -413,7 +410,7 @@ class Sharing:
     weight: Floats
 
 
-def shared_errors(votes: Votes, seats: Seats, present: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_]) -> Sharing:
+def shared_errors(votes: Votes, seats: Seats, present: Mask, known: Mask) -> Sharing:
     """Who shares errors with whom, and what their votes are worth; `present` and `known` (n_pairs,) are known truth.
 
     Several votes of one worker on a pair, as of a model that was asked several times, count as one together.
@@ -469,7 +466,7 @@ class Families:
     """
 
     name: pa.Array
-    kind: Annotated[npt.NDArray[np.int8], Each("family", least=0)]
+    kind: Annotated[Signs, Each("family", least=0)]
     members: Annotated[Ints, Each("family", least=0)]
     votes: Annotated[Ints, Each("family", least=0)]
     votes_per_pair: Annotated[Floats, Each("family", least=0)]

@@ -8,12 +8,11 @@ from typing import Annotated
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import Codes, Floats, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
 from amcc.consensus.matching import CoinMatch, known_or_mean, match_coins, new_code
 from amcc.fields import Each
-from amcc.kernels import Floats, weight_per_code
-from amcc.tables import Codes
 from amcc.votes import Votes
 
 
@@ -110,7 +109,7 @@ class IBCC(ConsensusModel):
             log_class, log_answer = expected_log(class_counts), expected_log(answer_counts)
             evidence = _log_odds(log_answer).ravel()
             prior = gold.log_odds(_log_odds(log_class)[pairs.label])
-            step = kernels.posterior_pass(coins.slot, pairs.start, evidence, prior, proba)
+            step = passes.posterior_pass(coins.slot, pairs.start, evidence, prior, proba)
             bound = slot_votes @ log_answer[:, 0].ravel() + asked @ log_class[:, 0] + step.log_odds_sum
             bound -= dirichlet_divergence(answer_counts, self._answer_prior).sum()
             bound -= dirichlet_divergence(class_counts, np.full(2, self.class_prior)).sum()
@@ -128,7 +127,7 @@ class IBCC(ConsensusModel):
         return Posterior(
             proba,
             class_counts[:, 1] / class_counts.sum(axis=1),
-            partial(kernels.others_pass, coins.slot, pairs.start, evidence, prior),
+            partial(passes.others_pass, coins.slot, pairs.start, evidence, prior),
         )
 
     def _pooled(self, votes: Votes, answer_counts: Floats) -> Floats:
@@ -142,7 +141,7 @@ class IBCC(ConsensusModel):
         evidence = learned_or_average(coins, _log_odds(expected_log(self.answer_counts_)), self.average_evidence_)
         label = new_code(votes.label_names, self.label_names_)
         log_odds = known_or_mean(_log_odds(expected_log(self.class_counts_)), label)[votes.pairs.label]
-        return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence.ravel(), log_odds).proba
+        return passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence.ravel(), log_odds).proba
 
 
 def confusion_prior(right: float, wrong: float) -> Floats:

@@ -26,15 +26,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import issparse
 from scipy.special import expit, logit
 
+from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
 from amcc.errors import MissingExtraError
 from amcc.fields import Each
-from amcc.kernels import Floats, Ints, weight_per_code
 from amcc.memory import check_size
-from amcc.tables import Codes
 from amcc.votes import Votes
 
 N_FOLDS = 10
@@ -100,7 +98,7 @@ class ItemPrior:
         shift = np.where(item[:, None] >= 0, self.shift[item][:, column], 0.0)
         return replace(self, label=here.astype(np.int32), shift=shift)
 
-    def on_pairs(self, proba: Floats, item: npt.NDArray[np.integer], label: npt.NDArray[np.integer]) -> Floats:
+    def on_pairs(self, proba: Floats, item: AnyInts, label: AnyInts) -> Floats:
         """Probabilities of pairs, by the votes, with the features' opinion added (1)."""
         place = np.full(max(int(label.max(initial=-1)), int(self.label.max(initial=-1))) + 1, -1)
         place[self.label] = np.arange(len(self.label))

@@ -9,7 +9,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import Codes, Floats, Ints, Mask, sigmoid, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
 from amcc.consensus.c_ds import pair_evidence
 from amcc.consensus.ibcc import (
@@ -22,8 +23,6 @@ from amcc.consensus.matching import match_coins
 from amcc.consensus.signature import signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import Floats, weight_per_code
-from amcc.tables import Codes
 from amcc.votes import Votes
 
 PseudoVotes = tuple[float, float]
@@ -140,7 +139,7 @@ class MACE(ConsensusModel):
         self.average_evidence_ = self._average(votes, best).evidence.reshape(-1, 2)
         asked = np.bincount(pairs.label, minlength=votes.n_labels)
         label = (weight_per_code(pairs.label, proba, votes.n_labels) + 0.5) / (asked + 1)
-        return Posterior(proba, label, partial(kernels.others_pass, coins.slot, pairs.start, logs.evidence, prior))
+        return Posterior(proba, label, partial(passes.others_pass, coins.slot, pairs.start, logs.evidence, prior))
 
     def _start(self, votes: Votes, slot_votes: Floats, prior: Floats, draw: Floats) -> Counts:
         """Counts after a first look at the votes with random spam rates and habits."""
@@ -190,7 +189,7 @@ class MACE(ConsensusModel):
         coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
         learned = AnswerLogs.expected(Counts(self.spam_counts_, self.habit_counts_)).evidence.reshape(-1, 2)
         evidence = learned_or_average(coins, learned, self.average_evidence_).ravel()
-        return kernels.sigmoid(pair_evidence(votes, evidence))
+        return sigmoid(pair_evidence(votes, evidence))
 
 
 # -- model -----------------------------------------------------------------------------------------------------------
@@ -255,7 +254,7 @@ def expect(votes: Votes, slot_votes: Floats, logs: AnswerLogs, prior: Floats) ->
     """
     coins, pairs = votes.coins, votes.pairs
     log_odds = prior + pair_evidence(votes, logs.evidence)
-    proba = kernels.sigmoid(log_odds)
+    proba = sigmoid(log_odds)
     right = weight_per_code(coins.slot, np.repeat(proba, pairs.n_votes), slot_votes.size).reshape(-1, 2)
     right[:, 0] = np.maximum(slot_votes[:, 0] - right[:, 0], 0.0)  # a no is right where the label is absent
     of_pairs = weight_per_code(pairs.label, np.logaddexp(0.0, log_odds) - np.log(2), votes.n_labels)
@@ -294,7 +293,7 @@ class RandomStarts:
         return np.random.default_rng([self.random_state, restart]).random((rows, size))
 
 
-def _rank(key: npt.NDArray[np.uint64], counts: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def _rank(key: npt.NDArray[np.uint64], counts: Mask) -> Ints:
     """Place in sorted order, first those that count: those without votes change nobody's chance."""
     rank = np.empty(len(key), dtype=np.int64)
     rank[np.lexsort((key, ~counts))] = np.arange(len(key))
@@ -309,7 +308,7 @@ class Restarts:
         self._courses: list[Floats] = []
         self._monitors: list[Monitor] = []
 
-    def add(self, course: Floats, monitor: Monitor) -> npt.NDArray[np.bool_]:
+    def add(self, course: Floats, monitor: Monitor) -> Mask:
         """Take the (rounds, n_labels) objectives of a run and say for which labels it is the best so far."""
         ends = np.array([earlier[-1] for earlier in self._courses])
         better = np.ones(len(self._best), dtype=bool)

@@ -7,13 +7,14 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import Floats, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Learned, Posterior
 from amcc.consensus.rounds import with_truth
 from amcc.engine.base import Block, Engine, InMemory
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import Floats, Judgement, weight_per_code
+from amcc.passes import Judgement
 from amcc.votes import Votes
 
 Scores = Literal["fraction", "hard"]
@@ -73,7 +74,7 @@ def judge(block: Block, yes_share: Floats, n_workers: int) -> Judgement:
     evidence = np.tile([-ONE_VOTE, ONE_VOTE], len(block.coins))
     prior = np.log(yes_share / (1 - yes_share))[block.pairs.label]
     known = with_truth(block, prior, certain=ONE_VOTE * (n_workers + 1))
-    judged = kernels.others_pass(block.coins.slot, block.pairs.start, evidence, known)
+    judged = passes.others_pass(block.coins.slot, block.pairs.start, evidence, known)
     return Judgement(block.spread(judged.weight), block.spread(judged.square))
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amcc.arrays import Codes, Floats, Ints, Mask, find_sorted
 from amcc.engine.base import Engine
-from amcc.kernels import Floats
-from amcc.tables import Codes
 from amcc.votes import Votes
 
 
-def new_code(names: pa.Array, learned: pa.Array) -> npt.NDArray[np.int64]:
+def new_code(names: pa.Array, learned: pa.Array) -> Ints:
     """Place of each name among the learned ones, −1 for newcomers."""
     if names.type != learned.type:
         names, learned = names.cast(pa.string()), learned.cast(pa.string())
@@ -26,9 +24,9 @@ def new_code(names: pa.Array, learned: pa.Array) -> npt.NDArray[np.int64]:
 class CoinMatch:
     """Coins of new votes among learned ones: (n_coins,) place, whether it is one, and the learned label (−1: none)."""
 
-    place: npt.NDArray[np.int64]
-    met: npt.NDArray[np.bool_]
-    label: npt.NDArray[np.int64]
+    place: Ints
+    met: Mask
+    label: Ints
 
 
 def match_coins(
@@ -39,10 +37,10 @@ def match_coins(
     label = new_code(votes.label_names, label_names)[votes.coins.label]
     key = coin_worker.astype(np.int64) * len(label_names) + coin_label  # sorted, as coins are
     wanted = worker * len(label_names) + label
-    place = np.searchsorted(key, wanted).clip(max=len(key) - 1)
-    return CoinMatch(place, (key[place] == wanted) & (worker >= 0) & (label >= 0), label)
+    place, found = find_sorted(key, wanted)
+    return CoinMatch(place, found & (worker >= 0) & (label >= 0), label)
 
 
-def known_or_mean(learned: Floats, code: npt.NDArray[np.int64]) -> Floats:
+def known_or_mean(learned: Floats, code: Ints) -> Floats:
     """What was learned for each code, the mean of all for newcomers (−1)."""
     return np.where(code >= 0, learned[code], learned.mean())

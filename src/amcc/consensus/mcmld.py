@@ -10,18 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import Codes, Floats, Ints, Mask, safe_log, safe_logit, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, as_votes, check_rounds
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
 from amcc.consensus.signature import draws, signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import Floats, Ints, safe_log, safe_logit, weight_per_code
-from amcc.tables import Codes
 from amcc.votes import Votes
 
 Variant = Literal["paper", "code", "exact"]
-Flags = npt.NDArray[np.bool_]
 
 START_ACCURACY = 0.8
 """Of every worker on every label before the first round. It is what tells present from absent."""
@@ -173,7 +171,7 @@ class MCMLD(ConsensusModel):
         label_prior = mixture.share @ self.cluster_label_rate_
         evidence = mixture.share @ mixture.slot_log_odds if rules.per_cluster else mixture.slot_log_odds[0]
         prior = gold.log_odds(safe_logit(label_prior)[votes.pairs.label])
-        judge = partial(kernels.others_pass, votes.coins.slot, votes.pairs.start, evidence, prior)
+        judge = partial(passes.others_pass, votes.coins.slot, votes.pairs.start, evidence, prior)
         return Posterior(belief.proba, label_prior, judge)
 
     def _keep(self, votes: Votes, data: Asked, mixture: Mixture, belief: Belief, rules: Rules) -> None:
@@ -229,7 +227,7 @@ class MCMLD(ConsensusModel):
         data = Asked.of(votes, Gold(nothing, nothing))
         return mixture, expect(mixture, data), data
 
-    def most_likely_sets(self, votes: Any) -> Flags:
+    def most_likely_sets(self, votes: Any) -> Mask:
         """(n_items, n_labels) the label sets that are most likely as a whole (Eq. 24), judged by what was learned.
 
         They differ from `predict` where labels exclude each other: with a cluster for each of two labels, both may be
@@ -342,14 +340,14 @@ class Asked:
     """The asked pairs, with what the E- and M-step want to know about them.
 
     item, label : (pairs,); row : (pairs,) number of the item among the answered ones, `first` where its pairs begin;
-    slot, start : the votes, see `kernels.posterior_pass`.
+    slot, start : the votes, see `passes.posterior_pass`.
     """
 
     item: Codes
     label: Codes
     row: Ints
     first: Ints
-    slot: npt.NDArray[np.int32]
+    slot: Codes
     start: Ints
     gold: Gold
 
@@ -494,7 +492,7 @@ def leading_variances(votes: Votes, n_leading: int) -> tuple[Floats, float]:
 # -- most likely sets ------------------------------------------------------------------------------------------------
 
 
-def mode_of_mixture(cluster: Floats, present: Floats) -> Flags:
+def mode_of_mixture(cluster: Floats, present: Floats) -> Mask:
     """(items, labels) sets with the largest sum over clusters of P(cluster) · P(set given cluster), Eq. 24.
 
     Starts from the best set of every cluster and from the labels more likely present than absent, changes one label at
@@ -506,11 +504,11 @@ def mode_of_mixture(cluster: Floats, present: Floats) -> Flags:
     starts = [np.einsum("nk,nkl->nl", cluster, present) > 0.5, *np.moveaxis(log_odds > 0, 1, 0)]
     ends, scores = zip(*(climb(sets, log_cluster, log_odds) for sets in starts), strict=True)
     best = np.argmax(np.stack(scores), axis=0)
-    mode: Flags = np.stack(ends)[best, np.arange(len(cluster))]
+    mode: Mask = np.stack(ends)[best, np.arange(len(cluster))]
     return mode
 
 
-def climb(sets: Flags, log_empty: Floats, log_odds: Floats) -> tuple[Flags, Floats]:
+def climb(sets: Mask, log_empty: Floats, log_odds: Floats) -> tuple[Mask, Floats]:
     """Change the one label that helps most, in every item, until none does.
 
     sets : (items, labels); log_empty : (items, clusters) log-probability of cluster and empty set;

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from amcc import kernels, linalg
+from amcc import linalg, passes
+from amcc.arrays import Codes, Floats, Ints, find_sorted, sigmoid, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds
 from amcc.consensus.matching import known_or_mean, new_code
 from amcc.consensus.signature import draws, signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import Floats, Ints, Judgement, weight_per_code
-from amcc.tables import Codes
+from amcc.passes import Judgement
 from amcc.votes import Votes
 
 Anchor = Literal["consensus", "self"]
@@ -225,7 +225,7 @@ class MLJMF(ConsensusModel):
         scores[label[votes.pairs.label] >= 0] = self._scores(learned, answers, factors, weight)
         return rcard_proba(votes, scores)
 
-    def _similarity_of(self, worker: npt.NDArray[np.int64]) -> sparse.coo_array:
+    def _similarity_of(self, worker: Ints) -> sparse.coo_array:
         """Cosines between new votes' workers, whose places among the learned ones are given; newcomers have none."""
         n_learned = len(self.worker_names_)
         learned = sparse.csr_array(
@@ -235,7 +235,7 @@ class MLJMF(ConsensusModel):
         chosen = sparse.csr_array((np.ones(len(met)), (met, worker[met])), shape=(len(worker), n_learned))
         return sparse.coo_array(chosen @ learned @ chosen.T)
 
-    def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:
+    def _groups(self) -> tuple[Codes, Floats]:
         return super()._groups()[0], self.worker_weight_
 
 
@@ -327,9 +327,7 @@ def same_item(on_item: sparse.csr_array, worker: Ints, similarity: sparse.coo_ar
     n_workers = similarity.shape[0]
     key = similarity.row.astype(np.int64) * n_workers + similarity.col
     order = np.argsort(key)
-    key, wanted = np.append(key[order], -1), worker[both.row] * n_workers + worker[both.col]
-    place = np.searchsorted(key[:-1], wanted)
-    like = key[place] == wanted
+    place, like = find_sorted(key[order], worker[both.row] * n_workers + worker[both.col])
     cosine = similarity.data[order[place[like]]]
     return sparse.csr_array((cosine, (both.row[like], both.col[like])), shape=both.shape)
 
@@ -448,7 +446,7 @@ def rcard_proba(votes: Votes, scores: Floats) -> Floats:
     ranked = all_score[np.lexsort((-all_score, all_item))]
     last_inside = np.append(0, np.cumsum(np.bincount(all_item)))[:-1] + set_sizes(votes)
     threshold = (ranked[last_inside] + ranked[last_inside + 1]) / 2
-    return kernels.sigmoid(_logit(inner) - _logit(threshold)[item])
+    return sigmoid(_logit(inner) - _logit(threshold)[item])
 
 
 def _logit(share: Floats) -> Floats:
@@ -469,4 +467,4 @@ def _judge(votes: Votes, weight: Floats, gold: Gold) -> Judgement:
     yes = weight_per_code(votes.label, votes.value > 0, votes.n_labels)
     prior = np.log(yes + 0.5) - np.log(np.bincount(votes.label, minlength=votes.n_labels) - yes + 0.5)
     known = gold.log_odds(prior[votes.pairs.label], certain=ONE_VOTE * votes.n_workers**2)
-    return kernels.others_pass(votes.coins.slot, votes.pairs.start, evidence, known)
+    return passes.others_pass(votes.coins.slot, votes.pairs.start, evidence, known)

@@ -11,22 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import Codes, Floats, Ints, Mask, safe_logit, sigmoid, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
 from amcc.consensus.ml_jmf import row_products
 from amcc.consensus.signature import signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import (
-    Floats,
-    Ints,
-    Judgement,
-    safe_logit,
-    sigmoid,
-    weight_per_code,
-)
-from amcc.tables import Codes
+from amcc.passes import Judgement
 from amcc.votes import Votes
 
 LARGEST_CODE = 24
@@ -199,11 +192,11 @@ class NAM(ConsensusModel):
         code = self._codes(place[item], worker, item, self.answer_vector_, place)
         return Answers(with_constant(self.item_features_[item], code), of_vote)
 
-    def _substitute(self, votes: Votes, label: npt.NDArray[np.int64]) -> Floats:
+    def _substitute(self, votes: Votes, label: Ints) -> Floats:
         """(n_items, n) mean vote vectors, the features where none are given; `label` gives the learned codes."""
         return self._in_basis(item_deviations(votes, self.yes_share_, label))
 
-    def _answer_vectors(self, votes: Votes, of_vote: Ints, n_answers: int, label: npt.NDArray[np.int64]) -> Floats:
+    def _answer_vectors(self, votes: Votes, of_vote: Ints, n_answers: int, label: Ints) -> Floats:
         """(n_answers, n) what was said in each answer."""
         entry, column = (votes.value > 0).astype(np.float64), label[votes.label]
         return self._in_basis(_deviations(entry, of_vote, column, n_answers, self.yes_share_))
@@ -220,8 +213,8 @@ class NAM(ConsensusModel):
     def _codes(
         self,
         place: Floats,
-        worker: npt.NDArray[np.int64],
-        item: npt.NDArray[np.int64],
+        worker: Ints,
+        item: Ints,
         vector: Floats,
         learned_place: Floats,
     ) -> Floats:
@@ -270,7 +263,7 @@ class NAM(ConsensusModel):
         log_odds = np.where(of_pair >= 0, truth, safe_logit(prior)[votes.pairs.label])
         return sigmoid(log_odds + np.add.reduceat(votes.value * margin, votes.pairs.start[:-1]))
 
-    def _features_of(self, votes: Votes, known_item: npt.NDArray[np.int64]) -> Floats:
+    def _features_of(self, votes: Votes, known_item: Ints) -> Floats:
         """(n_items, n_features) of new votes; see Notes."""
         if not self.features_given_:
             return self._scaled(self._substitute(votes, new_code(votes.label_names, self.label_names_)))
@@ -316,15 +309,13 @@ def with_constant(*columns: Floats) -> Floats:
     return np.column_stack([np.ones(len(columns[0])), *columns])
 
 
-def item_deviations(votes: Votes, yes_share: Floats, label: npt.NDArray[np.int64]) -> sparse.csr_array:
+def item_deviations(votes: Votes, yes_share: Floats, label: Ints) -> sparse.csr_array:
     """(n_items, n_labels) by how much each item's share of yes differs from the label's; 0 where nobody was asked."""
     pairs = votes.pairs
     return _deviations(votes.n_yes / pairs.n_votes, pairs.item, label[pairs.label], votes.n_items, yes_share)
 
 
-def _deviations(
-    entry: Floats, row: npt.NDArray[Any], column: npt.NDArray[np.int64], n_rows: int, yes_share: Floats
-) -> sparse.csr_array:
+def _deviations(entry: Floats, row: npt.NDArray[Any], column: Ints, n_rows: int, yes_share: Floats) -> sparse.csr_array:
     """Sparse matrix of entries minus the share of their column; columns −1 are left out."""
     kept = column >= 0
     row, column, entry = row[kept], column[kept], entry[kept]
@@ -346,7 +337,7 @@ def label_basis(deviations: sparse.csr_array) -> Floats:
     return np.asarray(main * np.where(main.sum(axis=0) < 0, -1.0, 1.0))
 
 
-def _members(code: npt.NDArray[np.int64], n_codes: int) -> list[Ints]:
+def _members(code: Ints, n_codes: int) -> list[Ints]:
     """The places that carry each code."""
     order = np.argsort(code, kind="stable")
     return np.split(order, np.searchsorted(code[order], np.arange(n_codes + 1)))[1:-1]
@@ -550,7 +541,7 @@ class Regressions:
         return weights
 
 
-def newton_step(weights: Floats, x: Floats, target: Floats, inside: npt.NDArray[np.bool_], ridge: Floats) -> Floats:
+def newton_step(weights: Floats, x: Floats, target: Floats, inside: Mask, ridge: Floats) -> Floats:
     """(n_groups, n) Newton steps, each halved until its objective does not fall.
 
     x : (n_groups, n_observations, n), zero in padding. target, inside : (n_groups, n_observations).
@@ -605,6 +596,6 @@ def _mean_per_code(code: npt.NDArray[Any], value: npt.NDArray[Any], n_codes: int
 def _judge(votes: Votes, margin: Floats, before: Floats, gold: Gold) -> Judgement:
     """Judge votes by the others: each vote has evidence of its own, which is then summed by slot."""
     every = np.arange(len(votes), dtype=np.int32)
-    by_vote = kernels.others_pass(every, votes.pairs.start, votes.value * margin, gold.log_odds(before))
+    by_vote = passes.others_pass(every, votes.pairs.start, votes.value * margin, gold.log_odds(before))
     n_slots = 2 * len(votes.coins)
     return Judgement(*(weight_per_code(votes.coins.slot, part, n_slots) for part in by_vote))

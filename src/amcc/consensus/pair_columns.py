@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from amcc.arrays import Floats, Ints, Signs
 from amcc.consensus import disagreement as kinds
 from amcc.consensus.soft_labels import Shares, SoftLabels, learn_soft_labels
 from amcc.engine.base import Engine, gather
-from amcc.kernels import Floats, Ints
 from amcc.votes import Votes
 
 MOST_LEARNED = 2_000_000
@@ -78,7 +77,7 @@ def sample_of(engine: Engine) -> tuple[Ints, Votes]:
     return items, gather(engine, items)
 
 
-def names_of(codes: npt.NDArray[np.int8]) -> pa.DictionaryArray:
+def names_of(codes: Signs) -> pa.DictionaryArray:
     """Kinds as text, each word stored once."""
     words: Iterable[str] = (*kinds.KINDS, kinds.NOT_ASKED)
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(words))

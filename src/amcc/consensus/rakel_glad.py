@@ -12,17 +12,16 @@ from math import comb
 from typing import Annotated, Literal, NamedTuple, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import Codes, Floats, Ints, find_sorted, sigmoid, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds
 from amcc.consensus.matching import new_code
 from amcc.consensus.signature import Signatures, signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import Floats, Ints, Judgement, sigmoid, weight_per_code
-from amcc.tables import Codes
+from amcc.passes import Judgement
 from amcc.votes import Votes
 
 ClassPrior = Literal["uniform", "empirical"]
@@ -232,13 +231,13 @@ class RakelGlad(ConsensusModel):
         there = labels >= 0
         key = (self.ability_worker_[:, None] * votes.n_labels + labels)[there]
         coin_key = votes.coins.worker.astype(np.int64) * votes.n_labels + votes.coins.label
-        coin, found = _places(coin_key, key)
+        coin, found = find_sorted(coin_key, key)
         of_coin = Average(len(coin_key))
         of_coin.add(coin[found], np.broadcast_to(weight[:, None], labels.shape)[there][found])
         worth = of_coin.average(np.zeros(len(coin_key)))
         prior = gold.log_odds((np.log(label_prior) - np.log1p(-label_prior))[votes.pairs.label])
         evidence = np.stack([-worth, worth], axis=1).ravel()
-        return kernels.others_pass(votes.coins.slot, votes.pairs.start, evidence, prior)
+        return passes.others_pass(votes.coins.slot, votes.pairs.start, evidence, prior)
 
     # -- answering ---------------------------------------------------------------------------------------------
 
@@ -252,7 +251,7 @@ class RakelGlad(ConsensusModel):
             tasks = Tasks.of(votes, subsets[first:last], self.partial)
             log_prior = tasks.log_prior(class_prior[first:last], votes, Gold(nothing, nothing))
             subset, known = tasks.ability_subset + first, worker[tasks.ability_worker] >= 0
-            place, met = _places(learned_key, subset * len(self.worker_names_) + worker[tasks.ability_worker])
+            place, met = find_sorted(learned_key, subset * len(self.worker_names_) + worker[tasks.ability_worker])
             ability = np.where(met & known, self.ability_[place], average[subset])
             ease = find_ease(tasks, log_prior, ability)
             tally.add(tasks, answer(tasks, log_prior, ability, ease).proba, self.scores)
@@ -489,7 +488,7 @@ class Tasks:
         known = np.flatnonzero(gold.known)
         entry = Entries.of(self.subsets, votes.pairs.label[known])
         group_key = self.group_subset * votes.n_items + self.group_item
-        group, found = _places(group_key, entry.subset * votes.n_items + votes.pairs.item[known][entry.thing])
+        group, found = find_sorted(group_key, entry.subset * votes.n_items + votes.pairs.item[known][entry.thing])
         present = gold.present[known][entry.thing]
         wrong = class_bits(len(log_prior))[:, entry.bit] != present
         forbidden, number = np.nonzero(wrong & found)
@@ -518,7 +517,7 @@ class Entries:
         return cls(thing, subset[place], bit[place])
 
 
-def class_bits(n_classes: int) -> npt.NDArray[np.int64]:
+def class_bits(n_classes: int) -> Ints:
     """(classes, bits) which labels are in each class."""
     return (np.arange(n_classes)[:, None] >> np.arange((n_classes - 1).bit_length())) & 1
 
@@ -736,7 +735,7 @@ class Tally:
         said = bits[np.argmax(proba, axis=0)].astype(np.float64) if scores == "votes" else proba.T @ bits
         labels = tasks.subsets[tasks.group_subset]
         there = labels >= 0
-        pair, asked = _places(self.pair_key, (tasks.group_item[:, None] * self.votes.n_labels + labels)[there])
+        pair, asked = find_sorted(self.pair_key, (tasks.group_item[:, None] * self.votes.n_labels + labels)[there])
         self.sums.add(pair[asked], np.clip(said[there][asked], 0.0, 1.0))
 
     def average(self, otherwise: Floats) -> Floats:
@@ -751,11 +750,3 @@ def _label_prior(votes: Votes, proba: Floats) -> Floats:
     overall = (proba.sum() + 1) / (len(proba) + 2)  # never 0 or 1, nor a division by zero
     n_pairs = np.bincount(label, minlength=votes.n_labels)
     return np.asarray((weight_per_code(label, proba, votes.n_labels) + overall) / (n_pairs + 1))
-
-
-def _places(sorted_keys: Ints, wanted: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Where each wanted key is among the sorted ones, and whether it is."""
-    place = np.searchsorted(sorted_keys, wanted).clip(max=max(len(sorted_keys) - 1, 0))
-    if len(sorted_keys) == 0:
-        return place, np.zeros(len(wanted), dtype=bool)
-    return place, sorted_keys[place] == wanted

@@ -9,9 +9,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import Floats, Ints, sigmoid, weight_per_code
 from amcc.engine.base import Block, Largest
-from amcc.kernels import Belief, Floats, Ints, Judgement, sigmoid, weight_per_code
+from amcc.passes import Belief, Judgement
 
 
 class Start(NamedTuple):
@@ -31,7 +32,7 @@ def first_look(block: Block, start: Belief | None) -> Start:
     """Count votes and pairs; probabilities are the shares of yes unless there is a belief to start from."""
     slot, pairs = block.coins.slot, block.pairs
     if start is None:
-        proba = kernels.share_of_yes(slot, pairs.start, block.known)
+        proba = passes.share_of_yes(slot, pairs.start, block.known)
     else:
         proba = sigmoid(LabelPrior(start.log_odds).of(block) + evidence_of_pairs(block, start.evidence))
     n_slots = 2 * len(block.coins)
@@ -44,7 +45,7 @@ def first_look(block: Block, start: Belief | None) -> Start:
 
 
 class Step(NamedTuple):
-    """What one round adds up to, see `kernels.Round`."""
+    """What one round adds up to, see `passes.Round`."""
 
     present: Floats
     label_present: Floats
@@ -63,7 +64,7 @@ def one_round(block: Block, now: Belief, before: Belief | None) -> Step:
     kept = None if before is None else block.recall(before)
     earlier = kept if kept is not None else None if before is None else here(before)
     pairs = block.pairs
-    step = kernels.round_pass(block.coins.slot, pairs.start, pairs.label, block.known, here(now), earlier)
+    step = passes.round_pass(block.coins.slot, pairs.start, pairs.label, block.known, here(now), earlier)
     block.remember(now, step.proba)
     present = block.spread(step.present)
     return Step(present, step.label_present, step.log_odds_sum, step.prior_sum, step.squares, Largest(step.change))
@@ -80,17 +81,17 @@ MOST_CERTAIN = 500.0
 
 def evidence_of_pairs(block: Block, slot_evidence: Floats) -> Floats:
     """(n_pairs,) evidence of all votes on each pair."""
-    total = kernels.sum_over_votes(block.coins.slot, block.pairs.start, block.of_slots(slot_evidence))
+    total = passes.sum_over_votes(block.coins.slot, block.pairs.start, block.of_slots(slot_evidence))
     return np.clip(total, -MOST_CERTAIN, MOST_CERTAIN)
 
 
 def met_present(block: Block, proba: Floats) -> Floats:
     """(n_slots,) expected votes that met a present label, from the (n_pairs,) probabilities."""
-    present = kernels.sum_over_slots(block.coins.slot, block.pairs.start, proba, 2 * len(block.coins))
+    present = passes.sum_over_slots(block.coins.slot, block.pairs.start, proba, 2 * len(block.coins))
     return block.spread(present)
 
 
-def with_truth(block: Block, log_odds: Floats, certain: float = kernels.CERTAIN) -> Floats:
+def with_truth(block: Block, log_odds: Floats, certain: float = passes.CERTAIN) -> Floats:
     """(n_pairs,) the log-odds, certain where truth is known."""
     return np.where(block.known != 0, certain * block.known, log_odds) if len(block.known) else log_odds
 
@@ -114,7 +115,7 @@ class LabelPrior(NamedTuple):
 
 def judge_votes(block: Block, evidence: Floats, prior: Prior) -> Judgement:
     """Judge every vote by the prior and the other votes on its pair."""
-    judged = kernels.others_pass(block.coins.slot, block.pairs.start, block.of_slots(evidence), prior.of(block))
+    judged = passes.others_pass(block.coins.slot, block.pairs.start, block.of_slots(evidence), prior.of(block))
     return Judgement(block.spread(judged.weight), block.spread(judged.square))
 
 
@@ -133,6 +134,6 @@ def count_votes(block: Block) -> Counted:
     """How much each worker answered, and what."""
     votes = block.votes()
     yes = votes.value > 0
-    ticked = kernels.count_answers(votes.item[yes], votes.worker[yes], votes.n_items, votes.n_workers)[1]
+    ticked = passes.count_answers(votes.item[yes], votes.worker[yes], votes.n_items, votes.n_workers)[1]
     slot_votes = np.bincount(block.coins.slot, minlength=2 * len(block.coins))
     return Counted(block.spread(slot_votes), votes.answers_per_worker.copy(), ticked)

@@ -9,16 +9,14 @@ Elsewhere it is *assumed*: models are surer than they are right, so much less th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc, betaincinv
 
-from amcc.kernels import Floats
+from amcc.arrays import AnyInts, Floats, Mask
 
-Mask = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.integer[Any]] | Floats
+Counts = AnyInts | Floats
 Basis = Literal["measured", "assumed"]
 
 SETTLED_ERROR = 0.05
@@ -141,7 +139,7 @@ def measured(
     n_yes: Counts,
     n_votes: Counts,
     present: Mask,
-    item: npt.NDArray[np.integer[Any]],
+    item: AnyInts,
     otherwise: Settling = ASSUMED,
 ) -> Settling:
     """The rule that the known truth of some pairs supports.
@@ -167,7 +165,7 @@ def measured(
     return Settling("assumed", otherwise.claim, n_checked, n_wrong)
 
 
-def error_bound(wrong: Mask, item: npt.NDArray[np.integer[Any]]) -> float:
+def error_bound(wrong: Mask, item: AnyInts) -> float:
     """Upper bound of the share that is wrong, by a sample of pairs (Jeffreys' prior); 1 without any.
 
     Pairs of an item tend to be wrong together, so that n pairs of k items count as n / (1 + (n/k − 1) ρ) single ones,

@@ -14,17 +14,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from amcc.compiling import compiled
+from amcc.arrays import Codes, Floats, Ints
 from amcc.engine.base import Block, Engine, as_engine
-from amcc.kernels import SMALL
-from amcc.tables import Codes
+from amcc.loops import HASH_FIRST, HASH_SECOND, HASH_STEP
+from amcc.passes import SMALL
 from amcc.votes import Votes
 
 Hashes = npt.NDArray[np.uint64]
 
 ROUNDS = 2
-_STEP, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_HALF = np.uint64(32)  # bits: yes are counted in the upper half of a key, all votes in the lower
 
 
 @dataclass(frozen=True)
@@ -36,17 +35,17 @@ class Signatures:
     label: Hashes
 
     @property
-    def lot(self) -> npt.NDArray[np.float64]:
+    def lot(self) -> Floats:
         """(n_items,) numbers from 0 to 1."""
         return self.item / 2.0**64
 
-    def of_items(self, items: npt.NDArray[np.int64]) -> Signatures:
+    def of_items(self, items: Ints) -> Signatures:
         """The same for some of the items."""
         return Signatures(self.item[items], self.worker, self.label)
 
-    def of_answers(self, item: npt.NDArray[np.int64], worker: npt.NDArray[np.int64]) -> Hashes:
+    def of_answers(self, item: Ints, worker: Ints) -> Hashes:
         """Hashes of answers by their items and workers."""
-        return _scrambled(self.item[item] + _STEP * self.worker[worker])
+        return _scrambled(self.item[item] + HASH_STEP * self.worker[worker])
 
 
 class Sums(NamedTuple):
@@ -126,7 +125,7 @@ def hash_votes(block: Block, item: Hashes, worker: Hashes, label: Hashes) -> Sum
 def _vote_sums(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> Sums:
     """The numpy twin of `_vote_sums_compiled`."""
     is_yes = (votes.value > 0).astype(np.uint64)
-    vote = _scrambled(item[votes.item] + _STEP * worker[votes.worker] + label[votes.label] + is_yes)
+    vote = _scrambled(item[votes.item] + HASH_STEP * worker[votes.worker] + label[votes.label] + is_yes)
     sums = tuple(np.zeros_like(each) for each in (item, worker, label))
     for total, code in zip(sums, (votes.item, votes.worker, votes.label), strict=True):
         np.add.at(total, code, vote)
@@ -136,29 +135,16 @@ def _vote_sums(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> Sum
 def _vote_sums_compiled(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> Sums:
     """The same for large input, without a hash per vote in memory."""
     sums = tuple(np.zeros_like(each) for each in (item, worker, label))
-    _compiled_sums_loop()(votes.item, votes.worker, votes.label, votes.value, item, worker, label, *sums)
+    from amcc.loops.hashes import add_hashes
+
+    add_hashes(votes.item, votes.worker, votes.label, votes.value, item, worker, label, *sums)
     return Sums(*sums)
 
 
-def _sums_loop(items, workers, labels, value, item, worker, label, of_item, of_worker, of_label):  # type: ignore[no-untyped-def]
-    for number in range(len(value)):
-        i, w, l = items[number], workers[number], labels[number]  # noqa: E741
-        key = item[i] + _STEP * worker[w] + label[l] + np.uint64(value[number] > 0)
-        key = (key ^ (key >> np.uint64(30))) * _FIRST
-        key = (key ^ (key >> np.uint64(27))) * _SECOND
-        key = key ^ (key >> np.uint64(31))
-        of_item[i] += key
-        of_worker[w] += key
-        of_label[l] += key
-
-
-_compiled_sums_loop = compiled(_sums_loop)
-
-
-def draws(hashes: Hashes, n_draws: int) -> npt.NDArray[np.float64]:
+def draws(hashes: Hashes, n_draws: int) -> Floats:
     """(n_hashes, n_draws) numbers from 0 to 1, independent of each other."""
     number = np.arange(1, n_draws + 1, dtype=np.uint64)
-    return _scrambled(hashes[:, None] + _STEP * number) / 2.0**64
+    return _scrambled(hashes[:, None] + HASH_STEP * number) / 2.0**64
 
 
 def _told_apart(key: Hashes) -> Hashes:
@@ -166,12 +152,12 @@ def _told_apart(key: Hashes) -> Hashes:
     order = np.argsort(key, kind="stable")
     number = np.arange(len(key)) - np.searchsorted(key[order], key[order])
     told_apart = np.empty_like(key)
-    told_apart[order] = _scrambled(key[order] + _STEP * number.astype(np.uint64))
+    told_apart[order] = _scrambled(key[order] + HASH_STEP * number.astype(np.uint64))
     return told_apart
 
 
 def _scrambled(key: Hashes) -> Hashes:
     """The last steps of splitmix64: near keys end far apart."""
-    key = (key ^ (key >> np.uint64(30))) * _FIRST
-    key = (key ^ (key >> np.uint64(27))) * _SECOND
+    key = (key ^ (key >> np.uint64(30))) * HASH_FIRST
+    key = (key ^ (key >> np.uint64(27))) * HASH_SECOND
     return key ^ (key >> np.uint64(31))

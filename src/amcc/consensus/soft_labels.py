@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv, betaln, ndtr
 
+from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
 from amcc.consensus.workers import NEAR_NOTHING, WorkerRates
-from amcc.kernels import Floats, Ints, sum_over_votes, weight_per_code
-from amcc.tables import Codes
+from amcc.passes import sum_over_votes
 from amcc.votes import Votes
 
 LABEL_VOTES = 8.0
@@ -80,7 +79,7 @@ class SoftLabels:
         n_labels = len(self.mean)
         return self._posterior(np.zeros(n_labels), np.zeros(n_labels), np.arange(n_labels))
 
-    def _posterior(self, yes: Floats, total: Floats, label: npt.NDArray[np.integer]) -> Shares:
+    def _posterior(self, yes: Floats, total: Floats, label: AnyInts) -> Shares:
         for_yes = yes + (self.strength * self.mean)[label]
         for_no = total - yes + (self.strength * (1 - self.mean))[label]
         mean = for_yes / (for_yes + for_no)

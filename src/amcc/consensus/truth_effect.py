@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from amcc.arrays import AnyInts, Mask
 from amcc.consensus.calibration import Calibration
 from amcc.consensus.settling import stands_behind
 from amcc.votes import Votes
@@ -21,8 +21,6 @@ from amcc.votes import Votes
 if TYPE_CHECKING:
     from amcc.consensus.base import ConsensusModel
 
-Mask = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 
 SUSPICIOUS_SHARE = 0.2
 """From this share of contradicted clear majorities on, truth is suspected. On real crowds it is mostly below 0.1."""
@@ -178,7 +176,7 @@ def labels_corrected(calibration: Calibration | None, names: list[str]) -> tuple
 
 
 def suspicion(
-    label: npt.NDArray[np.integer], against: Mask, agreement: float, names: list[str], found: tuple[Contradiction, ...]
+    label: AnyInts, against: Mask, agreement: float, names: list[str], found: tuple[Contradiction, ...]
 ) -> str:
     """Why the truth may belong to something else; empty where it does not look so.
 

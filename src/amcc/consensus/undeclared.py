@@ -16,17 +16,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import coo_array
 from scipy.stats import norm
 
+from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.families import MOST_SQUARED, Tree, centred_votes, moments_of
-from amcc.kernels import Floats, Ints
 from amcc.roster import KINDS, MODEL, Seats
 from amcc.votes import Votes
-
-Flags = npt.NDArray[np.bool_]
 
 MOST_WORKERS = 300
 """Workers who are compared, those with the most votes: pairs of workers grow with the square."""
@@ -155,7 +152,7 @@ class _Crowd:
     """
 
     correlation: Floats
-    compared: Flags
+    compared: Mask
     shared: Floats
     scale: Floats
     votes: tuple[Ints, Ints, Floats]
@@ -196,7 +193,7 @@ def _crowd(votes: Votes, worker: Ints) -> _Crowd:
     return _Crowd(correlation, compared, moments.shared, scale, (pair, code, error))
 
 
-def _skills(seen: Floats, compared: Flags) -> Floats:
+def _skills(seen: Floats, compared: Mask) -> Floats:
     """(n,) correlation of votes with truth, if most pairs of workers share nothing but truth."""
     skill = np.full(len(seen), SKILL)
     for _ in range(ROUNDS):
@@ -215,7 +212,7 @@ class Usual(NamedTuple):
     variance: float
 
 
-def _usual(correlation: Floats, compared: Flags, shared: Floats) -> Usual:
+def _usual(correlation: Floats, compared: Mask, shared: Floats) -> Usual:
     """By all pairs of workers who can be compared."""
     errors = correlation[compared]
     centre = float(np.median(errors))
@@ -223,7 +220,7 @@ def _usual(correlation: Floats, compared: Flags, shared: Floats) -> Usual:
     return Usual(centre, max(spread - CLUSTERED / float(np.median(shared[compared])), 0.0))
 
 
-def _surely_beyond(votes: Votes, worker: Ints, crowd: _Crowd, usual: Usual) -> Flags:
+def _surely_beyond(votes: Votes, worker: Ints, crowd: _Crowd, usual: Usual) -> Mask:
     """(n, n) pairs of workers whose errors go together more than usual, but for `FALSE_ALARMS`.
 
     A first look sorts out most pairs; the others get a standard error that is clustered by item.
@@ -256,7 +253,7 @@ def _rows(matrix: Any, column: int) -> Ints:
     return np.asarray(matrix.indices[matrix.indptr[column] : matrix.indptr[column + 1]], dtype=np.int64)
 
 
-def _clusters(linked: npt.NDArray[np.bool_]) -> list[Ints]:
+def _clusters(linked: Mask) -> list[Ints]:
     """Groups of two or more in which each is linked to at least half of the others, the most linked first."""
     left = np.ones(len(linked), dtype=bool)
     groups = []

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from amcc.arrays import Floats, Ints, Mask, weight_per_code
 from amcc.consensus.rounds import Counted, count_votes
 from amcc.engine.base import Engine, as_engine
 from amcc.fields import Each
-from amcc.kernels import Floats, Ints, Judgement, weight_per_code
+from amcc.passes import Judgement
 from amcc.votes import Votes
 
 PRIOR_WEIGHT = 1.0
@@ -62,7 +62,7 @@ class WorkerRates:
 
 
 def worker_rates(votes: Votes | Engine, judgement: Judgement, counted: Counted | None = None) -> WorkerRates:
-    """Rates of every worker against what the others say, see `kernels.others_pass`.
+    """Rates of every worker against what the others say, see `passes.others_pass`.
 
     A worker says yes with probability false_alarm_rate + informativeness · q where the others make the label present
     with probability q, so informativeness is the slope of a regression of their votes on q. The regression runs within
@@ -117,7 +117,7 @@ def wilson_interval(rate: Floats, n: Floats, z: float = 1.96) -> tuple[Floats, F
     return np.clip(centre - half, 0.0, rate), np.clip(centre + half, rate, 1.0)  # rounding must not leave it outside
 
 
-def likely_spammers(rates: WorkerRates) -> npt.NDArray[np.bool_]:
+def likely_spammers(rates: WorkerRates) -> Mask:
     """(n_workers,) whose answers, on enough evidence, tell next to nothing about the truth.
 
     The measure is a good worker of the same crowd, one more informative than three quarters of it: where questions

@@ -18,15 +18,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from amcc.arrays import Codes, Floats, Ints, Signs
 from amcc.engine.checkpoint import Checkpoint
-from amcc.kernels import Floats, Ints
 from amcc.votes import Coins, Pairs, Votes
 
 Result = TypeVar("Result")
 State = TypeVar("State")
 Values = TypeVar("Values", bound=np.generic)
 
-NOTHING_KNOWN: npt.NDArray[np.int8] = np.empty(0, np.int8)
+NOTHING_KNOWN: Signs = np.empty(0, np.int8)
 
 
 class Largest(float):
@@ -48,7 +48,7 @@ class Block(ABC):
     pairs: Pairs
     coins: Coins
     place: Ints | None
-    known: npt.NDArray[np.int8]
+    known: Signs
     first_item: int
     n_items: int
     n_labels: int
@@ -77,7 +77,7 @@ class Block(ABC):
         everywhere[self.place] = values.reshape(-1, 2)
         return everywhere.ravel()
 
-    def places_among(self, items: Ints) -> npt.NDArray[np.int32]:
+    def places_among(self, items: Ints) -> Codes:
         """(n_items,) place of each item of the block in the ordered `items`, −1 where it is not there."""
         first, last = np.searchsorted(items, [self.first_item, self.first_item + self.n_items])
         place = np.full(self.n_items, -1, np.int32)
@@ -175,7 +175,7 @@ class WholeBlock(Block):
     """All votes as one block."""
 
     source: Votes
-    known: npt.NDArray[np.int8] = field(default_factory=lambda: NOTHING_KNOWN)
+    known: Signs = field(default_factory=lambda: NOTHING_KNOWN)
 
     def __post_init__(self) -> None:
         self.pairs, self.coins, self.place = self.source.pairs, self.source.coins, None
@@ -193,7 +193,7 @@ class InMemory(Engine):
     known : (n_pairs,) truth on the asked pairs as in `Block`
     """
 
-    def __init__(self, votes: Votes, known: npt.NDArray[np.int8] = NOTHING_KNOWN) -> None:
+    def __init__(self, votes: Votes, known: Signs = NOTHING_KNOWN) -> None:
         self.block = WholeBlock(votes, known)
         self.worker_names, self.label_names, self.coins = votes.worker_names, votes.label_names, votes.coins
         self.n_votes, self.n_pairs, self.n_items = len(votes), len(votes.pairs), votes.n_items

@@ -28,7 +28,7 @@ from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.local import LocalEngine, parts_of
 from amcc.engine.packed import PackedVotes
 from amcc.errors import EngineError, InputError, MissingExtraError
-from amcc.kernels import one_thread
+from amcc.threads import one_thread
 
 Result = TypeVar("Result")
 

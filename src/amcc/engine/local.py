@@ -12,7 +12,7 @@ import numpy as np
 from amcc.engine.base import Engine, added
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.packed import PackedBlock, PackedVotes
-from amcc.kernels import in_threads
+from amcc.threads import in_threads
 
 Result = TypeVar("Result")
 

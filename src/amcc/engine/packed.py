@@ -24,11 +24,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from amcc.arrays import Codes, Ints, Signs, find_sorted
 from amcc.engine.base import NOTHING_KNOWN, Block
 from amcc.errors import FileFormatError
 from amcc.fields import names_from_bytes, names_to_bytes
 from amcc.files import whole_file
-from amcc.kernels import Ints
 from amcc.tables import note_on_lookalikes
 from amcc.votes import Coins, Pairs, Reading, Unmentioned, Votes
 
@@ -75,7 +75,7 @@ class PackedBlock(Block):
     pairs: Pairs
     coins: Coins
     place: Ints | None
-    known: npt.NDArray[np.int8] = field(default_factory=lambda: NOTHING_KNOWN)
+    known: Signs = field(default_factory=lambda: NOTHING_KNOWN)
 
     def __post_init__(self) -> None:
         self.n_items, self.n_labels, self.n_coins = (
@@ -247,8 +247,7 @@ class PackedVotes:
         self._must(_below(slot, 2 * entry.coins), entry.file, "a vote has no coin")
         self._check_coins(entry.file, worker, coin_label)
         keys = self._key(worker, coin_label)
-        place = np.searchsorted(self._coin_keys, keys).clip(max=len(self._coin_keys) - 1)
-        self._must((self._coin_keys[place] == keys).all(), entry.file, "a coin is not in coins.npy")
+        self._must(find_sorted(self._coin_keys, keys)[1].all(), entry.file, "a coin is not in coins.npy")
         of_pair = np.repeat(label, n_votes)
         self._must((coin_label[slot >> 1] == of_pair).all(), entry.file, "a vote and its pair differ in the label")
         self._must(_rises(slot >> 1, n_votes), entry.file, "votes of a pair must be sorted, each worker once")
@@ -307,7 +306,7 @@ def _unreadable(path: Path, reason: str) -> str:
     return f"{path} cannot be read: {reason}. Copy the folder again, or pack the votes again."
 
 
-def _codes(array: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+def _codes(array: npt.NDArray[Any]) -> Codes:
     return array.astype(np.int32, copy=False)
 
 

@@ -28,13 +28,13 @@ import numpy as np
 
 import amcc
 from amcc import METHODS, metrics
+from amcc.arrays import Floats, Mask
 from amcc.consensus import ConsensusModel, make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, MissingExtraError, ParameterError, TooLargeError
 from amcc.experiments import peers
-from amcc.experiments.cells import Cell, Draw, Kind, Mask, with_known_items
+from amcc.experiments.cells import Cell, Draw, Kind, with_known_items
 from amcc.experiments.peers import ORACLE, PEERS
 from amcc.files import make_folder, whole_file
-from amcc.kernels import Floats
 from amcc.truth import Truth
 
 SCORES = (

@@ -10,19 +10,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import Votes
+from amcc.arrays import Floats, Mask
 from amcc.data.layout import read_crowd
 from amcc.data.registry import DATASETS, family_of
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import EmptyInputError, ParameterError
-from amcc.kernels import Floats
 from amcc.truth import PairList, Truth
 
-Mask = npt.NDArray[np.bool_]
 Kind = Literal["independent", "own", "simulated"]
 """Whether the truth was found without the votes, from the very votes, or before there were any."""
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from amcc.experiments.cells import Kind, Mask
+from amcc.arrays import Floats, Mask
+from amcc.experiments.cells import Kind
 from amcc.experiments.peers import ORACLE
 from amcc.experiments.summary import BASELINE, Board, Share
-from amcc.kernels import Floats
 
 GROUPS: dict[str, set[Kind]] = {"real sets": {"independent", "own"}, "simulated crowds": {"simulated"}}
 """Means are over real families or over simulated ones: a mean of both would hang on how many crowds were simulated."""

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from amcc.arrays import Floats
 from amcc.errors import ParameterError
 from amcc.experiments.families import Estimate, mean_and_error
-from amcc.kernels import Floats
 
 __all__ = ["Choice", "LeftOut", "Scored", "SettingMean", "leave_one_family_out", "setting_means"]
 

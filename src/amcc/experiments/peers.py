@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from amcc import Votes, kernels
+from amcc import Votes, passes
+from amcc.arrays import Floats
 from amcc.consensus.dawid_skene import slot_evidence
 from amcc.errors import MissingExtraError
 from amcc.experiments.cells import Rates
-from amcc.kernels import Floats
 
 # -- crowd-kit ------------------------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ def true_rates(votes: Votes, rates: Rates, prevalence: Floats) -> Floats:
     of_coin = coins.worker, coins.label
     evidence = slot_evidence(rates.hit[of_coin], rates.false_alarm[of_coin])
     proba = np.tile(prevalence, (votes.n_items, 1))
-    proba[pairs.item, pairs.label] = kernels.posterior_pass(
+    proba[pairs.item, pairs.label] = passes.posterior_pass(
         coins.slot, pairs.start, evidence, logit(prevalence)[pairs.label]
     ).proba
     return proba

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amcc.arrays import Floats, Mask
 from amcc.experiments.board import HIGHER_IS_BETTER, SCORES, Result
-from amcc.experiments.cells import KINDS, Kind, Mask
+from amcc.experiments.cells import KINDS, Kind
 from amcc.experiments.peers import ORACLE
-from amcc.kernels import Floats
 
 BASELINE = "majority"
 TIE = 0.005

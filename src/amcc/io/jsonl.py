@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
+from amcc.arrays import Ints, Mask
 from amcc.errors import AmccError, FileFormatError
 from amcc.files import create_text, open_text
 from amcc.tables import check_unique
@@ -101,7 +101,7 @@ def _is_plain(lines: bytes) -> bool:
     return all_braces_there and not LIST_IN_LIST.search(lines)
 
 
-def _depths(lines: bytes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _depths(lines: bytes) -> tuple[Ints, Mask]:
     """For each quote, bracket and line end: how many brackets of its line are open there, and if it is a line end."""
     marks = MARKS[np.frombuffer(lines.replace(rb"\\", b"").replace(rb"\"", b""), np.uint8)]
     marks = marks[marks > 0]

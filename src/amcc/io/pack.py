@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import tables
+from amcc.arrays import Codes
 from amcc.engine.packed import META, Entry, PackedVotes, write_arrays, write_block, write_meta, write_names
 from amcc.errors import EmptyInputError, InputError
 from amcc.fields import names_from_bytes
@@ -381,7 +381,7 @@ def _without_votes(table: pa.Table, source: Source, plan: Plan, items: pa.Array 
     if items is not None and len(items):
         names = pc.unique(pa.concat_arrays([names, items]))
         names = names.take(pc.sort_indices(names))
-    nothing: npt.NDArray[np.int32] = np.empty(0, np.int32)
+    nothing: Codes = np.empty(0, np.int32)
     reading = Reading(blanks=table.num_rows)
     signs = nothing.astype(np.int8)
     return Votes(nothing, nothing, nothing, signs, names, plan.worker_names, plan.label_names, reading)
@@ -418,7 +418,7 @@ def _complete(work: Path, entries: Sequence[Entry], reading: Reading, plan: Plan
         leftover.unlink(missing_ok=True)
 
 
-def _all_coins(work: Path, entries: Sequence[Entry], n_labels: int) -> npt.NDArray[np.int32]:
+def _all_coins(work: Path, entries: Sequence[Entry], n_labels: int) -> Codes:
     """(2, n_coins) worker and label of every combination that occurs in any block, sorted."""
     keys = np.empty(0, np.int64)
     for entry in entries:

@@ -1,8 +1,8 @@
 """Sums over coins (worker, label) and groups of workers: what a round costs beside the pass over the votes.
 
 A coin of group m on label l is a Beta variable with the pseudo-votes `Usual`, integrated out: every sum is one of
-log-gamma or digamma functions. Few coins are summed by numpy; many by the compiled loops of `coin_loops`, which need no
-tables of coins × groups and leave out the groups that a worker does not belong to.
+log-gamma or digamma functions. Few coins are summed by numpy; many by the compiled loops of `amcc.loops.coins`.
+These need no tables of coins × groups, and leave out the groups that a worker does not belong to.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from amcc.arrays import Codes, Floats, unsigned, weight_per_code
 from amcc.fields import Each
-from amcc.kernels import Floats, in_threads, n_pieces, unsigned, weight_per_code
-from amcc.tables import Codes
+from amcc.threads import in_threads, n_pieces
 from amcc.votes import Coins
 
 FEW = 3000
 """Coins up to which numpy is the faster choice in a fresh process."""
-
-LEAST = 1e-12
-"""Workers with less of their membership than this in a group do not belong to it."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ def _run_compiled(
     name: str, coins: Coins, counts: Counts, usual: Usual, further: Callable[[int, slice], tuple[Any, ...]]
 ) -> None:
     """The loop of that name over blocks of coins, on both cores; `further` gives its last arguments."""
-    from amcc.consensus.amcc import coin_loops
+    from amcc.loops import coins as coin_loops
 
     bounds = np.linspace(0, len(coins), n_pieces() + 1).astype(np.int64)
     columns = unsigned(coins.worker), unsigned(coins.label), counts.yes, counts.no

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Annotated, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logit
 
+from amcc.arrays import Codes, Floats, Ints, sigmoid, weight_per_code
 from amcc.fields import Each
-from amcc.kernels import Floats, in_threads, sigmoid, weight_per_code
-from amcc.tables import Codes
+from amcc.threads import in_threads
 from amcc.votes import Pairs
 
 N_KINDS = 12
@@ -105,7 +104,7 @@ def _step_numpy(item: Codes, label: Codes, log_odds: Floats, sets: LabelSets) ->
 
 def _step_compiled(item: Codes, label: Codes, log_odds: Floats, sets: LabelSets) -> SetStep:
     """The same for large input."""
-    from amcc.consensus.amcc import set_loops
+    from amcc.loops import sets as set_loops
 
     proba = np.empty(len(item))
     share, present, asked = np.zeros_like(sets.share), *np.zeros((2, *sets.frequency.T.shape))
@@ -187,7 +186,7 @@ def _start(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats) -> La
     return LabelSets(np.full(N_KINDS, 1 / N_KINDS), np.clip(profile, 0.01, 0.99))
 
 
-def _item_place(item: Codes) -> npt.NDArray[np.int64]:
+def _item_place(item: Codes) -> Ints:
     """Number of each pair's item among those of the block."""
     return np.cumsum(np.diff(item, prepend=item[:1]) != 0)
 

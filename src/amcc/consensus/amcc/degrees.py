@@ -23,12 +23,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from scipy.special import betaln, digamma
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import Codes, Floats, Ints, unsigned
 from amcc.consensus.amcc.presence import presence_at
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
-from amcc.kernels import Floats, Ints, in_threads, n_pieces, unsigned
-from amcc.tables import Codes
+from amcc.threads import in_threads, n_pieces
 
 N_DEGREES = 6
 """From three on they do about the same, and the cost grows with them."""
@@ -194,7 +194,7 @@ CHUNK = 1 << 14
 def count_degrees(block: Block, belief: DegreeBelief) -> DegreeCounts:
     """Degrees of the block's pairs by what is believed, and the votes and pairs that makes."""
     votes, pairs = np.zeros_like(belief.evidence), np.zeros_like(belief.log_share)
-    if len(block.coins.slot) > kernels.SMALL:
+    if len(block.coins.slot) > passes.SMALL:
         _compiled(block, belief, votes, pairs, None)
         return DegreeCounts(votes, pairs)
     slot, start, label = _worker_slots(block), block.pairs.start, block.pairs.label
@@ -211,7 +211,7 @@ def count_degrees(block: Block, belief: DegreeBelief) -> DegreeCounts:
 
 def _members(block: Block, belief: DegreeBelief) -> Floats:
     """(n_pairs, n_degrees) probability of each degree."""
-    if len(block.coins.slot) > kernels.SMALL:
+    if len(block.coins.slot) > passes.SMALL:
         member = np.empty((len(block.pairs), belief.evidence.shape[1]))
         _compiled(block, belief, np.zeros_like(belief.evidence), np.zeros_like(belief.log_share), member)
         return member
@@ -236,10 +236,10 @@ def _members_numpy(slot: Ints, start: Ints, label: Codes, belief: DegreeBelief) 
 
 def _compiled(block: Block, belief: DegreeBelief, votes: Floats, pairs: Floats, member: Floats | None) -> None:
     """Add to the counts, and fill `member` if it is there, by the compiled loop on all threads."""
-    from amcc.consensus.amcc import degree_loops
+    from amcc.loops import degrees as degree_loops
 
     start, label = block.pairs.start, block.pairs.label
-    bounds = kernels.block_bounds(start)
+    bounds = passes.block_bounds(start)
     kept = np.empty((0, votes.shape[1])) if member is None else member
     parts = [(np.zeros_like(votes), np.zeros_like(pairs)) for _ in range(n_pieces())]
     worker = unsigned(block.coins.worker)

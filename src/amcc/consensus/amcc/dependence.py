@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaln, digamma, logit
 
+from amcc.arrays import AnyInts, Codes, Floats, Ints, sigmoid, weight_per_code
 from amcc.consensus.amcc.coins import Counts, Usual
 from amcc.consensus.amcc.correlation import LabelSets
 from amcc.consensus.amcc.counts import counts_predict
@@ -36,8 +36,6 @@ from amcc.consensus.amcc.degrees import (
     updated_strength,
 )
 from amcc.consensus.amcc.likelihood import LikelihoodFit
-from amcc.kernels import Floats, Ints, sigmoid, weight_per_code
-from amcc.tables import Codes
 from amcc.votes import Votes
 
 ROUNDS = 20
@@ -47,7 +45,7 @@ SURE = 1e-4
 """No vote counts as less probable than this: one slip must not decide a sum over thousands."""
 
 
-def clustered_z(gain: Floats, item: npt.NDArray[np.integer]) -> float:
+def clustered_z(gain: Floats, item: AnyInts) -> float:
     """Sum of the (n_votes,) gains over its standard error, where the votes on one item are one observation.
 
     >>> round(clustered_z(np.array([1.0, 1.0, 1.0, 0.0]), np.array([0, 0, 1, 1])), 3)  # items gain 2 and 1: 3 / √½
@@ -196,7 +194,7 @@ def _normalised(log_member: Floats) -> Floats:
     return np.asarray(member / member.sum(axis=1, keepdims=True))
 
 
-def _sums(code: npt.NDArray[np.integer], weight: Floats, n_codes: int) -> Floats:
+def _sums(code: AnyInts, weight: Floats, n_codes: int) -> Floats:
     """(n_codes, n_kinds) sums of the (n, n_kinds) weights by code."""
     return np.stack([weight_per_code(code, column, n_codes) for column in weight.T], axis=1)
 

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy.special import logit
 
-from amcc import kernels
+from amcc import passes
+from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
 from amcc.consensus.amcc import frobenius
 from amcc.consensus.amcc.coins import Counts
 from amcc.consensus.amcc.correlation import LabelSets
@@ -55,10 +55,10 @@ from amcc.consensus.signature import Signatures, content, signatures
 from amcc.engine.base import NOTHING_KNOWN, Engine, InMemory, WholeBlock
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.kernels import Belief, Floats, weight_per_code
 from amcc.memory import check_size
+from amcc.passes import Belief
 from amcc.roster import HUMAN
-from amcc.tables import Codes, Frame, as_frame
+from amcc.tables import Frame, as_frame
 from amcc.votes import Coins, Votes
 
 Loss = Literal["likelihood", "frobenius"]
@@ -144,7 +144,7 @@ class AMCC(ConsensusModel):
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]
     worker_membership_: Annotated[Floats, Each("worker", "group")]
-    worker_group_: Annotated[npt.NDArray[np.int32], Each("worker", code="group")]
+    worker_group_: Annotated[Codes, Each("worker", code="group")]
     commonality_: Annotated[Floats, Each(2, "group", "label")]
     individuality_: Annotated[Floats, Each("coin", 2)]
     group_weights_: Annotated[Floats, Each("group")]
@@ -276,7 +276,7 @@ class AMCC(ConsensusModel):
             self.pair_unseen_[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels
         )
 
-    def _calibrated(self, proba: Floats, label: npt.NDArray[np.integer]) -> Floats:
+    def _calibrated(self, proba: Floats, label: AnyInts) -> Floats:
         """Probabilities of pairs with these labels, as learned, corrected by known truth if there was any."""
         return self.calibration_.of(proba, label) if hasattr(self, "calibration_") else proba
 
@@ -457,7 +457,7 @@ class AMCC(ConsensusModel):
         )
         self._publish_course(fit.monitor)
         self._publish_frobenius(fit, votes)
-        judge = partial(kernels.others_pass, votes.coins.slot, votes.pairs.start, fit.evidence, fit.prior)
+        judge = partial(passes.others_pass, votes.coins.slot, votes.pairs.start, fit.evidence, fit.prior)
         return Posterior(fit.pair_proba, fit.label_prior, judge)
 
     def _publish_frobenius(self, fit: FrobeniusFit, votes: Votes) -> None:
@@ -515,7 +515,7 @@ class AMCC(ConsensusModel):
             model._foresee(votes, model._evidence(votes, model.label_prior_))
         return model
 
-    def _learned_codes(self, votes: Votes | Engine) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _learned_codes(self, votes: Votes | Engine) -> tuple[Ints, Ints]:
         """Codes by which workers and labels of new votes were learned, −1 for newcomers."""
         return new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
 
@@ -582,7 +582,7 @@ class AMCC(ConsensusModel):
         self._check_fitted(items=False)
         return as_frame(describe_groups(self.commonality_, self.group_weights_, self.worker_group_), frame)
 
-    def _groups(self) -> tuple[npt.NDArray[np.int32], Floats]:
+    def _groups(self) -> tuple[Codes, Floats]:
         return self.worker_group_, self.group_weights_[self.worker_group_]
 
 

@@ -42,17 +42,15 @@ from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from amcc import kernels, linalg
+from amcc import linalg, passes
+from amcc.arrays import Codes, Floats, Ints, Mask, Signs, weight_per_code
 from amcc.consensus.base import Gold, Monitor
 from amcc.consensus.dawid_skene import slot_evidence
 from amcc.consensus.majority import MajorityVote
 from amcc.consensus.matching import known_or_mean
 from amcc.consensus.workers import worker_rates
 from amcc.errors import ParameterError, TooLargeError
-from amcc.kernels import Floats, Ints, weight_per_code
-from amcc.tables import Codes, Signs
 from amcc.votes import Votes
 
 Rows = Literal["simplex", "unit"]
@@ -128,7 +126,7 @@ class AnswerBlock(NamedTuple):
 
     worker: Ints
     row: Ints
-    there: npt.NDArray[np.bool_]
+    there: Mask
 
 
 def answer_blocks(start: Ints, n_answers: int) -> Iterator[AnswerBlock]:
@@ -261,7 +259,7 @@ class FrobeniusFit:
     rates : what eq6 read from them (in print, which needs no rates: votes against the consensus).
     vote_weight : (n_workers,) what a vote counted in eq6.
     evidence : (2 · n_coins,) log-odds that a no and a yes of each coin add to "present", weights included.
-    prior : (n_pairs,) log-odds before any vote; certain where truth is known. Both as `kernels.others_pass` wants them.
+    prior : (n_pairs,) log-odds before any vote; certain where truth is known. Both as `passes.others_pass` wants them.
     pair_proba : (n_pairs,) aligned with `votes.pairs`. label_prior : (n_labels,).
     worker_cost : (n_workers,) eq12. label_correlation : (n_labels, n_labels) cosines, B of eq4.
     monitor : objective of eq5 after each round, and its last change.
@@ -828,7 +826,7 @@ def consensus(votes: Votes, evidence: Floats, prior: Floats) -> Floats:
 
     Log-odds of present against absent: the label's prior, and each vote, yes or no, by its worker's rates and weight.
     """
-    return kernels.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, prior).proba
+    return passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, prior).proba
 
 
 def printed_consensus(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.kernels import Floats
+from amcc.arrays import Codes, Floats
 
 
-def describe_groups(commonality: Floats, weights: Floats, worker_group: npt.NDArray[np.int32]) -> pa.Table:
+def describe_groups(commonality: Floats, weights: Floats, worker_group: Codes) -> pa.Table:
     """Table group, workers, weight, hit_rate, false_alarm_rate, summary; see `AMCC` for the arguments."""
     n_workers = np.bincount(worker_group, minlength=len(weights))
     hit, false_alarm = commonality.mean(axis=2)

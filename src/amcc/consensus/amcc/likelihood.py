@@ -23,11 +23,10 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaln, digamma
 
+from amcc.arrays import Floats, Ints, sigmoid
 from amcc.consensus.amcc.coins import (
-    LEAST,
     Counts,
     Effective,
     Usual,
@@ -40,7 +39,8 @@ from amcc.consensus.base import Monitor
 from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round
 from amcc.engine.base import Engine
 from amcc.fields import Each
-from amcc.kernels import Belief, Floats, sigmoid
+from amcc.loops import LEAST_MEMBERSHIP
+from amcc.passes import Belief
 from amcc.votes import Coins
 
 HIT_SPREAD, FALSE_ALARM_SPREAD = 0.35, 0.2
@@ -259,7 +259,7 @@ def start_crowd(
     )
 
 
-def known_to(crowd: Crowd, worker: npt.NDArray[np.int64], label: npt.NDArray[np.int64]) -> Crowd:
+def known_to(crowd: Crowd, worker: Ints, label: Ints) -> Crowd:
     """The crowd for other votes, whose workers and labels have these codes in it (−1: new, so as usual)."""
 
     def relabelled(rates: Rates) -> Rates:
@@ -294,7 +294,7 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
     seeing += group_fit(coins, counts.absent, crowd.false_alarm.usual, tried.seeing_member)
     blind = group_fit(coins, counts.total, crowd.blind.usual, tried.blind_member)
     log_member = np.concatenate([seeing, blind], axis=1) + np.log(crowd.share)
-    log_member[tried.member < LEAST] = -np.inf
+    log_member[tried.member < LEAST_MEMBERSHIP] = -np.inf
     likeliest = log_member.max(axis=1, keepdims=True)
     member = np.exp(log_member - likeliest)
     in_all = member.sum(axis=1, keepdims=True)
@@ -395,7 +395,7 @@ class LikelihoodFit:
     """A fitted crowd.
 
     frequency : (n_labels,) how often labels are present
-    evidence : that of slots, see `kernels.Belief`
+    evidence : that of slots, see `passes.Belief`
     prior : what pairs are before their votes
     """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logit
 
-from amcc.kernels import Floats, sigmoid
+from amcc.arrays import Floats, sigmoid
 
 STEEPNESS = 1.6
 """Log-odds of presence per log-odds of yes. Above 1: what most people say is more often right than one of them is."""

@@ -25,9 +25,9 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logit
 
+from amcc.arrays import Codes, Floats, Ints, sigmoid
 from amcc.consensus.amcc.correlation import SAMPLE as SAMPLE_PAIRS
 from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
 from amcc.consensus.amcc.counts import presence_by_counts
@@ -39,8 +39,6 @@ from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.engine.base import Block, Engine, WholeBlock, gather
 from amcc.fields import ROUNDING
-from amcc.kernels import Floats, Ints, sigmoid
-from amcc.tables import Codes
 from amcc.votes import Pairs, Votes
 
 LEAST_DEGREES, MOST_DEGREES = 0.3, 0.8
@@ -261,5 +259,5 @@ def said_about(block: Block, items: Ints, evidence: Floats) -> Said:
     return Said(place[mine], block.pairs.label[mine], evidence_of_pairs(block, evidence)[mine])
 
 
-NO_START: npt.NDArray[np.int64] = np.zeros(1, np.int64)
+NO_START: Ints = np.zeros(1, np.int64)
 """For pairs without votes."""

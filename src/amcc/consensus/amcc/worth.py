@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
+from amcc.arrays import Floats, Ints, weight_per_code
 from amcc.engine.base import Block, Engine, as_engine
-from amcc.kernels import Floats, Ints, weight_per_code
 from amcc.votes import Votes
 
 PIECE = 1_000_000

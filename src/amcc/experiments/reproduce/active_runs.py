@@ -16,14 +16,13 @@ from amcc.active.base import Learner, Strategy, cold_beliefs
 from amcc.active.replay import first_votes, purchases, usual_batch
 from amcc.active.scores import paper_prices
 from amcc.active.strategies import STRATEGIES
+from amcc.arrays import Floats, Mask, weight_per_code
 from amcc.consensus import NAM, make_model
 from amcc.data.registry import is_present, read_set
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.board import hash_of
-from amcc.experiments.cells import Mask
 from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
 from amcc.experiments.reproduce.fits import Found, OnOneDraw
-from amcc.kernels import Floats, weight_per_code
 from amcc.votes import Votes
 
 INITIAL_SHARE, TEST_SHARE = 0.05, 0.25

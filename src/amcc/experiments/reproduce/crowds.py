@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from amcc.arrays import Floats
 from amcc.data.features import FeatureSet
 from amcc.data.registry import DATASETS, read_features, read_set
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.data.simulated_workers import cached_workers, without_answers
 from amcc.experiments.cells import Draw, thinned
-from amcc.kernels import Floats
 
 MULAN = {"Yeast": "mulan_yeast", "Emotions": "mulan_emotions", "Scene": "mulan_scene"}
 """Feature sets on which classifiers act as workers; paper's name → name in the registry."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from amcc.arrays import Floats
 from amcc.errors import MissingExtraError
-from amcc.kernels import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,15 +18,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from amcc import METHODS, metrics
+from amcc.arrays import Floats, Mask, weight_per_code
 from amcc.consensus import AMCC, NAM, ConsensusModel, make_model
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.decode import decode
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.board import code_version, computed, hash_of
-from amcc.experiments.cells import Mask
 from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
 from amcc.files import make_folder, whole_file
-from amcc.kernels import Floats, weight_per_code
 from amcc.votes import Votes
 
 READINGS = {

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from amcc.arrays import Floats
 from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.crowds import GENERATED, Crowd
 from amcc.experiments.reproduce.figures import BLUE, GREY, HEAT, VERMILION
 from amcc.experiments.reproduce.fits import Fit, Found, Results
 from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Plan, Study
-from amcc.kernels import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

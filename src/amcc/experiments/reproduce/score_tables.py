@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from amcc.arrays import Floats
 from amcc.experiments import paper_values
 from amcc.experiments.paper_values import Printed, Scores
 from amcc.experiments.reproduce import figures
@@ -27,7 +28,6 @@ from amcc.experiments.reproduce.fits import (
 )
 from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
 from amcc.experiments.reproduce.statistics import Estimate, Sample, estimate, mark, p_value
-from amcc.kernels import Floats
 
 PAPER_COLUMN = {"precision_skip": 0, "one_minus_rl": 1, "one_minus_oe": 2}
 """Which of our measures stands beside which column of tables 4 and 5."""

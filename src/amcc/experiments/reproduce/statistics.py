@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from amcc.arrays import Floats
 from amcc.experiments.paper_values import BETTER, WORSE, Mark
-from amcc.kernels import Floats
 
 LEVEL = 0.95
 FEWEST_UNITS = 3

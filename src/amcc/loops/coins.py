@@ -2,15 +2,15 @@
 
 Coins are handled in chunks, group by group: first the votes of those whose workers belong to the group are put side by
 side, then log-gamma functions are computed, several at a time since nothing in them branches, then these are added up.
-Tables have one row per group, and codes are unsigned, as in `amcc.vote_loops`: so a place is found without reckoning.
+Tables have one row per group, and codes are unsigned, as in `amcc.loops.votes`: so a place is found without reckoning.
 """
 
 import numpy as np
 from numba import njit
 
-from amcc.compiling import machine_code
-from amcc.consensus.amcc.coins import LEAST
-from amcc.vote_loops import bits_of, number_of
+from amcc.loops import LEAST_MEMBERSHIP
+from amcc.loops.compiling import machine_code
+from amcc.loops.votes import bits_of, number_of
 
 CHUNK = 256
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
@@ -105,7 +105,7 @@ def members_of(worker, label, yes, no, usual_yes, usual_no, member, coins, all_y
         coins[n_coins] = coin
         all_yes[n_coins] = usual_yes[label[coin]] + yes[coin]
         all_no[n_coins] = usual_no[label[coin]] + no[coin]
-        n_coins += np.uint64(member[worker[coin]] >= LEAST)
+        n_coins += np.uint64(member[worker[coin]] >= LEAST_MEMBERSHIP)
     return n_coins
 
 

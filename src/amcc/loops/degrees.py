@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from amcc.compiling import machine_code
+from amcc.loops.compiling import machine_code
 
 loop = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 

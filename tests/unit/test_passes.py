@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import kernels
-from amcc.kernels import Belief
+from amcc import passes
+from amcc.passes import Belief
 
 
 @pytest.fixture
 def compiled(monkeypatch):
     """Send even small input through the compiled loops."""
-    monkeypatch.setattr(kernels, "SMALL", -1)
+    monkeypatch.setattr(passes, "SMALL", -1)
 
 
 def random_votes(rng, n_pairs=500, n_coins=60):
@@ -33,7 +33,7 @@ def random_votes(rng, n_pairs=500, n_coins=60):
 def test_posterior_pass_equals_its_twin(seed):
     votes = random_votes(np.random.default_rng(seed))
     before = np.random.default_rng(9).random(len(votes[3]))
-    compiled, twin = kernels.posterior_pass(*votes, before), kernels.posterior_pass_numpy(*votes, before)
+    compiled, twin = passes.posterior_pass(*votes, before), passes.posterior_pass_numpy(*votes, before)
     assert compiled.change == pytest.approx(twin.change, rel=1e-12)
     assert_allclose(compiled.proba, twin.proba, rtol=1e-12)
     assert_allclose(compiled.present, twin.present, rtol=1e-12)
@@ -43,7 +43,7 @@ def test_posterior_pass_equals_its_twin(seed):
 def test_posterior_pass_by_hand():
     """One pair with a yes worth +2 and a no worth −1, prior 0: log-odds 1; a second pair without surprise."""
     slot, start = np.array([1, 0, 1], np.int32), np.array([0, 2, 3])
-    step = kernels.posterior_pass_numpy(slot, start, np.array([-1.0, 2.0]), np.array([0.0, -2.0]))
+    step = passes.posterior_pass_numpy(slot, start, np.array([-1.0, 2.0]), np.array([0.0, -2.0]))
     assert_allclose(step.proba, [1 / (1 + np.exp(-1)), 0.5], rtol=1e-12)
     assert_allclose(step.present, [step.proba[0], step.proba[0] + 0.5], rtol=1e-12)
     assert step.log_odds_sum == pytest.approx(np.log1p(np.e) + np.log(2))
@@ -51,7 +51,7 @@ def test_posterior_pass_by_hand():
 
 @pytest.mark.usefixtures("compiled")
 def test_extreme_log_odds_stay_numbers():
-    step = kernels.posterior_pass(
+    step = passes.posterior_pass(
         np.array([0, 1], np.int32), np.array([0, 1, 2]), np.array([900.0, -900.0]), np.zeros(2)
     )
     assert_array_equal(step.proba, [1, 0])
@@ -64,7 +64,7 @@ def test_count_answers_equals_its_twin():
     item = np.sort(rng.integers(40, size=2000)).astype(np.int32)
     worker = rng.integers(15, size=2000).astype(np.int32)
     for compiled, twin in zip(
-        kernels.count_answers(item, worker, 45, 17), kernels.count_answers_numpy(item, worker, 45, 17), strict=True
+        passes.count_answers(item, worker, 45, 17), passes.count_answers_numpy(item, worker, 45, 17), strict=True
     ):
         assert_array_equal(compiled, twin)
 
@@ -72,13 +72,13 @@ def test_count_answers_equals_its_twin():
 @pytest.mark.usefixtures("compiled")
 def test_others_pass_equals_its_twin():
     votes = random_votes(np.random.default_rng(7))
-    for compiled, twin in zip(kernels.others_pass(*votes), kernels.others_pass_numpy(*votes), strict=True):
+    for compiled, twin in zip(passes.others_pass(*votes), passes.others_pass_numpy(*votes), strict=True):
         assert_allclose(compiled, twin, rtol=1e-12)
 
 
 def test_others_pass_by_hand():
     """Two votes on one pair: each is judged by the prior 1 and the other vote alone."""
-    judged = kernels.others_pass_numpy(np.array([0, 1], np.int32), np.array([0, 2]), np.array([-2.0, 3.0]), np.ones(1))
+    judged = passes.others_pass_numpy(np.array([0, 1], np.int32), np.array([0, 2]), np.array([-2.0, 3.0]), np.ones(1))
     q = 1 / (1 + np.exp([-4.0, 1.0]))
     assert_allclose(judged.weight, q, rtol=1e-12)
     assert_allclose(judged.square, q**2, rtol=1e-12)
@@ -88,7 +88,7 @@ def test_models_give_the_same_on_both_routes(crowd, monkeypatch):
     from amcc import DawidSkene
 
     plain = DawidSkene().fit(crowd.votes)
-    monkeypatch.setattr(kernels, "SMALL", -1)
+    monkeypatch.setattr(passes, "SMALL", -1)
     compiled = DawidSkene().fit(crowd.votes)
     assert_allclose(compiled.predict_proba(), plain.predict_proba(), rtol=0, atol=1e-9)
     assert_allclose(compiled.objective_history_, plain.objective_history_, rtol=1e-9)
@@ -102,14 +102,14 @@ def test_unpack_votes_equals_its_twin(label_bits, worker_bits):
     yes = rng.integers(2, size=300)
     keys = ((codes[0] << label_bits | codes[1]) << worker_bits | codes[2]) << 1 | yes
     expected = codes[0], codes[2], codes[1], 2 * yes - 1
-    for unpack in (kernels.unpack_votes, kernels.unpack_votes_numpy):
+    for unpack in (passes.unpack_votes, passes.unpack_votes_numpy):
         for array, code in zip(unpack(keys, label_bits, worker_bits), expected, strict=True):
             assert_array_equal(array, code)
 
 
 def test_no_votes_at_all():
     empty = np.empty(0, np.int32)
-    step = kernels.posterior_pass(empty, np.zeros(1, np.int64), np.zeros(4), np.empty(0))
+    step = passes.posterior_pass(empty, np.zeros(1, np.int64), np.zeros(4), np.empty(0))
     assert len(step.proba) == 0
     assert_array_equal(step.present, np.zeros(4))
 
@@ -128,13 +128,13 @@ def some_round(rng, n_pairs=70_000, n_slots=400, n_labels=5):
 @pytest.mark.parametrize("begin", ["start", "belief", "kept"])
 def test_round_equals_its_twin(gold, begin):
     *votes, known, now, old = some_round(np.random.default_rng(0))
-    assert len(votes[0]) > kernels.SMALL
+    assert len(votes[0]) > passes.SMALL
     known = known if gold else known[:0]
-    kept = kernels.round_pass_numpy(*votes, known, old, None).proba
+    kept = passes.round_pass_numpy(*votes, known, old, None).proba
     before = {"start": None, "belief": old, "kept": kept}[begin]
     compiled, twin = (
-        kernels.round_pass(*votes, known, now, before),
-        kernels.round_pass_numpy(*votes, known, now, before),
+        passes.round_pass(*votes, known, now, before),
+        passes.round_pass_numpy(*votes, known, now, before),
     )
     for one, other in zip(compiled, twin, strict=True):
         assert_allclose(one, other, rtol=1e-10, atol=1e-10)
@@ -143,15 +143,15 @@ def test_round_equals_its_twin(gold, begin):
 def test_round_remembers_or_computes_again():
     """What was before may be given as probabilities or as the belief they came from."""
     *votes, now, old = some_round(np.random.default_rng(1), n_pairs=50)
-    kept = kernels.round_pass(*votes, old, None).proba
-    assert kernels.round_pass(*votes, now, old).squares == pytest.approx(kernels.round_pass(*votes, now, kept).squares)
+    kept = passes.round_pass(*votes, old, None).proba
+    assert passes.round_pass(*votes, now, old).squares == pytest.approx(passes.round_pass(*votes, now, kept).squares)
 
 
 def test_round_by_hand():
     """Two pairs: a yes and a no; one yes whose label is known to be absent."""
     slot, start, label = np.array([0, 1, 1], np.int32), np.array([0, 2, 3]), np.array([0, 1], np.int32)
     now = Belief(np.array([-1.0, 2.0]), np.array([0.0, 3.0]))
-    step = kernels.round_pass(slot, start, label, np.array([0, -1], np.int8), now, None)
+    step = passes.round_pass(slot, start, label, np.array([0, -1], np.int8), now, None)
     p, q = 1 / (1 + np.exp(-1)), 1 / (1 + np.exp(48))
     assert_allclose(step.proba, [p, q])
     assert_allclose(step.present, [p, p + q])
@@ -163,7 +163,7 @@ def test_round_by_hand():
 
 def test_exponentials_are_exact():
     """To the last digit but one, down to where they vanish; what is not a number stays none."""
-    from amcc import vote_loops
+    from amcc.loops import votes as vote_loops
 
     log_odds = np.concatenate([np.linspace(-700, 700, 30_001), np.geomspace(1e-300, 700, 3001), [0.0]])
     assert_allclose([vote_loops.exp_minus(x) for x in log_odds], np.exp(-np.abs(log_odds)), rtol=5e-16)
@@ -173,20 +173,21 @@ def test_exponentials_are_exact():
 
 NOWHERE_TO_KEEP = """
 import numpy as np
-from amcc import kernels, vote_loops
+from amcc import passes
+from amcc.loops import votes as vote_loops
 from amcc.consensus import signature
-from amcc.consensus.amcc import coin_loops, set_loops
+from amcc.loops import coins, sets
 signature._compiled_sums_loop()
-kernels.SMALL = -1
+passes.SMALL = -1
 slot, start = np.array([1, 0, 1], np.int32), np.array([0, 2, 3])
-print(vote_loops.__file__, kernels.sum_over_votes(slot, start, np.array([-1.0, 2.0])))
+print(vote_loops.__file__, passes.sum_over_votes(slot, start, np.array([-1.0, 2.0])))
 """
 
 
 def test_loops_are_compiled_where_nothing_can_be_kept(tmp_path):
     """Neither beside the source nor at home, not even by root: there are files where the folders would be."""
     package = tmp_path / "amcc"
-    shutil.copytree(Path(kernels.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(passes.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in {path.parent for path in package.rglob("*.py")}:
         (folder / "__pycache__").touch()
     nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null", "PYTHONPATH": str(tmp_path)}
@@ -194,4 +195,4 @@ def test_loops_are_compiled_where_nothing_can_be_kept(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", NOWHERE_TO_KEEP], env=environment, cwd=tmp_path, capture_output=True, text=True
     )
-    assert run.stdout == f"{package / 'vote_loops.py'} [1. 2.]\n", run.stderr
+    assert run.stdout == f"{package / 'loops' / 'votes.py'} [1. 2.]\n", run.stderr

@@ -1,4 +1,4 @@
-"""The few loops over all votes: compiled for large input, with a plain numpy twin that the tests compare.
+"""The few passes over all votes: compiled for large input, with a plain numpy twin that the tests compare.
 
 Compiling costs a few seconds once per machine (the result is cached) and importing numba a third of a second in every
 process, so small input takes the twin and never pays for either.
@@ -6,68 +6,16 @@ process, so small input takes the twin and never pays for either.
 
 from __future__ import annotations
 
-import functools
-import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from amcc.arrays import Codes, Floats, Ints, Signs, sigmoid, unsigned, weight_per_code
 from amcc.fields import Each
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from amcc.threads import in_threads, n_pieces
 
 SMALL = 200_000
 """Votes up to which the numpy twins are the faster choice in a fresh process."""
-
-N_BLOCKS = 2
-"""Pieces a pass is cut into, see `n_pieces`. Fixed, so that results do not depend on how many cores a machine has."""
-
-
-def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
-    """Results of task(0), task(1), … in order; worth it where a task lets go of Python's lock.
-
-    A task that comes here itself finds all threads taken, so its own tasks run one after the other.
-    """
-    if n_tasks <= 1 or getattr(_taken, "by_task", False):
-        return [task(index) for index in range(n_tasks)]
-
-    def run(index: int) -> Any:
-        with one_thread():
-            return task(index)
-
-    return list((_threads(os.getpid()).map if (os.cpu_count() or 1) > 1 else map)(run, range(n_tasks)))
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Inside, `in_threads` starts none: for processes of which there is already one for each core."""
-    before = getattr(_taken, "by_task", False)
-    _taken.by_task = True
-    try:
-        yield
-    finally:
-        _taken.by_task = before
-
-
-def n_pieces() -> int:
-    """Pieces to cut a pass into: one within a task of several, for then all threads are taken."""
-    return 1 if getattr(_taken, "by_task", False) else N_BLOCKS
-
-
-_taken = threading.local()
-
-
-@functools.cache
-def _threads(process: int) -> ThreadPoolExecutor:
-    """Threads of this process (a fork has none), started once: a fit comes here a thousand times."""
-    return ThreadPoolExecutor(os.cpu_count())
-
 
 # -- posteriors and expected counts in one pass ------------------------------------------------------------------
 
@@ -89,9 +37,7 @@ class Pass(NamedTuple):
     typical_change: float
 
 
-def posterior_pass(
-    slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None
-) -> Pass:
+def posterior_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None) -> Pass:
     """Posterior of every asked pair, and what it says about every coin.
 
     Parameters
@@ -109,7 +55,7 @@ def posterior_pass(
     """
     if len(slot) <= SMALL:
         return posterior_pass_numpy(slot, start, evidence, prior, before)
-    from amcc import vote_loops
+    from amcc.loops import votes as vote_loops
 
     bounds = block_bounds(start)
     proba = np.empty(len(prior))
@@ -132,7 +78,7 @@ def posterior_pass(
 
 
 def posterior_pass_numpy(
-    slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None
+    slot: Codes, start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None
 ) -> Pass:
     """The numpy twin of `posterior_pass`."""
     if len(slot) == 0:
@@ -182,10 +128,10 @@ NO_FLOATS: Floats = np.empty(0)
 
 
 def round_pass(
-    slot: npt.NDArray[np.int32],
+    slot: Codes,
     start: Ints,
-    label: npt.NDArray[np.int32],
-    known: npt.NDArray[np.int8],
+    label: Codes,
+    known: Signs,
     now: Belief,
     before: Belief | Floats | None,
 ) -> Round:
@@ -203,7 +149,7 @@ def round_pass(
     """
     if len(slot) <= SMALL:
         return round_pass_numpy(slot, start, label, known, now, before)
-    from amcc import vote_loops
+    from amcc.loops import votes as vote_loops
 
     old = before if isinstance(before, Belief) else now
     kept = before if isinstance(before, np.ndarray) else NO_FLOATS
@@ -226,10 +172,10 @@ def round_pass(
 
 
 def round_pass_numpy(
-    slot: npt.NDArray[np.int32],
+    slot: Codes,
     start: Ints,
-    label: npt.NDArray[np.int32],
-    known: npt.NDArray[np.int8],
+    label: Codes,
+    known: Signs,
     now: Belief,
     before: Belief | Floats | None,
 ) -> Round:
@@ -260,7 +206,7 @@ def round_pass_numpy(
     )
 
 
-def share_of_yes(slot: npt.NDArray[np.int32], start: Ints, known: npt.NDArray[np.int8]) -> Floats:
+def share_of_yes(slot: Codes, start: Ints, known: Signs) -> Floats:
     """(n_pairs,) share of yes among the votes on each pair; the truth where it is `known`."""
     if len(slot) == 0:
         return np.empty(0)
@@ -268,11 +214,11 @@ def share_of_yes(slot: npt.NDArray[np.int32], start: Ints, known: npt.NDArray[np
     return np.where(known != 0, known > 0, share) if len(known) else share
 
 
-def sum_over_votes(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats) -> Floats:
+def sum_over_votes(slot: Codes, start: Ints, evidence: Floats) -> Floats:
     """(n_pairs,) evidence of all votes on each pair; arguments as in `posterior_pass`."""
     if len(slot) <= SMALL:
         return np.add.reduceat(evidence[slot], start[:-1]) if len(slot) else np.empty(0)
-    from amcc import vote_loops
+    from amcc.loops import votes as vote_loops
 
     total = np.zeros(len(start) - 1)
     bounds = block_bounds(start)
@@ -285,11 +231,11 @@ def sum_over_votes(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats) -
     return total
 
 
-def sum_over_slots(slot: npt.NDArray[np.int32], start: Ints, proba: Floats, n_slots: int) -> Floats:
+def sum_over_slots(slot: Codes, start: Ints, proba: Floats, n_slots: int) -> Floats:
     """(n_slots,) expected votes that met a present label, from the (n_pairs,) probabilities."""
     if len(slot) <= SMALL:
         return weight_per_code(slot, np.repeat(proba, np.diff(start)), n_slots)
-    from amcc import vote_loops
+    from amcc.loops import votes as vote_loops
 
     present = np.zeros((n_pieces(), n_slots))
     bounds = block_bounds(start)
@@ -312,11 +258,11 @@ class Judgement(NamedTuple):
     square: Floats
 
 
-def others_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats) -> Judgement:
+def others_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Judgement:
     """Judge every vote by the prior and the other votes on its pair; arguments as in `posterior_pass`."""
     if len(slot) <= SMALL:
         return others_pass_numpy(slot, start, evidence, prior)
-    from amcc import vote_loops
+    from amcc.loops import votes as vote_loops
 
     weight, square = np.zeros((2, n_pieces(), len(evidence)))
     bounds = block_bounds(start)
@@ -330,7 +276,7 @@ def others_pass(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prio
     return Judgement(weight.sum(axis=0), square.sum(axis=0))
 
 
-def others_pass_numpy(slot: npt.NDArray[np.int32], start: Ints, evidence: Floats, prior: Floats) -> Judgement:
+def others_pass_numpy(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Judgement:
     """The numpy twin of `others_pass`."""
     if len(slot) == 0:
         return Judgement(np.zeros(len(evidence)), np.zeros(len(evidence)))
@@ -347,52 +293,21 @@ def block_bounds(start: Ints) -> Ints:
     return np.concatenate([[0], np.searchsorted(start, cuts), [len(start) - 1]])
 
 
-def unsigned(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same codes, of a type that says that none is negative: compiled loops need not ask."""
-    return codes.view(f"u{codes.itemsize}")
-
-
-def weight_per_code(code: npt.NDArray[Any], weight: npt.NDArray[Any], n_codes: int) -> Floats:
-    """(n_codes,) sum of the weights that carry each code."""
-    return np.bincount(code, weights=weight, minlength=n_codes).astype(np.float64, copy=False)
-
-
-def safe_log(probability: Floats) -> Floats:
-    """Log that stays finite: nobody is more certain than one in 10¹⁰."""
-    enough = np.asarray(np.maximum(probability, 1e-10), dtype=np.float64)
-    return np.log(enough, out=enough)  # in place: with many coins, new memory takes longer than a logarithm
-
-
-def safe_logit(probability: Floats) -> Floats:
-    """Log-odds that stay finite, likewise."""
-    return safe_log(probability) - safe_log(1 - probability)
-
-
-def sigmoid(log_odds: Floats) -> Floats:
-    """Probability from log-odds, without overflow."""
-    tail = np.exp(-np.abs(log_odds))
-    return np.where(log_odds >= 0, 1.0, tail) / (1.0 + tail)
-
-
 # -- answers ----------------------------------------------------------------------------------------------------
 
 
-def count_answers(
-    item: npt.NDArray[np.int32], worker: npt.NDArray[np.int32], n_items: int, n_workers: int
-) -> tuple[Ints, Ints]:
+def count_answers(item: Codes, worker: Codes, n_items: int, n_workers: int) -> tuple[Ints, Ints]:
     """Answers per item and per worker; votes must be sorted by item."""
     if len(item) <= SMALL:
         return count_answers_numpy(item, worker, n_items, n_workers)
-    from amcc import vote_loops
+    from amcc.loops import votes as vote_loops
 
     per_item, per_worker = np.zeros(n_items, np.int64), np.zeros(n_workers, np.int64)
     vote_loops.count_answers(item, worker, per_item, per_worker, np.full(n_workers, -1, np.int32))
     return per_item, per_worker
 
 
-def count_answers_numpy(
-    item: npt.NDArray[np.int32], worker: npt.NDArray[np.int32], n_items: int, n_workers: int
-) -> tuple[Ints, Ints]:
+def count_answers_numpy(item: Codes, worker: Codes, n_items: int, n_workers: int) -> tuple[Ints, Ints]:
     """The numpy twin of `count_answers`."""
     answers = np.unique(item.astype(np.int64) * max(n_workers, 1) + worker)
     who = np.divmod(answers, max(n_workers, 1))
@@ -402,14 +317,14 @@ def count_answers_numpy(
 # -- packed votes -----------------------------------------------------------------------------------------------
 
 
-Unpacked = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int8]]
+Unpacked = tuple[Codes, Codes, Codes, Signs]
 
 
 def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
     """Item, worker, label and value (±1) of votes packed as item, label, worker, yes, the item in the highest bits."""
     if len(keys) <= SMALL:
         return unpack_votes_numpy(keys, label_bits, worker_bits)
-    from amcc import vote_loops
+    from amcc.loops import votes as vote_loops
 
     item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
     value = np.empty(len(keys), dtype=np.int8)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from amcc.compiling import machine_code
-from amcc.vote_loops import CHUNK, probabilities
+from amcc.loops.compiling import machine_code
+from amcc.loops.votes import CHUNK, probabilities
 
 # Sums over the kinds may be taken in any order, so that several kinds are handled at a time.
 loop = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,8 +19,3 @@ def machine_code(**options: Any) -> Callable[[Loop], Any]:
             return njit(nogil=True, **options)(loop)
 
     return decorate
-
-
-def compiled(loop: Loop) -> Callable[[], Loop]:
-    """Compile `loop` when it is first asked for."""
-    return functools.cache(lambda: machine_code()(loop))

@@ -12,7 +12,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from amcc.compiling import machine_code
+from amcc.loops.compiling import machine_code
 
 CHUNK = 256
 """Pairs of a chunk. A product of as many numbers from 1 to 2 is far from overflow."""
@@ -227,7 +227,7 @@ def one_round(  # type: ignore[no-untyped-def]
     slot, start, label, known, evidence, log_odds_of_label, old_evidence, old_log_odds, starting, kept, certain,
     first, last, proba, present, label_present,
 ):  # fmt: skip
-    """Fill `proba` and `present` and add to `label_present`; the sums of `kernels.Round`."""
+    """Fill `proba` and `present` and add to `label_present`; the sums of `passes.Round`."""
     log_odds_sum, prior_sum, squares, change = 0.0, 0.0, 0.0, 0.0
     log_odds, prior, share, table = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), beside_zeros(evidence)
     for begin in range(first, last, CHUNK):

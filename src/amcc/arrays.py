@@ -1,0 +1,61 @@
+"""Names for the kinds of arrays that all modules share, and the few sums and look-ups over codes that all need.
+
+Codes count the names of a vocabulary from 0. They are 32 bits wide where there is one for every vote; keys made of
+several codes are 64 bits wide, since a product of two of them does not fit in 32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Signs = npt.NDArray[np.int8]  # +1 yes, −1 no, 0 where nobody knows
+Mask = npt.NDArray[np.bool_]
+AnyInts = npt.NDArray[np.integer[Any]]  # codes and counts of whatever width
+
+
+def find_sorted(keys: AnyInts, wanted: AnyInts) -> tuple[Ints, Mask]:
+    """Where each wanted key stands among the sorted `keys`, and whether it is there at all.
+
+    Places of keys that are not there are valid indices nevertheless, so that both results can be used together.
+
+    >>> place, found = find_sorted(np.array([2, 5, 9]), np.array([5, 6]))
+    >>> place.tolist(), found.tolist()
+    ([1, 2], [True, False])
+    """
+    if len(keys) == 0:
+        return np.zeros(wanted.shape, np.int64), np.zeros(wanted.shape, dtype=bool)
+    place = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
+    return place, keys[place] == wanted
+
+
+def unsigned(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same codes, of a type that says that none is negative: compiled loops need not ask."""
+    return codes.view(f"u{codes.itemsize}")
+
+
+def weight_per_code(code: npt.NDArray[Any], weight: npt.NDArray[Any], n_codes: int) -> Floats:
+    """(n_codes,) sum of the weights that carry each code."""
+    return np.bincount(code, weights=weight, minlength=n_codes).astype(np.float64, copy=False)
+
+
+def safe_log(probability: Floats) -> Floats:
+    """Log that stays finite: nobody is more certain than one in 10¹⁰."""
+    enough = np.asarray(np.maximum(probability, 1e-10), dtype=np.float64)
+    return np.log(enough, out=enough)  # in place: with many coins, new memory takes longer than a logarithm
+
+
+def safe_logit(probability: Floats) -> Floats:
+    """Log-odds that stay finite, likewise."""
+    return safe_log(probability) - safe_log(1 - probability)
+
+
+def sigmoid(log_odds: Floats) -> Floats:
+    """Probability from log-odds, without overflow."""
+    tail = np.exp(-np.abs(log_odds))
+    return np.where(log_odds >= 0, 1.0, tail) / (1.0 + tail)
