@@ -175,9 +175,7 @@ NOWHERE_TO_KEEP = """
 import numpy as np
 from amcc import passes
 from amcc.loops import votes as vote_loops
-from amcc.consensus import signature
-from amcc.loops import coins, sets
-signature._compiled_sums_loop()
+from amcc.loops import coins, hashes, sets
 passes.SMALL = -1
 slot, start = np.array([1, 0, 1], np.int32), np.array([0, 2, 3])
 print(vote_loops.__file__, passes.sum_over_votes(slot, start, np.array([-1.0, 2.0])))
