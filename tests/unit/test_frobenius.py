@@ -14,8 +14,9 @@ from scipy.optimize import minimize
 
 import amcc
 from amcc import MajorityVote, ParameterError, Votes, linalg, metrics
-from amcc.consensus.amcc import frobenius
-from amcc.consensus.amcc.frobenius import (
+from amcc.consensus.base import Gold
+from amcc.consensus.models.amcc import frobenius
+from amcc.consensus.models.amcc.frobenius import (
     FrobeniusFit,
     FrobeniusProblem,
     FrobeniusState,
@@ -36,7 +37,6 @@ from amcc.consensus.amcc.frobenius import (
     worker_cost,
     worker_residuals,
 )
-from amcc.consensus.base import Gold
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
 from amcc.errors import ConvergenceWarning, TooLargeError
 

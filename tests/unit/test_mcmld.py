@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from amcc import MCMLD, MCMLI, ConvergenceWarning, DawidSkene, MajorityVote, ParameterError, Votes, metrics
 from amcc.consensus.base import Gold
-from amcc.consensus.mcmld import (
+from amcc.consensus.models.mcmld import (
     Asked,
     Mixture,
     Rules,

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
 from amcc import MLJMF, ConvergenceWarning, ParameterError, Votes, metrics
-from amcc.consensus import ml_jmf
 from amcc.consensus.base import Gold
+from amcc.consensus.models import ml_jmf
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 EXACT = {"rtol": 0, "atol": 1e-12}

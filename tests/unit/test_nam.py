@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 import amcc
 from amcc import NAM, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
-from amcc.consensus import nam
 from amcc.consensus.base import Gold
+from amcc.consensus.models import nam
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 EXACT = {"rtol": 0, "atol": 1e-12}

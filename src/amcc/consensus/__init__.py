@@ -6,19 +6,19 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from amcc.consensus.amcc.estimator import AMCC
 from amcc.consensus.base import ConsensusModel, read_model_file
-from amcc.consensus.c_ds import CDS
-from amcc.consensus.dawid_skene import DawidSkene
-from amcc.consensus.ds_tree import DSTree
-from amcc.consensus.ebcc import EBCC
-from amcc.consensus.ibcc import IBCC
-from amcc.consensus.mace import MACE
-from amcc.consensus.majority import MajorityVote
-from amcc.consensus.mcmld import MCMLD, MCMLI
-from amcc.consensus.ml_jmf import MLJMF
-from amcc.consensus.nam import NAM
-from amcc.consensus.rakel_glad import RakelGlad
+from amcc.consensus.models.amcc.estimator import AMCC
+from amcc.consensus.models.c_ds import CDS
+from amcc.consensus.models.dawid_skene import DawidSkene
+from amcc.consensus.models.ds_tree import DSTree
+from amcc.consensus.models.ebcc import EBCC
+from amcc.consensus.models.ibcc import IBCC
+from amcc.consensus.models.mace import MACE
+from amcc.consensus.models.majority import MajorityVote
+from amcc.consensus.models.mcmld import MCMLD, MCMLI
+from amcc.consensus.models.ml_jmf import MLJMF
+from amcc.consensus.models.nam import NAM
+from amcc.consensus.models.rakel_glad import RakelGlad
 from amcc.errors import FileFormatError, ParameterError
 
 __all__ = [

@@ -14,11 +14,11 @@ from scipy.special import logsumexp
 from amcc import passes
 from amcc.arrays import AnyInts, Floats, Mask, safe_logit, sigmoid, weight_per_code
 from amcc.consensus.base import Gold, Learned, Posterior, check_at_least_one
-from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
-from amcc.consensus.ibcc import (
+from amcc.consensus.matching import match_coins, new_code
+from amcc.consensus.models.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
+from amcc.consensus.models.ibcc import (
     learned_or_average,
 )
-from amcc.consensus.matching import match_coins, new_code
 from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each

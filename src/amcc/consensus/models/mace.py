@@ -12,14 +12,14 @@ import numpy.typing as npt
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, Mask, sigmoid, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
-from amcc.consensus.c_ds import pair_evidence
-from amcc.consensus.ibcc import (
+from amcc.consensus.matching import match_coins
+from amcc.consensus.models.c_ds import pair_evidence
+from amcc.consensus.models.ibcc import (
     dirichlet_divergence,
     expected_log,
     learned_or_average,
     log_mean,
 )
-from amcc.consensus.matching import match_coins
 from amcc.consensus.signature import signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each

@@ -11,15 +11,15 @@ from scipy.sparse import csr_array
 
 from amcc.arrays import Codes, Floats, Mask, sigmoid, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
-from amcc.consensus.ibcc import (
+from amcc.consensus.matching import match_coins, new_code
+from amcc.consensus.models.ibcc import (
     confusion_prior,
     dirichlet_divergence,
     expected_log,
     learned_or_average,
     log_mean,
 )
-from amcc.consensus.mace import RandomStarts, Restarts
-from amcc.consensus.matching import match_coins, new_code
+from amcc.consensus.models.mace import RandomStarts, Restarts
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.passes import Judgement

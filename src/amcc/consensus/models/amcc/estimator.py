@@ -14,14 +14,18 @@ from scipy.special import logit
 
 from amcc import passes
 from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
-from amcc.consensus.amcc import frobenius
-from amcc.consensus.amcc.coins import Counts
-from amcc.consensus.amcc.correlation import LabelSets
-from amcc.consensus.amcc.degrees import Degrees, fit_degrees
-from amcc.consensus.amcc.dependence import looks_of
-from amcc.consensus.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
-from amcc.consensus.amcc.groups import describe_groups
-from amcc.consensus.amcc.likelihood import (
+from amcc.consensus.base import ConsensusModel, Gold, Learned, Monitor, Posterior
+from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
+from amcc.consensus.families import samples_per_pair
+from amcc.consensus.matching import known_or_mean, match_coins, new_code
+from amcc.consensus.models.amcc import frobenius
+from amcc.consensus.models.amcc.coins import Counts
+from amcc.consensus.models.amcc.correlation import LabelSets
+from amcc.consensus.models.amcc.degrees import Degrees, fit_degrees
+from amcc.consensus.models.amcc.dependence import looks_of
+from amcc.consensus.models.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
+from amcc.consensus.models.amcc.groups import describe_groups
+from amcc.consensus.models.amcc.likelihood import (
     CoinCounts,
     Crowd,
     LikelihoodFit,
@@ -31,7 +35,7 @@ from amcc.consensus.amcc.likelihood import (
     slot_evidence,
     start_crowd,
 )
-from amcc.consensus.amcc.readings import (
+from amcc.consensus.models.amcc.readings import (
     DECLARED,
     IGNORED,
     LEAST_DEGREES,
@@ -44,11 +48,7 @@ from amcc.consensus.amcc.readings import (
     learn_label_sets,
     read_two_kinds,
 )
-from amcc.consensus.amcc.worth import worker_worth
-from amcc.consensus.base import ConsensusModel, Gold, Learned, Monitor, Posterior
-from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
-from amcc.consensus.families import samples_per_pair
-from amcc.consensus.matching import known_or_mean, match_coins, new_code
+from amcc.consensus.models.amcc.worth import worker_worth
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.settling import ASSUMED, Settling, assumed
 from amcc.consensus.signature import Signatures, content, signatures
@@ -98,7 +98,7 @@ class AMCC(ConsensusModel):
     blend : dict, optional
         The `blend_` of an earlier fit, to be used instead of choosing.
     anchor : "consensus" or "self"; printed : bool; hsic_weight, laplacian_weight, weight_exponent
-        Of the paper's objective, see `amcc.consensus.amcc.frobenius.fit_frobenius`.
+        Of the paper's objective, see `amcc.consensus.models.amcc.frobenius.fit_frobenius`.
     max_iter, tol
         Stop when probabilities typically (root mean square) move by less than `tol` in a round; the paper's objective:
         when that moves by less. None is 5e-4 for the likelihood and 1e-5 for the paper's objective.
@@ -123,7 +123,7 @@ class AMCC(ConsensusModel):
     worker_cost_ : (n_workers,)
         What a worker's answers are worth by eq12.
     blend_ : dict
-        What the votes chose, see `amcc.consensus.amcc.readings.Blend`.
+        What the votes chose, see `amcc.consensus.models.amcc.readings.Blend`.
     kind_presence_ : (2,)
         What pairs that the rates call absent and present count for where readings are pooled.
     calibration_ : Calibration

@@ -15,7 +15,7 @@ from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, Mask, safe_logit, sigmoid, weight_per_code
 from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
-from amcc.consensus.ml_jmf import row_products
+from amcc.consensus.models.ml_jmf import row_products
 from amcc.consensus.signature import signatures
 from amcc.errors import ParameterError
 from amcc.fields import Each

@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 from amcc import passes
 from amcc.arrays import AnyInts, Floats, Ints, safe_log, safe_logit, sigmoid, weight_per_code
 from amcc.consensus.base import Gold, Learned, Monitor, Posterior
-from amcc.consensus.c_ds import learned_evidence, pair_evidence
-from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
 from amcc.consensus.matching import new_code
+from amcc.consensus.models.c_ds import learned_evidence, pair_evidence
+from amcc.consensus.models.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
 from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.votes import Votes

@@ -46,9 +46,9 @@ import numpy as np
 from amcc import linalg, passes
 from amcc.arrays import Codes, Floats, Ints, Mask, Signs, weight_per_code
 from amcc.consensus.base import Gold, Monitor
-from amcc.consensus.dawid_skene import slot_evidence
-from amcc.consensus.majority import MajorityVote
 from amcc.consensus.matching import known_or_mean
+from amcc.consensus.models.dawid_skene import slot_evidence
+from amcc.consensus.models.majority import MajorityVote
 from amcc.consensus.workers import worker_rates
 from amcc.errors import ParameterError, TooLargeError
 from amcc.votes import Votes
