@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 import amcc
 from amcc import MajorityVote, ParameterError, Votes, linalg, metrics
-from amcc.consensus.base import Gold
+from amcc.consensus.learned import Gold
 from amcc.consensus.models.amcc import frobenius
 from amcc.consensus.models.amcc.frobenius import (
     FrobeniusFit,

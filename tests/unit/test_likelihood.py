@@ -13,7 +13,7 @@ from scipy.special import betaln, digamma, expit, logsumexp
 from scipy.stats import beta, betabinom
 
 from amcc import AMCC
-from amcc.consensus.base import Gold
+from amcc.consensus.learned import Gold
 from amcc.consensus.models.amcc import coins as coin_sums
 from amcc.consensus.models.amcc.coins import Counts, Usual, effective_votes, expected_log_rates, group_fit, mean_rates
 from amcc.consensus.models.amcc.likelihood import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from functools import partial
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,11 @@ from scipy.special import logit
 
 from amcc import passes
 from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Learned, Monitor, Posterior
+from amcc.consensus.base import ConsensusModel
 from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
 from amcc.consensus.families import samples_per_pair
+from amcc.consensus.item_results import ItemResults
+from amcc.consensus.learned import Gold, Inferred, ItemKinds, Learned, in_memory
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
 from amcc.consensus.models.amcc import frobenius
 from amcc.consensus.models.amcc.coins import Counts
@@ -52,11 +54,11 @@ from amcc.consensus.models.amcc.worth import worker_worth
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.settling import ASSUMED, Settling, assumed
 from amcc.consensus.signature import Signatures, content, signatures
-from amcc.engine.base import NOTHING_KNOWN, Engine, InMemory, WholeBlock
+from amcc.engine.base import Engine, InMemory, WholeBlock
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.memory import check_size
-from amcc.passes import Belief
+from amcc.passes import Belief, Judgement
 from amcc.roster import HUMAN
 from amcc.tables import Frame, as_frame
 from amcc.votes import Coins, Votes
@@ -77,7 +79,14 @@ LIKELIHOOD, FROBENIUS = ("loss", "likelihood"), ("loss", "frobenius")
 """The parameter by which some attributes are learned and others not."""
 
 
-class AMCC(ConsensusModel):
+class AMCC(
+    ConsensusModel,
+    methods={
+        "amcc": {},
+        "amcc-frobenius": {"loss": "frobenius"},
+        "amcc-printed": {"loss": "frobenius", "anchor": "self", "printed": True},
+    },
+):
     """Active Multi-Label Crowd Consensus: the default, for any crowd.
 
     Workers belong to groups. A worker's hit and false-alarm rate on a label is what their group usually does
@@ -138,8 +147,8 @@ class AMCC(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
-    uses_features = True
-    takes_sparse = True
+    uses_features = features_are_prior = takes_sparse = True
+    uses_roster = learns_in_blocks = True
 
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]
@@ -155,15 +164,15 @@ class AMCC(ConsensusModel):
     crowd_: Annotated[Crowd, Each(only=LIKELIHOOD)]
     kind_presence_: Annotated[Floats, Each(2, share=True, only=LIKELIHOOD)]
     n_votes_: Annotated[int, Each(only=LIKELIHOOD)]
-    fitted_to_: str
+    fitted_to_: str = ""
     group_strength_: Annotated[Floats, Each(2, "group", only=LIKELIHOOD)]
     newcomer_evidence_: Annotated[Floats, Each("label", 2, only=LIKELIHOOD)]
     coin_evidence_: Annotated[Floats, Each("coin", 2, only=LIKELIHOOD)]
     set_share_: Annotated[Floats, Each("kind", only=LIKELIHOOD)]
     set_frequency_: Annotated[Floats, Each("kind", "label", only=LIKELIHOOD)]
-    item_kind_: Annotated[Floats, Each("item", "kind", optional=True)]
-    degrees_: Annotated[Degrees, Each(optional=True)]
-    calibration_: Annotated[Calibration, Each(optional=True)]
+    item_state_: Annotated[ItemKinds | None, Each(optional=True)] = None
+    degrees_: Annotated[Degrees | None, Each(optional=True)] = None
+    calibration_: Annotated[Calibration | None, Each(optional=True)] = None
 
     label_similarity_: Annotated[Floats, Each("label", "label", only=FROBENIUS, finite=False)]
     individuality_matrices_: Annotated[Floats, Each("worker", "label", "label", only=FROBENIUS)]
@@ -218,48 +227,31 @@ class AMCC(ConsensusModel):
         if self.blend is not None:
             _as_blend(self.blend)
 
-    @property
-    def uses_roster(self) -> bool:
-        """See `ConsensusModel.uses_roster`; the paper's objective does not."""
-        return self.loss == "likelihood"
-
     def _check_learned(self) -> None:
         super()._check_learned()
         if self.loss == "likelihood":
             _as_blend(self.blend_)
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        fit = self._fit_likelihood if self.loss == "likelihood" else self._fit_frobenius
-        posterior = fit(votes, gold)
-        self.coin_worker_, self.coin_label_ = votes.coins.worker, votes.coins.label
-        return self._with_item_prior(posterior, votes, features, gold)
-
     # -- likelihood ------------------------------------------------------------------------------------------------
 
-    def _fit_likelihood(self, votes: Votes, gold: Gold) -> Posterior:
-        label, judge = self._learn_from(InMemory(votes, gold.signs))
-        sets = LabelSets(self.set_share_, self.set_frequency_)
-        evidence = evidence_of(votes, self.coin_evidence_.ravel(), label, sets, self._vote_weight)
-        evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
-        self._foresee(votes, evidence)
-        self._learn_calibration(votes, gold)
-        proba = self._calibrated(self._pooled(votes, evidence, self._degrees), votes.pairs.label)
-        if votes.reading.samples:  # a worker is judged by the others, not by further samples of their own
-            assert isinstance(judge, partial)  # for the type checker: see _learn_from
-            function, of_slots, prior = judge.args
-            whole = of_slots * np.repeat(samples_per_pair(votes)[votes.coins.worker], 2)
-            judge = partial(InMemory(votes.one_per_worker(), gold.signs).total, function, whole, prior)
-        return Posterior(proba, label, judge)
+    def _judge_of(self, engine: Engine, fit: LikelihoodFit) -> Callable[[], Judgement]:
+        """What judges every vote by the others, when somebody asks."""
+        evidence = fit.evidence
+        if isinstance(engine, InMemory) and engine.block.source.reading.samples:
+            # A worker is judged by the others, not by further samples of their own, and by whole votes.
+            votes = engine.block.source
+            evidence = evidence * np.repeat(samples_per_pair(votes)[votes.coins.worker], 2)
+            engine = InMemory(votes.one_per_worker(), engine.block.known)
+        return partial(engine.total, judge_votes, evidence, fit.prior)
 
-    def _learn_calibration(self, votes: Votes, gold: Gold) -> None:
+    def _take_truth(self, votes: Votes, gold: Gold, unseen: Floats) -> None:
         """How known truth corrects probabilities: compared are those of a fit that has not seen it."""
-        vars(self).pop("calibration_", None)
-        if not (self.adapt and gold.known.any()):
-            return
-        known = np.flatnonzero(gold.known)
-        self.calibration_ = fit_calibration(
-            self.pair_unseen_[known], votes.pairs.label[known], gold.present[known], votes.n_labels
-        )
+        self.calibration_ = None
+        if self.loss == "likelihood" and self.adapt and gold.known.any():
+            known = np.flatnonzero(gold.known)
+            self.calibration_ = fit_calibration(
+                unseen[known], votes.pairs.label[known], gold.present[known], votes.n_labels
+            )
 
     def _assumed_settling(self) -> Settling:
         if self.loss != "likelihood" or self.has_roster:  # what is shared was declared, and is discounted
@@ -268,21 +260,19 @@ class AMCC(ConsensusModel):
         pooled = (1 - blend.crisp) * (blend.degrees - LEAST_DEGREES) / (MOST_DEGREES - LEAST_DEGREES)
         return assumed(float(np.clip(pooled, 0.0, 1.0)))
 
-    def _proba_held_out(self, votes: Votes, gold: Gold) -> Floats:
-        if not hasattr(self, "calibration_"):
-            return super()._proba_held_out(votes, gold)
+    def _proba_held_out(self, votes: Votes, gold: Gold, unseen: Floats) -> Floats:
+        if self.calibration_ is None:
+            return super()._proba_held_out(votes, gold, unseen)
         known, pairs = np.flatnonzero(gold.known), votes.pairs
-        return cross_fitted(
-            self.pair_unseen_[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels
-        )
+        return cross_fitted(unseen[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels)
 
     def _calibrated(self, proba: Floats, label: AnyInts) -> Floats:
         """Probabilities of pairs with these labels, as learned, corrected by known truth if there was any."""
-        return self.calibration_.of(proba, label) if hasattr(self, "calibration_") else proba
+        return proba if self.calibration_ is None else self.calibration_.of(proba, label)
 
-    def _learn_from(self, engine: Engine) -> Learned:
+    def _learn(self, engine: Engine) -> Learned:
         if self.loss != "likelihood":
-            self._refuse_blocks()
+            return self._learn_frobenius(engine)
         self.fitted_to_ = ""  # until the fit is done
         few_new = self._needs_no_fit(engine)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_anew_from(engine)
@@ -293,13 +283,13 @@ class AMCC(ConsensusModel):
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
         self.coin_worker_, self.coin_label_ = engine.coins.worker, engine.coins.label
         self.fitted_to_ = self._fitted_to(engine)
-        return Learned(fit.frequency, partial(engine.total, judge_votes, fit.evidence, fit.prior))
+        return Learned(fit.frequency, self._judge_of(engine, fit))
 
     def _learn_anew_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         chance = signatures(engine, self.random_state)
         crowd, start = self._starting_point(engine)
         fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
-        self._publish_course(fit.monitor)
+        self._publish(fit.monitor)
         sets = learn_label_sets(engine, fit, chance.lot)
         chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
         if chosen is not None:
@@ -310,7 +300,7 @@ class AMCC(ConsensusModel):
 
     def _learn_degrees(self, engine: Engine, looks: Floats, *, few_new: bool) -> None:
         """Degrees of the pairs, where readings are pooled; votes of workers who do not look say nothing."""
-        before = vars(self).pop("degrees_", None)
+        before, self.degrees_ = self.degrees_, None
         if not Blend(**self.blend_).pools:
             return
         if few_new and before is not None:
@@ -318,11 +308,6 @@ class AMCC(ConsensusModel):
             self.degrees_ = fit_degrees(engine, looks, start, UPDATE_ROUNDS)
         else:
             self.degrees_ = fit_degrees(engine, looks)
-
-    @property
-    def _degrees(self) -> Degrees | None:
-        """The degrees, where readings are pooled."""
-        return getattr(self, "degrees_", None)
 
     def _pooled(self, votes: Votes, evidence: Evidence, degrees: Degrees | None) -> Floats:
         """(n_pairs,) probability by all readings."""
@@ -332,25 +317,27 @@ class AMCC(ConsensusModel):
     def _fitted_to(self, engine: Engine) -> str:
         """What a fit depends on, but for names, which the model has."""
         params = {name: value for name, value in self.get_params().items() if name != "warm_start"}
-        weight = "" if self._vote_weight is None else f" {self._vote_weight.round(9).tolist()}"
+        weight = "" if self.vote_worth_ is None else f" {self.vote_worth_.round(9).tolist()}"
         return f"{content(engine)} {json.dumps(params, sort_keys=True, default=str)}{weight}"
 
-    def _stays_with(self, votes: Votes | Engine, gold: Gold | None) -> bool:
-        learned = getattr(self, "fitted_to_", "")  # older files do not have it
-        engine = votes if isinstance(votes, Engine) else InMemory(votes, gold.signs if gold else NOTHING_KNOWN)
-        if not self.warm_start or not learned.startswith(f"{engine.n_votes} votes"):
+    def _stays_with(self, engine: Engine) -> bool:
+        if not self.warm_start or not self.fitted_to_.startswith(f"{engine.n_votes} votes"):
             return False
+        votes = engine.block.source if isinstance(engine, InMemory) else None
         names = [(engine.worker_names, self.worker_names_), (engine.label_names, self.label_names_)]
-        if isinstance(votes, Votes) and hasattr(self, "item_names_"):
+        if votes is not None and self.results_ is not None:
             names.append((votes.item_names, self.item_names_))
-        if not all(_same_names(*both) for both in names) or learned != self._fitted_to(engine):
+        if not all(_same_names(*both) for both in names) or self.fitted_to_ != self._fitted_to(engine):
             return False
         if self._to_judge is not None:  # with the votes that are there: an engine of the last fit may be closed
             _, judge = self._to_judge
-            assert isinstance(judge, partial)  # for the type checker: see _learn_from
-            self._to_judge = votes, partial(engine.total, *judge.args)
-        if isinstance(votes, Votes) and not hasattr(self, "pair_proba_"):  # the last fit was to packed votes
-            vars(self).update({**vars(self.applied_to(votes)), "_to_judge": self._to_judge})
+            assert isinstance(judge, partial)  # for the type checker: see _judge_of
+            self._to_judge = votes or engine, partial(engine.total, *judge.args)
+        if votes is None:
+            self.results_ = self.item_state_ = None
+        elif self.results_ is None:  # the last fit was to packed votes
+            there = self.applied_to(votes)
+            self.results_, self.item_state_, self._seen = there.results_, there.item_state_, there._seen
         return True
 
     def _needs_no_fit(self, engine: Engine) -> bool:
@@ -367,12 +354,11 @@ class AMCC(ConsensusModel):
         self.objective_history_, self.n_iter_ = fit.monitor.history, len(fit.monitor.history)
         return fit, sets
 
-    def _foresee(self, votes: Votes, evidence: Evidence) -> None:
-        """Keep the kinds of the items, where they say something about pairs that nobody was asked about."""
-        if hasattr(self, "item_kind_"):
-            del self.item_kind_
-        if self.blend_["correlation"] >= IGNORED and len(votes.pairs) < votes.n_items * votes.n_labels:
-            self.item_kind_ = evidence.kinds(votes.n_items)
+    def _kinds(self, votes: Votes, evidence: Evidence) -> ItemKinds | None:
+        """Kinds of the items, where they say something about pairs that nobody was asked about."""
+        if self.blend_["correlation"] < IGNORED or len(votes.pairs) == votes.n_items * votes.n_labels:
+            return None
+        return ItemKinds(evidence.kinds(votes.n_items), evidence.sets.frequency)
 
     def _chosen_blend(self, engine: Engine, chance: Signatures, fit: LikelihoodFit, sets: LabelSets) -> Blend | None:
         if self.blend is not None:
@@ -384,12 +370,12 @@ class AMCC(ConsensusModel):
             return fit_likelihood(InMemory(part), self._first_crowd(part), max_iter=SAMPLE_ROUNDS, tol=TOL)
 
         chosen = choose_blend(engine, chance, fit, sets, fit_again, correlation=self.correlation)
-        if chosen is not None and self.has_roster and (self.roster_.kind == HUMAN).any():
+        if chosen is not None and self.roster_ is not None and (self.roster_.kind == HUMAN).any():
             return replace(chosen, crisp=max(chosen.crisp, DECLARED))
         return chosen
 
     def _first_crowd(self, votes: Votes | Engine) -> Crowd:
-        n_workers, n_labels, weight = votes.n_workers, votes.n_labels, self._vote_weight
+        n_workers, n_labels, weight = votes.n_workers, votes.n_labels, self.vote_worth_
         return start_crowd(n_workers, n_labels, self.n_groups, individuality=self.individuality, weight=weight)
 
     def _starting_point(self, engine: Engine) -> tuple[Crowd, Belief | None]:
@@ -398,16 +384,8 @@ class AMCC(ConsensusModel):
             return self._first_crowd(engine), None
         belief = Belief(self._evidence_of_coins(engine), logit(self._prior_for(engine)))
         crowd = known_to(self.crowd_, *self._learned_codes(engine))
-        weight = np.ones(engine.n_workers) if self._vote_weight is None else self._vote_weight
+        weight = np.ones(engine.n_workers) if self.vote_worth_ is None else self.vote_worth_
         return replace(crowd, weight=weight), belief
-
-    def _publish_course(self, monitor: Monitor) -> None:
-        monitor.warn_unless_converged("AMCC")
-        self.objective_history_, self.n_iter_, self.converged_ = (
-            monitor.history,
-            len(monitor.history),
-            monitor.converged,
-        )
 
     def _publish_crowd(self, fit: LikelihoodFit, engine: Engine) -> None:
         crowd, coins = fit.crowd, engine.coins
@@ -431,7 +409,7 @@ class AMCC(ConsensusModel):
     @property
     def label_correlation_(self) -> Floats:
         """(n_labels, n_labels) by the kinds of label sets, computed when asked for; the paper's objective: B of eq4."""
-        self._check_fitted(items=False)
+        self.check_fitted()
         if self.loss == "frobenius":
             return self.label_similarity_
         n_labels = self.set_frequency_.shape[1]
@@ -440,8 +418,10 @@ class AMCC(ConsensusModel):
 
     # -- the paper's objective ---------------------------------------------------------------------------------------
 
-    def _fit_frobenius(self, votes: Votes, gold: Gold) -> Posterior:
+    def _learn_frobenius(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
         self.fitted_to_ = ""
+        self.coin_worker_, self.coin_label_ = votes.coins.worker, votes.coins.label
         fit = fit_frobenius(
             votes,
             gold,
@@ -455,10 +435,10 @@ class AMCC(ConsensusModel):
             tol=self.tol or 1e-5,
             random_state=self.random_state,
         )
-        self._publish_course(fit.monitor)
+        self._publish(fit.monitor)
         self._publish_frobenius(fit, votes)
         judge = partial(passes.others_pass, votes.coins.slot, votes.pairs.start, fit.evidence, fit.prior)
-        return Posterior(fit.pair_proba, fit.label_prior, judge)
+        return Learned(fit.label_prior, judge, Inferred(fit.pair_proba))
 
     def _publish_frobenius(self, fit: FrobeniusFit, votes: Votes) -> None:
         self.commonality_, self.group_weights_ = fit.group_rates, fit.group_weights
@@ -495,12 +475,15 @@ class AMCC(ConsensusModel):
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         if self.loss == "frobenius":
-            return self._infer_frobenius(votes, prior)
-        degrees = self._degrees.known_to(*self._learned_codes(votes)) if self._degrees else None
-        proba = self._pooled(votes, self._evidence(votes, prior), degrees)
-        return self._calibrated(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
+            return Inferred(self._infer_frobenius(votes, prior))
+        degrees = None if self.degrees_ is None else self.degrees_.known_to(*self._learned_codes(votes))
+        evidence = self._evidence(votes, prior)
+        evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
+        proba = self._pooled(votes, evidence, degrees)
+        label = new_code(votes.label_names, self.label_names_)[votes.pairs.label]
+        return Inferred(self._calibrated(proba, label), self._kinds(votes, evidence))
 
     def settled_params(self) -> dict[str, Any] | None:
         """The blend, see `ConsensusModel.settled_params`."""
@@ -508,35 +491,16 @@ class AMCC(ConsensusModel):
             return {}
         return {"blend": self.blend_} if self.blend_is_chosen_ else None
 
-    def applied_to(self, votes: Votes) -> Self:
-        """See `ConsensusModel.applied_to`."""
-        model = super().applied_to(votes)
-        if self.loss == "likelihood":
-            model._foresee(votes, model._evidence(votes, model.label_prior_))
-        return model
-
     def _learned_codes(self, votes: Votes | Engine) -> tuple[Ints, Ints]:
         """Codes by which workers and labels of new votes were learned, −1 for newcomers."""
         return new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
 
-    def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
-        independent = super()._unasked(votes, prior, n_items)
-        if self.loss == "frobenius" or self.blend_["correlation"] < IGNORED:
+    def _unasked(self, found: ItemResults) -> Floats:
+        independent = super()._unasked(found)
+        if self.item_state_ is None:
             return independent
-        if votes is not None:
-            evidence = self._evidence(votes, prior)
-            kinds, frequency = evidence.kinds(n_items), evidence.sets.frequency
-            answered = votes.answers_per_item > 0
-        elif self._foresees:
-            kinds, frequency, answered = self.item_kind_, self.set_frequency_, self.item_answered_
-        else:
-            return independent
-        weight = self.blend_["correlation"] * answered[:, None]
-        return np.asarray((1 - weight) * independent + weight * (kinds @ frequency))
-
-    @property
-    def _foresees(self) -> bool:
-        return hasattr(self, "item_kind_")
+        weight = self.blend_["correlation"] * found.item_answered[:, None]
+        return np.asarray((1 - weight) * independent + weight * self.item_state_.expected())
 
     def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
         """What new votes say, by the coins and the kinds of label sets as learned."""
@@ -561,7 +525,7 @@ class AMCC(ConsensusModel):
 
     def rates_of_coins(self) -> tuple[Floats, Floats]:
         """(n_workers, n_labels) commonality of the worker's groups, and their individuality on labels that they met."""
-        self._check_fitted()
+        self.check_fitted()
         hit, false_alarm = np.einsum("wm,aml->awl", self.worker_membership_, self.commonality_)
         group = self.worker_group_[self.coin_worker_]
         for rate, own, of_group in zip(
@@ -572,14 +536,14 @@ class AMCC(ConsensusModel):
 
     def label_correlations(self) -> Floats:
         """(n_labels, n_labels) `label_correlation_`."""
-        self._check_fitted()
+        self.check_fitted()
         return self.label_correlation_
 
     # -- explaining --------------------------------------------------------------------------------------------------
 
     def groups(self, frame: Frame = "pandas") -> Any:
         """One row per group, the best first: group, workers, weight, hit_rate, false_alarm_rate, summary."""
-        self._check_fitted(items=False)
+        self.check_fitted()
         return as_frame(describe_groups(self.commonality_, self.group_weights_, self.worker_group_), frame)
 
     def _groups(self) -> tuple[Codes, Floats]:

@@ -45,11 +45,13 @@ import numpy as np
 
 from amcc import linalg, passes
 from amcc.arrays import Codes, Floats, Ints, Mask, Signs, weight_per_code
-from amcc.consensus.base import Gold, Monitor
+from amcc.consensus.learned import Gold
 from amcc.consensus.matching import known_or_mean
 from amcc.consensus.models.dawid_skene import slot_evidence
 from amcc.consensus.models.majority import MajorityVote
+from amcc.consensus.monitor import Monitor
 from amcc.consensus.workers import worker_rates
+from amcc.engine.base import InMemory
 from amcc.errors import ParameterError, TooLargeError
 from amcc.votes import Votes
 
@@ -1090,7 +1092,7 @@ def _mean_answers(answers: Answers, given: Floats, n_items: int) -> Floats:
 
 def _start_features(votes: Votes, gold: Gold) -> Floats:
     """(n_workers, 2) hit and false-alarm rate of each worker, judged by known truth and the majority of the others."""
-    rates = worker_rates(votes, MajorityVote()._fit(votes, None, gold).judge())
+    rates = worker_rates(votes, MajorityVote()._learn(InMemory(votes, gold.signs)).judge())
     return np.column_stack([rates.hit_rate, rates.false_alarm_rate])
 
 

@@ -26,7 +26,6 @@ import numpy as np
 from scipy.special import betaln, digamma
 
 from amcc.arrays import Floats, Ints, sigmoid
-from amcc.consensus.base import Monitor
 from amcc.consensus.models.amcc.coins import (
     Counts,
     Effective,
@@ -36,6 +35,7 @@ from amcc.consensus.models.amcc.coins import (
     group_fit,
     mean_rates,
 )
+from amcc.consensus.monitor import Monitor
 from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round
 from amcc.engine.base import Engine
 from amcc.fields import Each
