@@ -34,7 +34,7 @@ from amcc.active.strategies import Uniform
 from amcc.active.voi import ValueOfInformation
 from amcc.consensus import AMCC, DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.data.simulate import SimulatedCrowd as World
+from amcc.data.simulate import SimulatedWorld as World
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.kernels import Floats
 from amcc.tables import Signs

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pyarrow import csv, parquet
 
 from amcc.data import simulate
-from amcc.data.simulate import KINDS, CrowdSpec, SimulatedCrowd, crowd_blocks, simulate_crowd, write_crowd
+from amcc.data.simulate import KINDS, CrowdSpec, SimulatedWorld, crowd_blocks, simulate_crowd, write_crowd
 from amcc.errors import ParameterError
 from amcc.io import read_truth
 
@@ -24,14 +24,14 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulate, "BLOCK_VOTES", 1000)
 
 
-def assert_same_crowd(one: SimulatedCrowd, other: SimulatedCrowd) -> None:
+def assert_same_crowd(one: SimulatedWorld, other: SimulatedWorld) -> None:
     assert one.votes == other.votes
-    for part in fields(SimulatedCrowd):
+    for part in fields(SimulatedWorld):
         if part.name != "votes":
             assert_array_equal(getattr(one, part.name), getattr(other, part.name), err_msg=part.name)
 
 
-def count_votes(crowd: SimulatedCrowd, chosen: np.ndarray) -> np.ndarray:
+def count_votes(crowd: SimulatedWorld, chosen: np.ndarray) -> np.ndarray:
     """Chosen votes per worker and label, (n_workers, n_labels)."""
     votes = crowd.votes
     counts = np.zeros((votes.n_workers, votes.n_labels), dtype=int)
@@ -39,13 +39,13 @@ def count_votes(crowd: SimulatedCrowd, chosen: np.ndarray) -> np.ndarray:
     return counts
 
 
-def yes_rates(crowd: SimulatedCrowd, chosen: np.ndarray) -> np.ndarray:
+def yes_rates(crowd: SimulatedWorld, chosen: np.ndarray) -> np.ndarray:
     """Share of yes among the chosen votes, (n_workers, n_labels); nan where there are none."""
     n_yes, n_all = count_votes(crowd, chosen & (crowd.votes.value > 0)), count_votes(crowd, chosen)
     return np.divide(n_yes, n_all, out=np.full(n_all.shape, np.nan), where=n_all > 0)
 
 
-def vote_truth(crowd: SimulatedCrowd) -> np.ndarray:
+def vote_truth(crowd: SimulatedWorld) -> np.ndarray:
     """Whether the label of each vote is truly present, (n_votes,)."""
     return crowd.truth[crowd.votes.item, crowd.votes.label]
 

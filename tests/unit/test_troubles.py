@@ -15,7 +15,7 @@ from pyarrow import csv, parquet
 from amcc import ParameterError
 from amcc.active import crowd as live
 from amcc.data import simulate, troubles
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, crowd_blocks, simulate_crowd, write_crowd
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, crowd_blocks, simulate_crowd, write_crowd
 
 ALIKE = {"spammers": 0.0, "difficulty": 0.0, "n_specialties": 1, "activity_exponent": 0.0}
 """Fields of a crowd whose workers differ by kind only, and whose items do not differ."""
@@ -28,7 +28,7 @@ def equal_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulate, "LABEL_SPREAD", 0.0)
 
 
-def yes_table(crowd: SimulatedCrowd) -> np.ndarray:
+def yes_table(crowd: SimulatedWorld) -> np.ndarray:
     """(n_workers, n_items, n_labels) 1 for yes, 0 for no, NaN where nobody was asked."""
     votes = crowd.votes
     table = np.full((votes.n_workers, votes.n_items, votes.n_labels), np.nan)
@@ -41,7 +41,7 @@ def correlation(one: np.ndarray, other: np.ndarray, chosen: np.ndarray) -> float
     return float(np.corrcoef(one[chosen], other[chosen])[0, 1])
 
 
-def digest(crowd: SimulatedCrowd) -> str:
+def digest(crowd: SimulatedWorld) -> str:
     """Of votes and truth."""
     votes, found = crowd.votes, hashlib.sha256()
     for array in (votes.item, votes.worker, votes.label, votes.value, crowd.truth):

@@ -41,7 +41,7 @@ __all__ = [
     "KIND_WEIGHTS",
     "CrowdBlock",
     "CrowdSpec",
-    "SimulatedCrowd",
+    "SimulatedWorld",
     "crowd_blocks",
     "simulate_crowd",
     "write_crowd",
@@ -330,7 +330,7 @@ class CrowdBlock:
 
 
 @dataclass(frozen=True)
-class SimulatedCrowd:
+class SimulatedWorld:
     """Votes of a simulated crowd and the truth behind them.
 
     Attributes
@@ -367,7 +367,7 @@ class SimulatedCrowd:
     independent: bool = True
 
 
-def simulate_crowd(spec: CrowdSpec) -> SimulatedCrowd:
+def simulate_crowd(spec: CrowdSpec) -> SimulatedWorld:
     """The whole crowd of `spec` in memory."""
     labels, workers = _draw_world(spec)
     blocks = list(_draw_blocks(spec, labels, workers))
@@ -375,7 +375,7 @@ def simulate_crowd(spec: CrowdSpec) -> SimulatedCrowd:
     def joined(name: str) -> NDArray[Any]:
         return np.concatenate([getattr(block, name) for block in blocks])
 
-    return SimulatedCrowd(
+    return SimulatedWorld(
         votes=Votes.from_codes(
             *map(joined, ("item", "worker", "label", "value")),
             item_names=_item_names(spec, 0, spec.n_items),
