@@ -9,8 +9,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pyarrow import csv, parquet
 
-from amcc.data import simulate
-from amcc.data.simulate import KINDS, CrowdSpec, SimulatedWorld, crowd_blocks, simulate_crowd, write_crowd
+from amcc.data.simulate import (
+    HONEST_RATES,
+    KINDS,
+    CrowdSpec,
+    SimulatedWorld,
+    crowd_blocks,
+    distinct,
+    labels,
+    simulate_crowd,
+    world,
+    write_crowd,
+)
 from amcc.errors import ParameterError
 from amcc.io import read_truth
 
@@ -21,7 +31,7 @@ SEEDS = range(5)
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 1000 votes, so that small crowds have several."""
-    monkeypatch.setattr(simulate, "BLOCK_VOTES", 1000)
+    monkeypatch.setattr(world, "BLOCK_VOTES", 1000)
 
 
 def assert_same_crowd(one: SimulatedWorld, other: SimulatedWorld) -> None:
@@ -87,8 +97,8 @@ class TestStream:
         sparse = CrowdSpec(n_items=9000, n_labels=1000, asked_share=0.006)
         sizes = [(block.value.size, block.truth.size) for block in crowd_blocks(sparse)]
         assert len(sizes) == 3
-        assert max(sizes)[0] <= simulate.BLOCK_VOTES
-        assert max(truths for _, truths in sizes) <= simulate.BLOCK_TRUTHS
+        assert max(sizes)[0] <= world.BLOCK_VOTES
+        assert max(truths for _, truths in sizes) <= world.BLOCK_TRUTHS
 
     def test_files_hold_the_crowd_in_memory(self, small_blocks: None, tmp_path: Path) -> None:
         write_crowd(SMALL, tmp_path / "new" / "folder")
@@ -172,13 +182,13 @@ class TestTruth:
         frequency = np.sort(simulate_crowd(CrowdSpec(n_items=5000)).truth.mean(axis=0))
         odds = frequency / (1 - frequency)
         # Planted: the odds of the most frequent label are 6.3 times those of the rarest.
-        assert_allclose(odds[-1] / odds[0], 10**simulate.ZIPF_EXPONENT, rtol=0.25)
+        assert_allclose(odds[-1] / odds[0], 10**labels.ZIPF_EXPONENT, rtol=0.25)
 
     def test_zipf_odds_add_up(self) -> None:
-        frequency = simulate._zipf_frequencies(1000, total=6.0)
+        frequency = labels.zipf_frequencies(1000, total=6.0)
         assert_allclose(frequency.sum(), 6.0, rtol=1e-9)
         odds = frequency / (1 - frequency)
-        assert_allclose(odds[0] / odds[99], 100**simulate.ZIPF_EXPONENT, rtol=1e-9)
+        assert_allclose(odds[0] / odds[99], 100**labels.ZIPF_EXPONENT, rtol=1e-9)
 
     def test_correlation_grows_with_its_strength(self) -> None:
         def mean_correlation(strength: float) -> float:
@@ -215,7 +225,7 @@ class TestWorkers:
 
     def test_kinds_have_their_usual_rates(self) -> None:
         crowd = simulate_crowd(CrowdSpec(n_items=1, n_workers=4000, n_specialties=1))
-        for kind, usual in simulate.HONEST_RATES.items():
+        for kind, usual in HONEST_RATES.items():
             members = crowd.worker_kind == kind
             medians = np.median(crowd.hit_rate[members]), np.median(crowd.false_alarm_rate[members])
             assert_allclose(medians, usual, atol=0.015)
@@ -257,7 +267,7 @@ class TestWorkers:
     def test_specialists_are_better_on_their_own_labels(self) -> None:
         crowd = simulate_crowd(CrowdSpec(n_items=1, n_workers=400, n_labels=12, n_specialties=4))
         honest = crowd.specialty >= 0
-        assert_array_equal(honest, [kind in simulate.HONEST_RATES for kind in crowd.worker_kind])
+        assert_array_equal(honest, [kind in HONEST_RATES for kind in crowd.worker_kind])
         assert_array_equal(np.bincount(crowd.label_cluster), [3, 3, 3, 3])
         own = crowd.specialty[honest, None] == crowd.label_cluster
         hit_rate, false_alarm_rate = crowd.hit_rate[honest], crowd.false_alarm_rate[honest]
@@ -324,13 +334,13 @@ class TestAnswers:
         weight = np.arange(1.0, 13.0) ** -1.0
         shares = [
             np.bincount(draw(np.random.default_rng(3), weight, 40_000, 4).ravel(), minlength=12) / 40_000
-            for draw in (simulate._draw_by_redrawing, simulate._draw_by_racing)
+            for draw in (distinct.draw_by_redrawing, distinct.draw_by_racing)
         ]
         assert_allclose(shares[0], shares[1], atol=0.015)
 
     def test_races_in_chunks_fill_every_row(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(simulate, "RACE_CELLS", 100)
-        codes = simulate._draw_by_racing(np.random.default_rng(0), np.ones(9), 50, 8)
+        monkeypatch.setattr(distinct, "RACE_CELLS", 100)
+        codes = distinct.draw_by_racing(np.random.default_rng(0), np.ones(9), 50, 8)
         assert np.all(np.diff(np.sort(codes, axis=1), axis=1) > 0)
         assert (codes.min(), codes.max()) == (0, 8)
 
@@ -388,7 +398,7 @@ class TestSpec:
             ({"n_tastes": 0}, "n_tastes must be a whole number from 1 to 1000; got 0"),
             ({"taste_labels": 0}, "taste_labels must be above 0; got 0"),
             ({"n_models": 51}, "n_models must be at most n_workers=50; got 51"),
-            ({"n_models": 46}, "answers_per_item must be at most n_workers - n_models=4; got 5"),
+            ({"n_models": 46}, r"answers_per_item must be at most the 4 people \(n_workers=50 less n_models=46\)"),
             ({"n_models": 3, "n_families": 4}, "n_families must be at most n_models=3; got 4"),
             ({"family_correlation": 0.5}, r"family_correlation must be 0 without models \(n_models=0\); got 0.5"),
             (

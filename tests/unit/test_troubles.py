@@ -14,8 +14,16 @@ from pyarrow import csv, parquet
 
 from amcc import ParameterError
 from amcc.active import crowd as live
-from amcc.data import simulate, troubles
-from amcc.data.simulate import CrowdSpec, SimulatedWorld, crowd_blocks, simulate_crowd, write_crowd
+from amcc.data.simulate import (
+    CrowdSpec,
+    SimulatedWorld,
+    crowd_blocks,
+    simulate_crowd,
+    troubles,
+    workers,
+    world,
+    write_crowd,
+)
 
 ALIKE = {"spammers": 0.0, "difficulty": 0.0, "n_specialties": 1, "activity_exponent": 0.0}
 """Fields of a crowd whose workers differ by kind only, and whose items do not differ."""
@@ -24,8 +32,8 @@ ALIKE = {"spammers": 0.0, "difficulty": 0.0, "n_specialties": 1, "activity_expon
 @pytest.fixture
 def equal_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of one kind have the same rates."""
-    monkeypatch.setattr(simulate, "PERSON_SPREAD", 0.0)
-    monkeypatch.setattr(simulate, "LABEL_SPREAD", 0.0)
+    monkeypatch.setattr(workers, "PERSON_SPREAD", 0.0)
+    monkeypatch.setattr(workers, "LABEL_SPREAD", 0.0)
 
 
 def yes_table(crowd: SimulatedWorld) -> np.ndarray:
@@ -194,7 +202,7 @@ class TestFamilies:
             assert np.all(yes[one][above] >= yes[other][above])
 
     def test_models_answer_everything_and_people_a_share(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(simulate, "BLOCK_VOTES", 700)
+        monkeypatch.setattr(world, "BLOCK_VOTES", 700)
         spec = CrowdSpec(
             n_items=101, n_workers=7, n_labels=3, n_models=6, n_families=3, answers_per_item=1, people_share=0.25,
             family_correlation=0.5,
@@ -287,7 +295,7 @@ class TestConvention:
 
 
 def test_all_troubles_together_stream_to_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulate, "BLOCK_VOTES", 2000)
+    monkeypatch.setattr(world, "BLOCK_VOTES", 2000)
     spec = CrowdSpec(
         n_items=200, n_workers=20, faint=0.1, tempting=0.1, pair_spread=0.5, taste=1.0, n_tastes=3, n_models=6,
         n_families=2, family_correlation=0.5, model_correlation=0.2, people_share=0.5, convention=1 / 3,
@@ -304,7 +312,7 @@ def test_all_troubles_together_stream_to_the_same_files(tmp_path: Path, monkeypa
 def test_blocks_are_smaller_where_each_pair_holds_more() -> None:
     wide = CrowdSpec(n_items=300, n_labels=1000, asked_share=0.005, n_models=40, n_families=40, family_correlation=0.5)
     sizes = [len(block.truth) for block in crowd_blocks(wide)]
-    assert max(sizes) * 1000 * 41 <= simulate.BLOCK_TRUTHS
+    assert max(sizes) * 1000 * 41 <= world.BLOCK_TRUTHS
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ Taste      groups of workers lean the same way on an item's label (`taste_offset
 Families   language models of one family share their luck, and so their errors (`family_luck`, `shared_luck`)
 Experts    keep what a given share of careful workers sees (`share_seen`), which is not what is there
 
-Functions take a generator and plain arrays; `amcc.data.simulate` calls them where a `CrowdSpec` asks for it.
+Functions take a generator and plain arrays; `amcc.data.simulate.votes` calls them where a `CrowdSpec` asks for it.
 """
 
 from __future__ import annotations
