@@ -13,16 +13,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc.data import registry
 from amcc.data.mulan import read_arff, read_label_names
-from amcc.data.registry import (
-    DATASETS,
+from amcc.data.reading import (
     check_set,
     counts_of,
     data_folder,
-    family_of,
     is_present,
-    read_features,
+    read_feature_set,
     read_set,
 )
+from amcc.data.registry import DATASETS, family_of
 from amcc.data.sonyc import read_sonyc
 from amcc.errors import ColumnError, EmptyInputError, FileFormatError, InputError, ParameterError, VoteValueError
 from amcc.experiments.cells import THINNED
@@ -124,11 +123,11 @@ def test_unknown_and_missing_sets(folder):
     with pytest.raises(FileFormatError, match="amcc data where love_ekman"):
         read_set("love_ekman", folder)
     with pytest.raises(FileFormatError, match="amcc data where mulan_scene"):
-        read_features("mulan_scene", folder)
-    with pytest.raises(ParameterError, match="read_features"):
+        read_feature_set("mulan_scene", folder)
+    with pytest.raises(ParameterError, match="read_feature_set"):
         read_set("mulan_scene", folder)
     with pytest.raises(ParameterError, match="read_set"):
-        read_features("affective", folder)
+        read_feature_set("affective", folder)
 
 
 # -- the common layout ----------------------------------------------------------------------------------------------
@@ -174,17 +173,17 @@ def test_features_beside_votes_are_those_of_the_items(folder):
 def test_feature_sets(tmp_path):
     (tmp_path / "mulan_scene").mkdir()
     write_features(tmp_path / "mulan_scene" / "features.npz", ["a", "b"])
-    described = read_features("mulan_scene", tmp_path)
+    described = read_feature_set("mulan_scene", tmp_path)
     assert described.item_names == ("a", "b")
     assert described.truth.dtype == bool
     assert described.features.dtype == np.float64
     np.savez(tmp_path / "mulan_scene" / "features.npz", X=np.ones((1, 1)))
     with pytest.raises(FileFormatError, match="X, Y, items and label_names"):
-        read_features("mulan_scene", tmp_path)
+        read_feature_set("mulan_scene", tmp_path)
     for content in ("no archive", "PK\x03\x04 cut short"):
         (tmp_path / "mulan_scene" / "features.npz").write_text(content)
         with pytest.raises(FileFormatError, match="numpy archive"):
-            read_features("mulan_scene", tmp_path)
+            read_feature_set("mulan_scene", tmp_path)
 
 
 # -- checking -------------------------------------------------------------------------------------------------------
@@ -317,7 +316,7 @@ def mulan(tmp_path: Path) -> Path:
 
 
 def test_mulan_dense(mulan):
-    described = read_features("mulan_emotions", mulan)
+    described = read_feature_set("mulan_emotions", mulan)
     assert_allclose(described.features, [[0.5, 1], [-0.2, 0]], rtol=0, atol=0)
     assert_array_equal(described.truth, [[True, False], [False, True]])
     assert described.label_names == ("sad song", "merry")
@@ -326,7 +325,7 @@ def test_mulan_dense(mulan):
 
 def test_mulan_sparse_rows_leave_out_what_is_zero(mulan):
     (mulan / "mulan_emotions" / "emotions.arff").write_text(HEAD + "{0 0.5, 1 1,2 major}\n{ 3 1 }\n{}\n")
-    described = read_features("mulan_emotions", mulan)
+    described = read_feature_set("mulan_emotions", mulan)
     assert_allclose(described.features, [[0.5, 1], [0, 0], [0, 0]], rtol=0, atol=0)
     assert_array_equal(described.truth, [[True, False], [False, True], [False, False]])
 
@@ -336,13 +335,13 @@ def test_mulan_parts(mulan):
     (place / "emotions.arff").unlink()
     (place / "emotions-test.arff").write_text(HEAD + "9,0,minor,1\n")
     (place / "emotions-train.arff").write_text(HEAD + "1,0,minor,1\n2,0,minor,1\n")
-    assert_array_equal(read_features("mulan_emotions", mulan).features[:, 0], [1, 2, 9])
+    assert_array_equal(read_feature_set("mulan_emotions", mulan).features[:, 0], [1, 2, 9])
     (place / "emotions-test.arff").write_text(HEAD.replace("loud", "lord") + "9,0,minor,1\n")
     with pytest.raises(FileFormatError, match="they differ"):
-        read_features("mulan_emotions", mulan)
+        read_feature_set("mulan_emotions", mulan)
     (place / "emotions-test.arff").unlink()
     with pytest.raises(FileFormatError, match=r"emotions-test\.arff does not exist"):
-        read_features("mulan_emotions", mulan)
+        read_feature_set("mulan_emotions", mulan)
 
 
 @pytest.mark.parametrize(
@@ -374,10 +373,10 @@ def test_mulan_labels_that_are_wrong(mulan):
     xml = mulan / "mulan_emotions" / "emotions.xml"
     xml.write_text(XML.format('<label name="angry"/>'))
     with pytest.raises(FileFormatError, match="'angry' has none"):
-        read_features("mulan_emotions", mulan)
+        read_feature_set("mulan_emotions", mulan)
     xml.write_text(XML.format('<label name="loud"/>'))
     with pytest.raises(FileFormatError, match="labels must be 0 or 1"):
-        read_features("mulan_emotions", mulan)
+        read_feature_set("mulan_emotions", mulan)
     xml.write_text("<labels/>")
     with pytest.raises(FileFormatError, match="there is none"):
         read_label_names(xml)
