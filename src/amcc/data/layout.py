@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from amcc.data.features import Floats, Mask, read_npz
+from amcc.data.feature_set import Floats, Mask, read_npz
 from amcc.errors import InputError
 from amcc.io import read_truth, read_votes
 from amcc.truth import positions

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from amcc.data.features import FeatureSet, Floats
+from amcc.data.feature_set import FeatureSet, Floats
 from amcc.errors import FileFormatError
 from amcc.files import check_readable
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from amcc.data.features import FeatureSet, read_npz
+from amcc.data.feature_set import FeatureSet, read_npz
 from amcc.data.layout import FEATURES_FILE, VOTES_FILE, CrowdSet, read_crowd
 from amcc.data.mulan import read_mulan
 from amcc.data.registry import known_set

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc.data import ranksvm
-from amcc.data.features import FeatureSet, Floats, Mask
+from amcc.data.feature_set import FeatureSet, Floats, Mask
 from amcc.data.ranksvm import RankSVM
 from amcc.errors import InputError, ParameterError
 from amcc.files import make_folder, whole_file

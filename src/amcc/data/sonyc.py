@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amcc.data.features import Mask
+from amcc.data.feature_set import Mask
 from amcc.data.layout import CrowdSet
 from amcc.errors import ColumnError, EmptyInputError, VoteValueError
 from amcc.io import read_table

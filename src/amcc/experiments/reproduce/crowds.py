@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from amcc.data.features import FeatureSet
+from amcc.data.feature_set import FeatureSet
 from amcc.data.reading import read_feature_set, read_set
 from amcc.data.registry import DATASETS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
