@@ -50,7 +50,13 @@ def is_present(name: str, folder: Path) -> bool:
 
 
 def read_set(name: str, folder: Path) -> CrowdSet:
-    """Votes and truth of a set below the folder; the common layout comes before the source's own."""
+    """Votes and truth of a set below the folder; the common layout comes before the source's own.
+
+    Parameters
+    ----------
+    name : of the registry, with the layout "votes".
+    folder : of all data sets, see `data_folder`.
+    """
     if known_set(name).layout != "votes":
         raise ParameterError(
             f"{name} has no votes, only features and labels. Use read_feature_set and simulate workers."
@@ -64,7 +70,13 @@ def read_set(name: str, folder: Path) -> CrowdSet:
 
 
 def read_feature_set(name: str, folder: Path) -> FeatureSet:
-    """Features and labels of a set below the folder; the common layout comes before the source's own."""
+    """Features and labels of a set below the folder; the common layout comes before the source's own.
+
+    Parameters
+    ----------
+    name : of the registry, with the layout "features".
+    folder : of all data sets, see `data_folder`.
+    """
     if known_set(name).layout != "features":
         raise ParameterError(f"{name} has no features and labels, but votes. Use read_set.")
     if (path := folder / name / FEATURES_FILE).exists():

@@ -1,4 +1,8 @@
-"""A simulated crowd as files: votes.parquet, truth.csv, workers.csv and, where there are features, features.parquet."""
+"""A simulated crowd as files: votes.parquet, truth.csv, workers.csv and, where there are features, features.parquet.
+
+Blocks are written as they are drawn, so that the crowd may be larger than memory. The files are those that the
+commands read: `amcc consensus votes.parquet`, `amcc evaluate consensus.csv truth.csv`.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +53,7 @@ def write_crowd(spec: CrowdSpec, folder: Path | str, progress: Callable[[int, in
 
 
 def _write_files(spec: CrowdSpec, folder: Path, progress: Callable[[int, int], object]) -> None:
-    """Write all files, a block at a time."""
+    """Write all files into a folder, a block at a time."""
     labels, workers = draw_base(spec)
     write_csv(_worker_table(spec, workers), folder / "workers.csv", PLAIN_CSV)
     done_votes = 0
@@ -57,7 +61,7 @@ def _write_files(spec: CrowdSpec, folder: Path, progress: Callable[[int, int], o
         writers: dict[str, ParquetWriter | CSVWriter] = {}
         for block in draw_blocks(spec, labels, workers):
             for name, table in _block_tables(spec, block).items():
-                if name not in writers:
+                if name not in writers:  # the schema of a file is known with its first block
                     writers[name] = stack.enter_context(_open_writer(folder / name, table.schema))
                 writers[name].write_table(table)
             done_votes += block.value.size

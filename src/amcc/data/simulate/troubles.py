@@ -37,7 +37,8 @@ Codes = NDArray[np.integer[Any]]
 FAINT_SHIFT = -2.5
 TEMPTING_SHIFT = 4.0
 
-ROUNDING = 1e-9  # added before rounding down, so that a share of 0.29 of 100 items is 29 of them
+# Added before rounding down, so that a share of 0.29 of 100 items is 29 of them: 100 · 0.29 is 28.999999999999996.
+ROUNDING = 1e-9
 
 
 def pair_offsets(rng: np.random.Generator, present: Flags, *, faint: float, tempting: float, spread: float) -> Floats32:
@@ -46,6 +47,7 @@ def pair_offsets(rng: np.random.Generator, present: Flags, *, faint: float, temp
     A share `faint` of the present pairs is shifted down, a share `tempting` of the absent ones up; besides, all have a
     normal offset of standard deviation `spread`.
     """
+    # Both at once: a pair is either present and may be faint, or absent and may be tempting.
     chosen = rng.random(present.shape, dtype=np.float32) < np.where(present, faint, tempting)
     offset = np.where(chosen, np.where(present, FAINT_SHIFT, TEMPTING_SHIFT), 0.0)
     total: Floats32 = (offset + spread * rng.standard_normal(present.shape, dtype=np.float32)).astype(np.float32)
@@ -54,6 +56,7 @@ def pair_offsets(rng: np.random.Generator, present: Flags, *, faint: float, temp
 
 def taste_offsets(rng: np.random.Generator, n_items: int, concerned: Flags, n_tastes: int, strength: float) -> Floats32:
     """Log-odds that a group's taste adds on each pair, (items, n_labels, n_tastes); 0 for labels not `concerned`."""
+    # Drawn for all labels, so that the leanings on one do not depend on which others are a matter of taste.
     leaning = rng.standard_normal((n_items, concerned.size, n_tastes), dtype=np.float32)
     return leaning * np.float32(strength) * concerned[:, None].astype(np.float32)
 
@@ -98,11 +101,19 @@ def share_seen(log_odds: Floats, shift: Floats32, weight: Floats) -> Floats32:
 
 
 def n_covered(n_items: NDArray[np.int64], share: float) -> NDArray[np.int64]:
-    """How many of the first `n_items` items people answer, same shape: ⌊n · share⌋."""
+    """How many of the first `n_items` items people answer, same shape: ⌊n · share⌋.
+
+    >>> n_covered(np.array([3, 4, 100]), 0.29).tolist()
+    [0, 1, 29]
+    """
     return np.asarray(np.floor(n_items * share + ROUNDING), dtype=np.int64)
 
 
 def covered_items(items: range, share: float) -> NDArray[np.int32]:
-    """Places in `items` of those that people answer, evenly spread; items are alike, so no luck is needed."""
+    """Places in `items` of those that people answer, evenly spread; items are alike, so no luck is needed.
+
+    >>> covered_items(range(4, 10), 0.5).tolist()
+    [1, 3, 5]
+    """
     before = n_covered(np.arange(items.start, items.stop + 1), share)
     return np.flatnonzero(np.diff(before)).astype(np.int32)

@@ -103,6 +103,7 @@ def draw_block(
         worker=votes.worker,
         label=votes.label,
         value=np.where(votes.yes, np.int8(1), np.int8(-1)),
+        # Without a convention nothing is computed: rounding must not move the truth of plain crowds.
         truth=_expert_truth(spec, labels, scene) if spec.convention > 0 else present,
         present=present,
         difficulty=difficulty,
@@ -142,6 +143,7 @@ def _draw_people_votes(
     """What people say, each about labels of their own."""
     item = troubles.covered_items(items, spec.covered_share)[:, None, None]
     shape = (len(item), spec.answers_per_item if spec.n_people else 0, spec.labels_per_answer)
+    # By activity: a few workers give most answers. Models, the last workers, are not drawn.
     worker = draw_distinct(rng, workers.activity[: spec.n_people], *shape[:2])[:, :, None]
     label = _draw_asked_labels(rng, spec, shape)
     log_odds = _yes_log_odds(workers, scene, item, worker, label)
@@ -155,6 +157,7 @@ def _draw_model_votes(rng: np.random.Generator, spec: CrowdSpec, workers: Worker
     item = np.arange(n_items, dtype=np.int32)[:, None, None]
     worker = np.arange(spec.n_people, spec.n_workers, dtype=np.int32)[:, None]
     label = _draw_asked_labels(rng, spec, shape)
+    # A vote is a yes where its luck is below its chance. Models that share luck are right and wrong together.
     if spec.family_correlation > 0:
         common = troubles.family_luck(
             rng, n_items, spec.n_labels, spec.n_families,
@@ -195,5 +198,5 @@ def _flat(shape: tuple[int, ...], item: Codes, worker: Codes, label: Codes, yes:
 def _by_item(*parts: _BlockVotes) -> _BlockVotes:
     """The votes of all parts, by item; those of an earlier part first."""
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    order = columns[0].argsort(kind="stable")
+    order = columns[0].argsort(kind="stable")  # stable, or the parts would be mixed within an item
     return _BlockVotes._make(column[order] for column in columns)

@@ -1,4 +1,10 @@
-"""Who the workers are: their kind, what they are good at, how often they say yes, how active and how expensive."""
+"""Who the workers are: their kind, what they are good at, how often they say yes, how active and how expensive.
+
+A worker's rate on a label is the usual one of the kind, moved in log-odds by what is the worker's own, by what is the
+worker's and the label's, and by whether the label is in the cluster that the worker knows best. Hits move up where
+false alarms move down: a specialist is better in both. Spammers have rates of another sort, equal for hits and false
+alarms.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +33,11 @@ RANDOM_YES_RATES = (0.1, 0.5)
 
 @dataclass(frozen=True)
 class Workers:
-    """Who the workers are; the rates are (n_workers, n_labels), the rest (n_workers,)."""
+    """Who the workers are; the rates are (n_workers, n_labels), the rest (n_workers,).
+
+    kind : place in `KINDS`; specialty : label cluster, -1 for spammers; activity : weight when workers are drawn for
+    an item; prices : cents for a vote; family : of a model, -1 for people; taste : group with common leanings.
+    """
 
     kind: Codes
     specialty: Codes
