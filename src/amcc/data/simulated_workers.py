@@ -75,7 +75,8 @@ def cached_workers(
 ) -> WorkerCrowd:
     """The crowd of `simulate_workers`, kept in a folder from the second time on.
 
-    Seven classifiers need about a minute to learn from the larger sets, and every table of the paper needs the same crowds.
+    Seven classifiers need about a minute to learn from the larger sets, and all tables of the paper use the same
+    crowds.
     """
     path = folder / f"{_fingerprint(features, seed, style, spammers)}.npz"
     if path.exists():

@@ -21,8 +21,8 @@ Codes = NDArray[np.int32]
 Floats32 = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
-# A block is what must fit in memory at once: a million votes take some tens of MB while they are drawn. Another size gives
-# another crowd for the same seed, as each block has its own child of it.
+# A block is what must fit in memory at once: a million votes take some tens of MB while they are drawn. Another size
+# gives another crowd for the same seed, as each block has its own child of it.
 BLOCK_VOTES = 2**20
 # Item × label cells: the larger part of a block when few labels are asked.
 BLOCK_TRUTHS = 2**22
