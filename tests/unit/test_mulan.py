@@ -8,9 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc.data.mulan import read_arff, read_label_names
-from amcc.data.reading import (
-    read_feature_set,
-)
+from amcc.data.reading import read_feature_set
 from amcc.errors import FileFormatError
 
 XML = '<?xml version="1.0"?>\n<labels xmlns="http://mulan.sourceforge.net/labels"><label name="sad song"/>{}</labels>'
@@ -102,3 +100,45 @@ def test_mulan_labels_that_are_wrong(mulan):
     xml.write_text("<labels>")
     with pytest.raises(FileFormatError, match="XML"):
         read_label_names(xml)
+
+
+def test_mulan_labels_may_be_nested(tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text('<labels><label name="music"><label name="sad"/><label name="merry"/></label></labels>')
+    assert read_label_names(path) == ["music", "sad", "merry"]
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "values"),
+    [
+        ("@attribute a numeric", "a", None),
+        ("@ATTRIBUTE a REAL", "a", None),
+        ("@attribute\ta\tinteger [0,9]", "a", None),
+        (r"@attribute 'it\'s' real", "it's", None),
+        ('@attribute "two words" real', "two words", None),
+        ("@attribute a {low, 'very high'}", "a", {"low": 0.0, "very high": 1.0}),
+        ("@attribute a {2, -1, 0.5}", "a", {"2": 2.0, "-1": -1.0, "0.5": 0.5}),
+    ],
+)
+def test_arff_columns(tmp_path, line, name, values):
+    path = tmp_path / "x.arff"
+    cell = "1" if values is None else "'very high'" if "very high" in values else "0.5"
+    path.write_text(f"{line}\n@DATA\n{cell}\n")
+    ((attribute,), cells) = read_arff(path)
+    assert (attribute.name, attribute.values) == (name, values)
+    assert cells.tolist() == [[1.0 if cell != "0.5" else 0.5]]
+
+
+def test_arff_sparse_rows_leave_out_the_first_value(tmp_path):
+    """Weka's rule: what is left out is zero, and of named values the first one."""
+    path = tmp_path / "x.arff"
+    path.write_text("@attribute a {3, 4}\n@attribute b real\n@data\n{}\n{0 4, 1 7}\n")
+    assert read_arff(path)[1].tolist() == [[3, 0], [4, 7]]
+
+
+@pytest.mark.parametrize("line", ["@attribute", "@attribute loud", "@attribute a {0, 1"])
+def test_arff_attributes_that_are_cut(tmp_path, line):
+    path = tmp_path / "x.arff"
+    path.write_text(f"{line}\n@data\n1\n")
+    with pytest.raises(FileFormatError, match=r"x\.arff, line 1"):
+        read_arff(path)

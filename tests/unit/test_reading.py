@@ -11,14 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from amcc.data import registry
-from amcc.data.reading import (
-    check_set,
-    counts_of,
-    data_folder,
-    is_present,
-    read_feature_set,
-    read_set,
-)
+from amcc.data.reading import check_set, counts_of, data_folder, is_present, read_feature_set, read_set
 from amcc.data.registry import DATASETS
 from amcc.errors import FileFormatError, InputError, ParameterError
 

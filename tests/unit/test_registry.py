@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
+from typing import get_args
 
-from amcc.data.reading import (
-    check_set,
-)
-from amcc.data.registry import DATASETS, family_of
+import pytest
+
+from amcc.data.reading import check_set
+from amcc.data.registry import DATASETS, LAYOUTS, DataSet, Layout, TruthKind, _load_sets, family_of, known_set
+from amcc.errors import ParameterError
 from amcc.experiments.cells import THINNED
 
 
@@ -54,3 +57,76 @@ def test_every_set_of_the_real_folder_is_known_and_as_described(shared_data):
             continue
         for ours, theirs in {"votes": "annotation_rows", "answers": "answers_worker_item_pairs"}.items():
             assert counts.get(ours) == described["numbers"].get(theirs), name
+
+
+# -- how entries are written ----------------------------------------------------------------------------------------
+
+ENTRY = """
+[first]
+title = "a"
+source = "b"
+files = "c"
+licence = "d"
+layout = "votes"
+counts = { workers = 2, "true labels" = 5 }
+truth = "own"
+votes_from = "e"
+scored_voters = ["w1"]
+"""
+
+
+def test_entries_hold_what_the_types_say():
+    """TOML knows nothing of our types: a layout with a typo would only show when the set is read."""
+    assert set(LAYOUTS) == set(get_args(Layout))
+    for name, data_set in DATASETS.items():
+        assert data_set.layout in LAYOUTS, name
+        assert data_set.truth in get_args(TruthKind), name
+        assert type(data_set.in_paper) is bool, name
+        assert type(data_set.scored_voters) is tuple, name
+        assert {type(count) for count in data_set.counts.values()} == {int}, name
+        for field in ("title", "source", "files", "licence", "votes_from", "original", "family"):
+            text = getattr(data_set, field)
+            assert text == " ".join(text.split()), (name, field)  # no breaks and no double blanks
+
+
+def test_counts_agree_with_each_other():
+    for name, data_set in DATASETS.items():
+        counts = data_set.counts
+        assert counts.get("items with truth", 0) <= counts["items"], name
+        if "votes" in counts:
+            assert counts["answers"] <= counts["votes"] <= counts["answers"] * counts["labels"], name
+            assert counts["answers"] <= counts["workers"] * counts["items"], name
+
+
+def test_a_set_like_another_says_only_what_differs():
+    sets = _load_sets(ENTRY + '[second]\nlike = "first"\ntitle = "z"\n[third]\nlike = "second"\nfiles = "y"\n')
+    assert list(sets) == ["first", "second", "third"]
+    assert (sets["second"].name, sets["second"].title, sets["second"].source) == ("second", "z", "b")
+    assert (sets["third"].title, sets["third"].files) == ("z", "y")
+    assert sets["third"].scored_voters == ("w1",)
+    assert sets["first"].counts == {"workers": 2, "true labels": 5}
+    assert not sets["first"].in_paper
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ('[second]\nlike = "nothing"\n', KeyError, "nothing"),
+        ('[second]\nlike = "third"\n[third]\nlike = "first"\n', KeyError, "third"),  # stands after it
+        ('[second]\nlike = "first"\ncolour = "red"\n', TypeError, "colour"),
+        ('[second]\ntitle = "z"\n', TypeError, "missing"),
+    ],
+)
+def test_entries_that_are_wrong_stop_the_import(text, error, message):
+    with pytest.raises(error, match=message):
+        _load_sets(ENTRY + text)
+
+
+def test_unknown_names_are_told_which_there_are():
+    assert known_set("affective") is DATASETS["affective"]
+    with pytest.raises(ParameterError, match=r"sonyc_ust_fine_val, .*llm_civilcomments; got 'Affective'"):
+        known_set("Affective")
+
+
+def test_every_field_is_documented():
+    assert all(f"    {field.name} : " in (DataSet.__doc__ or "") for field in fields(DataSet))

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from amcc.data.reading import (
-    check_set,
-    read_set,
-)
+from amcc.data.reading import check_set, read_set
 from amcc.data.sonyc import read_sonyc
 from amcc.errors import ColumnError, EmptyInputError, VoteValueError
 
@@ -92,3 +89,30 @@ def test_sonyc_written_back_as_published(shared_data, tmp_path):
     again = read_set("sonyc_ust_fine_val", tmp_path)
     assert_array_equal(again.votes.to_dense(), dense)
     assert_array_equal(again.truth, crowd.truth)
+
+
+def test_sonyc_truth_that_was_not_asked_is_not_known(sonyc):
+    path = sonyc / "sonyc_ust" / "annotations.csv"
+    path.write_text(SONYC.replace("b.wav,0,0,1,1,1", "b.wav,0,-1,1,1,1"))
+    crowd = read_sonyc(path)
+    assert_array_equal(crowd.known, [[False, True]])
+    assert_array_equal(crowd.truth, [[False, True]])
+
+
+def test_sonyc_members_of_the_team_do_not_vote(sonyc):
+    """Annotators below 0 and the agreed one are no workers, and a clip that only they saw is no item."""
+    path = sonyc / "sonyc_ust" / "annotations.csv"
+    path.write_text(SONYC + "test,0,c.wav,-1,1,1,0,1,far\ntest,0,c.wav,0,1,1,0,1,far\n")
+    crowd = read_sonyc(path, verified_only=False)
+    assert crowd.votes.worker_names.to_pylist() == ["7", "12"]
+    assert crowd.votes.item_names.to_pylist() == ["a.wav", "b.wav"]
+    assert crowd.truth.shape == crowd.known.shape == (2, 2)
+
+
+def test_sonyc_saved_again_by_other_programs(sonyc):
+    """Numbers as 1.0, and a volunteer who stands twice at a clip: the last row counts."""
+    path = sonyc / "sonyc_ust" / "annotations.csv"
+    path.write_text(SONYC.replace("b.wav,12,1,1", "b.wav,12.0,1.0,0.0") + "validate,0,b.wav,12,-1,1,0,1,far\n")
+    crowd = read_sonyc(path)
+    assert crowd.votes.worker_names.to_pylist() == ["12"]
+    assert crowd.votes.to_dense().tolist() == [[[1, 1]]]

@@ -91,6 +91,22 @@ class TestWithoutTroubles:
         assert np.all(calm.votes.value[changed] == 1)
 
 
+class TestWithTroubles:
+    @pytest.mark.parametrize(
+        ("changes", "expected"),
+        [
+            ({"faint": 0.2, "tempting": 0.1, "pair_spread": 0.5}, "22727c232ca8f116"),
+            ({"taste": 1.5, "n_tastes": 3}, "5b9df4b2e801c2c6"),
+            ({"n_models": 6, "n_families": 2, "family_correlation": 0.6, "model_correlation": 0.2}, "deff9a3fc99b07ae"),
+            ({"n_models": 6, "people_share": 0.25, "asked_share": 0.5}, "90cf837187fcac44"),
+            ({"pair_spread": 2.0, "convention": 0.8, "convention_spread": 0.5}, "9626c8e7057c3915"),
+        ],
+    )
+    def test_each_trouble_is_drawn_as_it_always_was(self, changes: dict[str, float], expected: str) -> None:
+        """Boards and pages of results are made with these crowds: a seed must not come to mean another one."""
+        assert digest(simulate_crowd(CrowdSpec(n_items=200, n_workers=20, seed=3, **changes))) == expected
+
+
 class TestPairs:
     def test_most_workers_miss_faint_pairs_and_tick_tempting_ones(self) -> None:
         rng = np.random.default_rng(0)
