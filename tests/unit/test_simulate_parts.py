@@ -88,10 +88,9 @@ class TestWorkers:
         assert _fill_shares(np.array([0.0, 1.0]), 3).tolist() == [1, 1, 1]
         assert _fill_shares(np.array([0.5, 0.5]), 0).tolist() == []
 
-    def test_shares_that_round_below_one_leave_nobody_out(self) -> None:
-        shares = np.full(10, 0.1)
-        assert shares.cumsum()[-1] < 1
-        assert _fill_shares(shares, 10**6).max() == 9
+    def test_shares_below_one_leave_nobody_out(self) -> None:
+        """By rounding, or by far: the last kind takes the rest."""
+        assert _fill_shares(np.array([0.5, 0.3]), 10).tolist() == [0] * 5 + [1] * 5
 
     def test_usual_rates_without_spread(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("PERSON_SPREAD", "LABEL_SPREAD"):

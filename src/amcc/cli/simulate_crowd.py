@@ -1,4 +1,4 @@
-"""amcc simulate-crowd: a crowd whose truth is known.
+"""amcc simulate-crowd: a crowd with a known truth.
 
 Its options are fields of `CrowdSpec`: one line in `FIELDS` makes the option, its help, and its name in errors.
 """

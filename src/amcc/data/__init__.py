@@ -1,4 +1,4 @@
-"""Where data come from: named public sets, features of items, and crowds whose truth is known.
+"""Where data come from: named public sets, features of items, and simulated crowds, where the truth is known.
 
 registry, reading        which public sets there are; how they are found, read and checked
 layout, sonyc, mulan     one reader for each way in which sets lie on disk

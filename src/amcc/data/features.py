@@ -35,8 +35,8 @@ def read_features(path: str | Path, votes: Votes, *, items: str | Path | None = 
     Parameters
     ----------
     path : a table with a column for the item and columns of numbers; a numpy archive (.npz) of X, the numbers, and
-        items, whose they are; X alone (.npy); or a sparse matrix that scipy.sparse.save_npz wrote (.npz).
-    votes : whose items must all be described; others may be.
+        items, one for each row; X alone (.npy); or a sparse matrix that scipy.sparse.save_npz wrote (.npz).
+    votes : all their items must be described; others may be.
     items : for files of numbers alone, a file with the items of their rows: the first column of a table, or a .txt with
         one per line.
     """
@@ -53,7 +53,7 @@ def read_features(path: str | Path, votes: Votes, *, items: str | Path | None = 
         return described.of(votes)
 
 
-# -- whose rows they are ---------------------------------------------------------------------------------------------
+# -- rows and items --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def read_text_features(
     Parameters
     ----------
     path : a table with a column for the item and one of texts.
-    votes : whose items must all be in it; a text may be empty.
+    votes : all their items must be in it; a text may be empty.
     column : which one; by default `text`, or the only one beside the item.
     units : "words" or "characters", see `Units`.
     """

@@ -48,7 +48,7 @@ def read_crowd(folder: Path) -> CrowdSet:
 
 
 def _truth_of(votes: Votes, folder: Path) -> tuple[Mask, Mask]:
-    """What is true, and of which pairs that is known, both (n_items, n_labels)."""
+    """What is true, and which pairs that is known for, both (n_items, n_labels)."""
     listed, known_pairs, known_items = (folder / f"truth{part}.csv" for part in ("", "_known", "_items"))
     if not listed.exists():
         nothing = np.zeros((votes.n_items, votes.n_labels), dtype=bool)

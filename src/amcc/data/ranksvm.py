@@ -101,7 +101,7 @@ class RankSVM:
         return np.asarray(features @ self.weights_ + self.bias_)
 
     def predict(self, X: npt.ArrayLike) -> Mask:  # noqa: N803
-        """(n_items, n_labels) bool: labels whose score is above the item's threshold; there may be none."""
+        """(n_items, n_labels) bool: labels with a score above the item's threshold; there may be none."""
         scores = self.scores(X)
         return np.asarray(scores > (_with_one(scores) @ self.threshold_weights_)[:, None])
 

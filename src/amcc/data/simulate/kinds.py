@@ -25,7 +25,7 @@ KINDS = tuple(KIND_WEIGHTS)
 IS_SPAMMER = np.array([kind not in HONEST_RATES for kind in KINDS])
 
 # Log-odds of (false alarms, hits) that one unit of difficulty adds, indexed by presence. Hard items hide their labels
-# (−1) more than they suggest others (+0.25): as above.
+# (−1) more than they suggest labels that are not there (+0.25): again, who is in doubt ticks nothing.
 DIFFICULTY_SHIFT = np.array([0.25, -1.0], dtype=np.float32)
 
 

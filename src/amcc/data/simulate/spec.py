@@ -1,4 +1,8 @@
-"""What a user may choose about a simulated crowd, and which choices fit together."""
+"""What a user may choose about a simulated crowd, and which choices fit together.
+
+A new choice is a field of `CrowdSpec` with its limits beside it, a line in its docstring and, for the command line, a
+line in `amcc.cli.simulate_crowd.FIELDS`.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,7 @@ class CrowdSpec:
     pair_spread : float. Spread of an offset of each pair, in log-odds, common to all workers.
     taste : float. Spread of the leanings, in log-odds, that a group of workers shares on a label of an item.
     n_tastes : int. Such groups. taste_labels : float in (0, 1]. Share of the labels that are a matter of taste.
-    n_models : int. So many of the workers, the last ones, are language models: each answers every item.
+    n_models : int. How many of the workers, the last ones, are language models: each answers every item.
     n_families : int. Families of models, equally large up to one; at most `n_models`.
     family_correlation : float in [0, 1]. Correlation of the errors of models of one family and equal rates.
     model_correlation : float in [0, 1]. The same for models of different families; at most `family_correlation`.
@@ -173,7 +177,7 @@ class CrowdSpec:
 
     @property
     def n_people(self) -> int:
-        """Workers who are no models."""
+        """Workers who are not models."""
         return self.n_workers - self.n_models
 
     @property

@@ -1,4 +1,4 @@
-"""What makes the votes of a simulated crowd dependent given presence, and truth another thing than presence.
+"""What makes the votes of a simulated crowd dependent given presence, and makes truth differ from presence.
 
 Pairs      everybody misses some labels that are there, and ticks some that are not (`pair_offsets`)
 Taste      groups of workers lean the same way on an item's label (`taste_offsets`)
@@ -44,8 +44,8 @@ ROUNDING = 1e-9
 def pair_offsets(rng: np.random.Generator, present: Flags, *, faint: float, tempting: float, spread: float) -> Floats32:
     """Log-odds that each pair adds to the yes of everybody who looks, (items, n_labels).
 
-    A share `faint` of the present pairs is shifted down, a share `tempting` of the absent ones up; besides, all have a
-    normal offset of standard deviation `spread`.
+    A share `faint` of the present pairs is shifted down, a share `tempting` of the absent ones up. In addition, all
+    have a normal offset of standard deviation `spread`.
     """
     # Both at once: a pair is either present and may be faint, or absent and may be tempting.
     chosen = rng.random(present.shape, dtype=np.float32) < np.where(present, faint, tempting)

@@ -1,8 +1,8 @@
 """A block of items: what is in them, who is asked about what, and what they say.
 
-A worker says yes with a chance whose log-odds are those of the worker's rate, plus what the item's difficulty and the
-troubles add. Spammers do not look: nothing is added to theirs. Arrays of questions have the axes (item, answer, label
-asked) until `_flat` puts them in a row.
+The log-odds of a yes are those of the worker's rate, plus what the item's difficulty and the troubles add. Spammers
+do not look: nothing is added to theirs. Arrays of questions have the axes (item, answer, label asked) until `_flat`
+puts them in a row.
 """
 
 from __future__ import annotations

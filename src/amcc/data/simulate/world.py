@@ -43,7 +43,7 @@ class SimulatedWorld:
     present : (n_items, n_labels) bool, what is there; the same unless experts have a convention of their own.
     worker_kind : (n_workers,) str, one of `KINDS`.
     family : (n_workers,) the family of each model, -1 for people.
-    taste_group : (n_workers,) whose leanings a worker shares.
+    taste_group : (n_workers,) the group that shares the leanings of a worker.
     specialty : (n_workers,) the label cluster a worker is best at; -1 for spammers.
     label_cluster : (n_labels,) the cluster each label belongs to.
     hit_rate, false_alarm_rate : (n_workers, n_labels) chance of a yes to a label that is present, absent, on
