@@ -37,7 +37,7 @@ from amcc.consensus.models.amcc.frobenius import (
     worker_cost,
     worker_residuals,
 )
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.errors import ConvergenceWarning, TooLargeError
 
 EXACT = {"rtol": 0, "atol": 1e-9}
@@ -90,7 +90,7 @@ def dense_objective(state: FrobeniusState, problem: FrobeniusProblem, dense) -> 
     return total
 
 
-def crowd_of(seed: int) -> SimulatedCrowd:
+def crowd_of(seed: int) -> SimulatedWorld:
     return simulate_crowd(CrowdSpec(n_items=600, n_workers=40, n_labels=10, answers_per_item=6, seed=seed))
 
 
@@ -101,7 +101,7 @@ def table(votes: Votes, fit: FrobeniusFit) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def fits() -> list[tuple[SimulatedCrowd, FrobeniusFit]]:
+def fits() -> list[tuple[SimulatedWorld, FrobeniusFit]]:
     return [(crowd, fit_frobenius(crowd.votes)) for crowd in map(crowd_of, range(3))]
 
 
@@ -685,7 +685,7 @@ def test_no_votes_at_all(toy_votes):
 # -- known truth --------------------------------------------------------------------------------------------------
 
 
-def gold_of(crowd: SimulatedCrowd, known_items: slice) -> Gold:
+def gold_of(crowd: SimulatedWorld, known_items: slice) -> Gold:
     pairs = crowd.votes.pairs
     known = np.zeros(crowd.votes.n_items, dtype=bool)
     known[known_items] = True
