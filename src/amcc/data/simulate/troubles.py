@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from amcc.arrays import AnyInts, Floats, Floats32, Ints, Mask
+from amcc.arrays import Codes, Floats, Floats32, Ints, Mask
 
 __all__ = [
     "FAINT_SHIFT",
@@ -104,7 +104,7 @@ def n_covered(n_items: Ints, share: float) -> Ints:
     return np.asarray(np.floor(n_items * share + ROUNDING), dtype=np.int64)
 
 
-def covered_items(items: range, share: float) -> AnyInts:
+def covered_items(items: range, share: float) -> Codes:
     """Places in `items` of those that people answer, evenly spread; items are alike, so no luck is needed.
 
     >>> covered_items(range(4, 10), 0.5).tolist()
