@@ -187,7 +187,7 @@ class StoppedClock(datetime):
 
 def report() -> None:
     """A consensus with a report."""
-    from amcc import report
+    from amcc.report import consensus as report
 
     report.datetime = StoppedClock  # type: ignore[attr-defined, misc]
     command(*CONSENSUS, "--report", "report.html")()

@@ -35,7 +35,7 @@ ROWS: list[tuple[str, ...]] = [
     ),
     ("io", "data", "consensus", "evaluate"),
     ("active", "audit"),
-    ("report", "audit_report"),
+    ("report",),
     ("__init__",),
     ("experiments",),
     ("cli", "__main__"),

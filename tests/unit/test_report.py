@@ -11,7 +11,7 @@ import pytest
 from amcc import AMCC, DawidSkene, MajorityVote, Votes
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import InputError, MissingExtraError, NotFittedError, ParameterError
-from amcc.report import (
+from amcc.report.consensus import (
     DOT,
     Findings,
     _account,
@@ -272,7 +272,7 @@ def test_estimated_items_are_the_column_sums_of_predict_proba(crowd):
 
 
 def test_cooccurrence_counts_items_asked_about_both_labels(monkeypatch):
-    monkeypatch.setattr("amcc.report.ITEMS_PER_BLOCK", 2)
+    monkeypatch.setattr("amcc.report.consensus.ITEMS_PER_BLOCK", 2)
     votes = Votes.from_dense([[[1, 1, 0], [1, -1, 1], [1, 0, -1], [1, 1, -1], [-1, 1, -1]]])
     share = _cooccurrence(findings_of(votes), np.array([1, 0, 2]))
     expected = [[np.nan, 2 / 3, 0], [2 / 3, np.nan, 1 / 3], [0, 1, np.nan]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amcc.audit import Audit
 from amcc.files import whole_file
-from amcc.report import (
+from amcc.report.consensus import (
     BLUE,
     MAX_CELLS_WITH_NUMBERS,
     ORANGE,
