@@ -1,0 +1,169 @@
+"""The panel about kinds of disagreement: why people do not agree, label by label, with examples and advice.
+
+What the kinds are and how a pair gets its kind is in `amcc.consensus.disagreement`, here called `kinds`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+import numpy.typing as npt
+
+from amcc.consensus import disagreement as kinds
+from amcc.engine.base import InMemory
+from amcc.kernels import Floats, Ints
+from amcc.report.charts import BLUE, ORANGE, PALE_GREY, SHARE, SKY_BLUE, VERMILION, Chart, categories, ordered, rows
+from amcc.report.findings import Findings, largest, names_of
+from amcc.report.html import NO_HTML, Html, joined, left_out, table
+from amcc.report.page import Panel
+
+# Labels of the chart, one screen, and examples of each kind.
+MAX_DISAGREEING_LABELS, MAX_EXAMPLES = 25, 3
+
+# In the order of the chart, from the kind that needs nothing to the one that needs a decision.
+MEANINGS: dict[kinds.Kind, str] = {
+    "clear": "The votes agree, or only people err who often do.",
+    "likely slip": "Few votes against a reliable majority, from people who are usually right: probably a mis-click.",
+    "too few votes": "More votes would tell what it is.",
+    "hard item": "People who are right elsewhere are of two minds here: everybody is noisy.",
+    "split crowd": "The same people say yes, and the same say no, as on other items: two views of the label.",
+}
+PLACES = [kinds.KINDS.index(kind) for kind in MEANINGS]
+COLOURS: dict[str, str] = dict(zip(MEANINGS, (BLUE, SKY_BLUE, PALE_GREY, ORANGE, VERMILION), strict=True))
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """(n_pairs,) kinds of disagreement as places in `kinds.KINDS`, and what they were decided by.
+
+    asked : the votes on each pair; explanations : what each explanation makes of them
+    member : (n_pairs, n_explanations) probability of each explanation
+    """
+
+    asked: kinds.Asked
+    explanations: kinds.Explanations
+    kind: npt.NDArray[np.int8]
+    member: Floats
+
+    @classmethod
+    def of(cls, findings: Findings) -> Disagreement:
+        """Why people disagree, pair by pair, by what the model knows of its workers."""
+        model = findings.model
+        reader = model._pair_reader(InMemory(findings.votes), True, False, model.pair_proba_)
+        asked = kinds.asked_of(findings.votes)
+        assert reader.explanations is not None  # for the type checker: it was asked for
+        explanations = reader.explanations.known_to(asked)
+        kind = kinds.kinds_of(asked, explanations, model.pair_proba_)
+        return cls(asked, explanations, kind, explanations.posterior(asked))
+
+    def telling(self, kind: int) -> Ints:
+        """The few pairs of this kind that are shown as examples, the most telling first."""
+        pairs = np.flatnonzero(self.kind == kind)
+        n_yes, n_votes = self.asked.n_yes[pairs], self.asked.n_votes[pairs]
+        margin = np.abs(2.0 * n_yes - n_votes)
+        # The terms with 1e-3 only break ties: more votes in the minority, or more votes, tell more.
+        sure = {kinds.HARD_ITEM: kinds.HARD, kinds.SPLIT_CROWD: kinds.SPLIT}.get(kind)
+        if sure is not None:
+            telling = self.member[pairs, sure] + 1e-3 * np.minimum(n_yes, n_votes - n_yes)
+        elif kind == kinds.LIKELY_SLIP:  # one against many
+            telling = margin
+        else:  # the least that is known
+            telling = 1e-3 * n_votes - margin
+        return np.asarray(pairs[largest(telling, MAX_EXAMPLES)])
+
+    def by_label(self, label: npt.NDArray[np.integer[Any]], n_labels: int) -> Ints:
+        """(n_labels, n_kinds) number of pairs of each kind, kinds in the order of `MEANINGS`.
+
+        label : (n_pairs,) codes
+        """
+        n_kinds = len(PLACES)
+        counts = np.bincount(label * n_kinds + self.kind, minlength=n_labels * n_kinds)
+        return counts.reshape(-1, n_kinds)[:, PLACES]
+
+
+def disagreement_panel(findings: Findings) -> Panel:
+    """How many pairs are of each kind, by label, with examples and what to do."""
+    votes, found = findings.votes, Disagreement.of(findings)
+    counts = found.by_label(votes.pairs.label, votes.n_labels)
+    asked = counts.sum(axis=1)
+    shown = least_clear(counts)
+    return Panel(
+        "Kinds of disagreement",
+        "Why people disagree, label by label, the least clear labels first: more votes help where they are too few, "
+        "not where the crowd is split or the item is hard.",
+        _kinds_chart(counts[shown], names_of(votes.label_names, shown)),
+        joined([_kinds_table(counts.sum(axis=0)), _examples(findings, found)]),
+        left_out(int((asked > 0).sum()), len(shown), "label", "the least clear"),
+    )
+
+
+def least_clear(counts: Ints) -> Ints:
+    """Labels with the smallest share of clear pairs first; labels that nobody was asked about are left out.
+
+    >>> least_clear(np.array([[9, 1, 0, 0, 0], [0, 0, 0, 0, 0], [1, 0, 0, 1, 0]])).tolist()
+    [2, 0]
+    """
+    asked = counts.sum(axis=1)
+    unclear = np.where(asked > 0, 1 - counts[:, 0] / np.maximum(asked, 1), -1.0)
+    order = largest(unclear, MAX_DISAGREEING_LABELS)
+    return np.asarray(order[asked[order] > 0])
+
+
+def _kinds_chart(counts: Ints, names: list[str]) -> Chart:
+    """A bar of length 1 for each label, parted by kind; counts are (n_labels, n_kinds)."""
+    n_labels, n_kinds = counts.shape
+    data = rows(
+        label=np.repeat(names, n_kinds),
+        kind=list(MEANINGS) * n_labels,
+        order=list(range(n_kinds)) * n_labels,
+        pairs=counts.ravel(),
+        share=(counts / counts.sum(axis=1, keepdims=True)).ravel(),
+    )
+    bars: Chart = (
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            x=alt.X("share:Q", title="share of asked pairs", stack="zero", axis=alt.Axis(format="%"), scale=SHARE),
+            y=ordered("label:N", names),
+            order="order:Q",  # without it, vega stacks by the alphabet
+            color=categories(alt.Color, "kind:N", COLOURS, {"orient": "top", "columns": 3}),
+            tooltip=[
+                "label:N",
+                "kind:N",
+                alt.Tooltip("pairs:Q", format=","),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+        .properties(width=560, height=alt.Step(20))
+    )
+    return bars
+
+
+def _kinds_table(total: Ints) -> Html:
+    """Each kind with its number of pairs, its meaning, and what to do about it."""
+    lines = [
+        (kind, f"{n:,}, {n / max(total.sum(), 1):.0%}", f"{meaning} {kinds.ADVICE[kind]}")
+        for (kind, meaning), n in zip(MEANINGS.items(), total.tolist(), strict=True)
+    ]
+    return table("How many pairs, what it means, and what to do", ("kind", "pairs", "meaning and advice"), lines)
+
+
+def _examples(findings: Findings, found: Disagreement) -> Html:
+    """A table of examples of all kinds but the clear one, split crowds first; nothing where there are none."""
+    votes = findings.votes
+
+    def worker(code: int) -> str:
+        return str(votes.worker_names[code].as_py())
+
+    lines = []
+    for kind in reversed(PLACES[1:]):
+        pairs = found.telling(kind)
+        items = names_of(votes.item_names, votes.pairs.item[pairs])
+        labels = names_of(votes.label_names, votes.pairs.label[pairs])
+        for item, label, pair in zip(items, labels, pairs.tolist(), strict=True):
+            why = kinds.why(found.asked, found.explanations, pair, kind, worker)
+            lines.append((kinds.KINDS[kind], item, label, why))
+    return table("The most telling examples", ("kind", "item", "label", "why"), lines) if lines else NO_HTML
