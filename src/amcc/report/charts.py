@@ -103,6 +103,17 @@ def heat_map(
     return alt.layer(tiles, *[numbers] * numbered)
 
 
+def encode(marks: alt.Chart, **channels: Any) -> alt.Chart:
+    """Marks with what of the data becomes a place, a colour, …: altair's own `encode`, which has no types."""
+    chart: alt.Chart = marks.encode(**channels)
+    return chart
+
+
+def diagonal(dash: list[float], **channels: Any) -> alt.Chart:
+    """The dashed line from corner to corner of a square of shares, in fields x and y; dash and gap in pixels."""
+    return encode(alt.Chart(rows(x=[0, 1], y=[0, 1])).mark_line(strokeDash=dash, color=GREY), **channels)
+
+
 def ordered(field: str, names: Sequence[str]) -> alt.Y:
     """The vertical axis with one row for each name, in this order; vega would sort them by the alphabet."""
     return alt.Y(field, sort=names, title=None)

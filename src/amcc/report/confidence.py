@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from amcc.kernels import Floats
-from amcc.report.charts import BLUE, ON_TOP, ORANGE, Chart, categories, rows
+from amcc.report import charts
 from amcc.report.findings import Findings, Flags
 from amcc.report.html import counted
 from amcc.report.page import Panel
@@ -16,7 +16,7 @@ from amcc.report.page import Panel
 # Bars of 0.025: a probability of 0.98 can be told from one of 0.95, and a bar can still be pointed at.
 N_BINS = 40
 
-STATES = {"open": ORANGE, "settled": BLUE}
+STATES = {"open": charts.ORANGE, "settled": charts.BLUE}
 
 # Rounds up to which the curve gets dots: more of them would cover the line.
 MAX_DOTS = 60
@@ -41,44 +41,40 @@ def histogram(proba: Floats, settled: Flags) -> tuple[Any, Any, Floats]:
     return counts, np.histogram(proba[settled], edges)[0], edges
 
 
-def _confidence_chart(counts: Any, settled: Any, edges: Floats) -> Chart:
+def _confidence_chart(counts: Any, settled: Any, edges: Floats) -> charts.Chart:
     """Bars for all pairs with bars for the settled ones in front: what is left to be seen is open.
 
     They cannot be stacked: on a logarithmic scale heights do not add up. The scale is logarithmic as nearly all pairs
     of a good crowd are in the first bar and the last. It is linear near 0, so that an empty bar has a place.
     """
     powers_of_ten = [0, *(10**power for power in range(len(str(counts.max())) + 1))]
-    data = rows(
+    data = charts.rows(
         low=np.tile(edges[:-1], 2),
         high=np.tile(edges[1:], 2),
         height=np.concatenate([counts, settled]),
         pairs=np.concatenate([counts - settled, settled]),
         state=np.repeat(list(STATES), N_BINS),
     )
-    bars: Chart = (
-        alt.Chart(data)
-        .mark_bar(binSpacing=1)
-        .encode(
-            x=alt.X("low:Q", bin="binned", title="probability that the label is present", axis=alt.Axis(tickCount=10)),
-            x2="high:Q",
-            y=alt.Y(
-                "height:Q",
-                title="pairs (logarithmic)",
-                stack=None,
-                scale=alt.Scale(type="symlog", domainMax=powers_of_ten[-1], nice=False),
-                axis=alt.Axis(values=powers_of_ten, format=",d"),
-            ),
-            color=categories(alt.Color, "state:N", STATES, ON_TOP),
-            tooltip=[
-                alt.Tooltip("low:Q", title="from"),
-                alt.Tooltip("high:Q", title="to"),
-                "state:N",
-                alt.Tooltip("pairs:Q", format=","),
-            ],
-        )
-        .properties(width=620, height=240)
+    marks = alt.Chart(data, width=620, height=240).mark_bar(binSpacing=1)
+    return charts.encode(
+        marks,
+        x=alt.X("low:Q", bin="binned", title="probability that the label is present", axis=alt.Axis(tickCount=10)),
+        x2="high:Q",
+        y=alt.Y(
+            "height:Q",
+            title="pairs (logarithmic)",
+            stack=None,
+            scale=alt.Scale(type="symlog", domainMax=powers_of_ten[-1], nice=False),
+            axis=alt.Axis(values=powers_of_ten, format=",d"),
+        ),
+        color=charts.categories(alt.Color, "state:N", STATES, charts.ON_TOP),
+        tooltip=[
+            alt.Tooltip("low:Q", title="from"),
+            alt.Tooltip("high:Q", title="to"),
+            "state:N",
+            alt.Tooltip("pairs:Q", format=","),
+        ],
     )
-    return bars
 
 
 def convergence_panel(findings: Findings) -> Panel | None:
@@ -97,19 +93,15 @@ def convergence_panel(findings: Findings) -> Panel | None:
     )
 
 
-def _curve(history: Any, title: str) -> Chart:
+def _curve(history: Any, title: str) -> charts.Chart:
     """The objective against the round."""
-    data = rows(round=range(1, len(history) + 1), objective=[float(value) for value in history])
-    dots = alt.OverlayMarkDef(color=BLUE, size=14) if len(history) <= MAX_DOTS else False
+    data = charts.rows(round=range(1, len(history) + 1), objective=[float(value) for value in history])
+    dots = alt.OverlayMarkDef(color=charts.BLUE, size=14) if len(history) <= MAX_DOTS else False
     digits = ",.0f" if max(history) - min(history) > 10 else ",.3~f"  # neighbouring ticks must differ
-    curve: Chart = (
-        alt.Chart(data)
-        .mark_line(color=BLUE, point=dots)
-        .encode(
-            x=alt.X("round:Q", title="round", axis=alt.Axis(tickMinStep=1, format=",d")),
-            y=alt.Y("objective:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(format=digits)),
-            tooltip=["round:Q", alt.Tooltip("objective:Q", format=",.4f")],
-        )
-        .properties(width=620, height=200)
+    marks = alt.Chart(data, width=620, height=200).mark_line(color=charts.BLUE, point=dots)
+    return charts.encode(
+        marks,
+        x=alt.X("round:Q", title="round", axis=alt.Axis(tickMinStep=1, format=",d")),
+        y=alt.Y("objective:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(format=digits)),
+        tooltip=["round:Q", alt.Tooltip("objective:Q", format=",.4f")],
     )
-    return curve

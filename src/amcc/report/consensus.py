@@ -8,35 +8,28 @@ import numpy as np
 
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
-from amcc.report.confidence import confidence_panel, convergence_panel
-from amcc.report.correlation import correlation_panel, links_panel
-from amcc.report.disagreement import disagreement_panel
-from amcc.report.disputed import disputed_panel
-from amcc.report.families import families_panel
+from amcc.report import confidence, correlation, disagreement, groups, labels, workers
 from amcc.report.findings import Findings
-from amcc.report.groups import groups_panel, individuality_panel
-from amcc.report.labels import cooccurrence_panel, frequency_panel
 from amcc.report.overview import overview
 from amcc.report.page import Panel, make_page
-from amcc.report.workers import worker_map_panel, workers_panel
 from amcc.votes import Votes
 
 # In the order of the page: labels, workers, how both hang together, single items, and long tables last. A panel with
 # nothing to show is None and is left out.
 PANELS: tuple[Callable[[Findings], Panel | None], ...] = (
-    frequency_panel,
-    confidence_panel,
-    worker_map_panel,
-    families_panel,
-    groups_panel,
-    individuality_panel,
-    cooccurrence_panel,
-    correlation_panel,
-    links_panel,
-    disputed_panel,
-    disagreement_panel,
-    workers_panel,
-    convergence_panel,
+    labels.frequency_panel,
+    confidence.confidence_panel,
+    workers.worker_map_panel,
+    groups.families_panel,
+    groups.groups_panel,
+    groups.individuality_panel,
+    labels.cooccurrence_panel,
+    correlation.correlation_panel,
+    correlation.links_panel,
+    disagreement.disputed_panel,
+    disagreement.disagreement_panel,
+    workers.workers_panel,
+    confidence.convergence_panel,
 )
 
 

@@ -16,20 +16,7 @@ import numpy as np
 from amcc.consensus import AMCC
 from amcc.consensus.base import ConsensusModel
 from amcc.kernels import Floats, Ints
-from amcc.report.charts import (
-    BESIDE,
-    BLUE,
-    GREY,
-    MAX_CELLS_WITH_NUMBERS,
-    VERMILION,
-    Chart,
-    categories,
-    heat_map,
-    ordered,
-    rows,
-    slanted,
-    strength,
-)
+from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
 from amcc.report.html import left_out
 from amcc.report.page import Panel
@@ -50,7 +37,7 @@ CHARACTER = 7  # pixels, of a usual letter at 12 pixels
 OUTSIDE = 1.06
 
 TOGETHER, APART = "more often together", "less often together"
-SIGNS = {TOGETHER: BLUE, APART: VERMILION}
+SIGNS = {TOGETHER: charts.BLUE, APART: charts.VERMILION}
 # Dashes say the same as the colour, for print and for colour-blind people.
 DASHES = {TOGETHER: [1, 0], APART: [10, 6]}
 
@@ -87,8 +74,9 @@ def most_involved(correlation: Floats) -> Ints:
 
     # Weak correlations are summed with a weight of 1/1000: they decide only between labels without strong ones. In
     # full, the noise of a thousand other labels would outweigh one real link.
-    strength = np.where(np.abs(correlation) > MIN_LINK, np.abs(correlation), 1e-3 * np.abs(correlation)).sum(axis=1)
-    shown = np.sort(largest(strength, MAX_CORRELATED))
+    size = np.abs(correlation)
+    involved = np.where(size > MIN_LINK, size, 1e-3 * size).sum(axis=1)
+    shown = np.sort(largest(involved, MAX_CORRELATED))
     distance = np.clip(1 - correlation[np.ix_(shown, shown)], 0, 2)
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(0.5 * (distance + distance.T)), "average", optimal_ordering=True)
@@ -130,9 +118,9 @@ def correlation_panel(findings: Findings) -> Panel | None:
     )
 
 
-def _correlation_chart(value: Floats, names: list[str], most: float, key: dict[str, Any] | None) -> Chart:
+def _correlation_chart(value: Floats, names: list[str], most: float, key: dict[str, Any] | None) -> charts.Chart:
     """A heat map of (n, n) correlations, NaN left empty; the colour is the sign, its strength the opacity."""
-    data = rows(
+    data = charts.rows(
         first=np.repeat(names, len(names)),
         second=np.tile(names, len(names)),
         value=value.ravel(),
@@ -140,20 +128,20 @@ def _correlation_chart(value: Floats, names: list[str], most: float, key: dict[s
         sign=signs_of(value.ravel()),
     )
     base = alt.Chart(data).encode(
-        x=alt.X("second:N", sort=names, title=None, axis=slanted()), y=ordered("first:N", names)
+        x=alt.X("second:N", sort=names, title=None, axis=charts.slanted()), y=charts.ordered("first:N", names)
     )
     tile = {
-        "color": categories(alt.Color, "sign:N", SIGNS, key),
-        "opacity": strength("strength:Q", most, title="strength", symbolFillColor=GREY),
+        "color": charts.categories(alt.Color, "sign:N", SIGNS, key),
+        "opacity": charts.strength("strength:Q", most, title="strength", symbolFillColor=charts.GREY),
         "tooltip": [
             alt.Tooltip("first:N", title="label"),
             alt.Tooltip("second:N", title="and"),
             alt.Tooltip("value:Q", title="correlation", format=".2f"),
         ],
     }
-    numbered = value.size <= MAX_CELLS_WITH_NUMBERS
+    numbered = value.size <= charts.MAX_CELLS_WITH_NUMBERS
     step = alt.Step(44 if numbered else 20)  # pixels: "-0.42" needs 44
-    chart = heat_map(base, tile, "value:Q", ".2f", numbered=numbered)
+    chart = charts.heat_map(base, tile, "value:Q", ".2f", numbered=numbered)
     return chart.transform_filter("isValid(datum.value)").properties(width=step, height=step)
 
 
@@ -203,7 +191,7 @@ def links_panel(findings: Findings) -> Panel | None:
     )
 
 
-def _links_chart(links: Links, names: list[str], most: float) -> Chart:
+def _links_chart(links: Links, names: list[str], most: float) -> charts.Chart:
     """Labels as dots on a circle of radius 1, lines between them, names around it."""
     turn = 2 * np.pi * np.arange(len(names)) / len(names)  # clockwise, from the top
     x, y = np.sin(turn), np.cos(turn)
@@ -212,15 +200,15 @@ def _links_chart(links: Links, names: list[str], most: float) -> Chart:
     reach = OUTSIDE * CIRCLE / (CIRCLE - 2 * width)
     square = alt.Scale(domain=[-reach, reach])
     place = {"x": alt.X("x:Q", scale=square, axis=None), "y": alt.Y("y:Q", scale=square, axis=None)}
-    dots = alt.Chart(rows(x=x, y=y)).mark_point(filled=True, color="currentColor", size=45, opacity=1)
+    dots = alt.Chart(charts.rows(x=x, y=y)).mark_point(filled=True, color="currentColor", size=45, opacity=1)
     layers = [_lines(links, x, y, names, most), dots, *_names_around(turn, names, width)]
     return alt.layer(*(layer.encode(**place) for layer in layers)).properties(width=CIRCLE, height=CIRCLE)
 
 
-def _lines(links: Links, x: Floats, y: Floats, names: list[str], most: float) -> Chart:
+def _lines(links: Links, x: Floats, y: Floats, names: list[str], most: float) -> charts.Chart:
     """The links between dots at x and y: thick for strong, dashed for negative."""
     first, second = links.first, links.second
-    data = rows(
+    data = charts.rows(
         x=x[first],
         y=y[first],
         x2=x[second],
@@ -231,21 +219,16 @@ def _lines(links: Links, x: Floats, y: Floats, names: list[str], most: float) ->
         sign=signs_of(links.value),
     )
     thickness = alt.Scale(domain=[MIN_LINK, most], range=[0.75, 7], clamp=True)
-    lines: Chart = (
-        alt.Chart(data)
-        .mark_rule(opacity=0.75)
-        .encode(
-            x2="x2:Q",
-            y2="y2:Q",
-            strokeWidth=alt.StrokeWidth(
-                "strength:Q", scale=thickness, legend=alt.Legend(title="strength", tickCount=4)
-            ),
-            strokeDash=categories(alt.StrokeDash, "sign:N", DASHES, None),
-            color=categories(alt.Color, "sign:N", SIGNS, BESIDE),
-            tooltip=["pair:N", alt.Tooltip("value:Q", title="correlation", format=".2f")],
-        )
+    marks = alt.Chart(data).mark_rule(opacity=0.75)
+    return charts.encode(
+        marks,
+        x2="x2:Q",
+        y2="y2:Q",
+        strokeWidth=alt.StrokeWidth("strength:Q", scale=thickness, legend=alt.Legend(title="strength", tickCount=4)),
+        strokeDash=charts.categories(alt.StrokeDash, "sign:N", DASHES, None),
+        color=charts.categories(alt.Color, "sign:N", SIGNS, charts.BESIDE),
+        tooltip=["pair:N", alt.Tooltip("value:Q", title="correlation", format=".2f")],
     )
-    return lines
 
 
 def _names_around(turn: Floats, names: list[str], width: int) -> list[alt.Chart]:
@@ -255,14 +238,14 @@ def _names_around(turn: Floats, names: list[str], width: int) -> list[alt.Chart]
     """
     x, y, degrees = np.sin(turn), np.cos(turn), np.degrees(turn) - 90
     right = x >= -1e-9  # the lowest label has a sine of about -1e-16 and belongs to the right
-    charts = []
+    texts: list[alt.Chart] = []
     for side, half_turn in ((right, 0), (~right, 180)):
-        data = rows(
+        data = charts.rows(
             x=OUTSIDE * x[side],
             y=OUTSIDE * y[side],
             label=[names[node] for node in np.flatnonzero(side).tolist()],
             angle=degrees[side] + half_turn,
         )
         text = alt.Chart(data).mark_text(align="right" if half_turn else "left", baseline="middle", limit=width)
-        charts += [text.encode(text="label:N", angle=alt.Angle("angle:Q", scale=None))] * bool(side.any())
-    return charts
+        texts += [text.encode(text="label:N", angle=alt.Angle("angle:Q", scale=None))] * bool(side.any())
+    return texts

@@ -1,7 +1,8 @@
-"""Panels about groups of workers who answer alike, of models that find them.
+"""Panels about workers who belong together: groups that the model found, and families that were declared.
 
-AMCC says of every worker how their group answers (the *commonality*) and how far they are from it (the
-*individuality*). One panel shows each.
+A *group* answers alike. AMCC says of every worker how their group answers (the *commonality*) and how far they are from
+it (the *individuality*); one panel shows each. A *family*, such as the versions of one language model, shares errors,
+so its votes are worth less than as many votes of strangers. A workers file declares it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from amcc.consensus import AMCC
 from amcc.kernels import Floats, Ints, weight_per_code
-from amcc.report.charts import BLUE, VERMILION, Chart, categories, heat_map, ordered, rows, slanted, strength
+from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
 from amcc.report.html import and_more, left_out, table
 from amcc.report.page import Panel
@@ -52,19 +53,19 @@ def groups_panel(findings: Findings) -> Panel | None:
     )
 
 
-def _groups_chart(rates: Floats, groups: list[str], labels: list[str]) -> Chart:
+def _groups_chart(rates: Floats, groups: list[str], labels: list[str]) -> charts.Chart:
     """Two heat maps below each other, of [rate, group, label]: hit rates and false-alarm rates."""
-    data = rows(
+    data = charts.rows(
         rate=np.repeat(RATES, len(groups) * len(labels)),
         group=np.tile(np.repeat(groups, len(labels)), 2),
         label=np.tile(labels, 2 * len(groups)),
         share=rates.ravel(),
     )
     base = alt.Chart().encode(
-        x=alt.X("label:N", sort=labels, title=None, axis=slanted("bottom")), y=ordered("group:N", groups)
+        x=alt.X("label:N", sort=labels, title=None, axis=charts.slanted("bottom")), y=charts.ordered("group:N", groups)
     )
     tile = {
-        "opacity": strength("share:Q", title=None, format="%"),
+        "opacity": charts.strength("share:Q", title=None, format="%"),
         "tooltip": ["rate:N", "group:N", "label:N", alt.Tooltip("share:Q", format=".1%")],
     }
     numbered = len(labels) <= MAX_COLUMNS_WITH_NUMBERS
@@ -72,7 +73,7 @@ def _groups_chart(rates: Floats, groups: list[str], labels: list[str]) -> Chart:
     step = WIDE_COLUMN if numbered else max(16, min(WIDE_COLUMN, 640 // len(labels)))
     header = alt.Header(labelOrient="top", labelAnchor="start", labelAngle=0, labelFontSize=12)
     return (
-        heat_map(base, tile, "share:Q", ".0%", numbered=numbered, color=BLUE)
+        charts.heat_map(base, tile, "share:Q", ".0%", numbered=numbered, color=charts.BLUE)
         .properties(data=data, width=alt.Step(step), height=alt.Step(26))
         .facet(row=alt.Row("rate:N", sort=RATES, title=None, header=header))
     )
@@ -110,11 +111,11 @@ def individuality_panel(findings: Findings) -> Panel | None:
     )
 
 
-def _individuality_chart(findings: Findings, model: AMCC, shown: Ints, heights: Floats) -> Chart:
+def _individuality_chart(findings: Findings, model: AMCC, shown: Ints, heights: Floats) -> charts.Chart:
     """One row of marks for each group that has workers; random heights keep marks from covering each other."""
     group = model.worker_group_[shown]
     names = [f"group {code}, weight {weight:.2f}" for code, weight in enumerate(model.group_weights_)]
-    data = rows(
+    data = charts.rows(
         worker=names_of(findings.votes.worker_names, shown),
         group=[names[code] for code in group.tolist()],
         distance=worker_individuality(model, findings.votes)[shown],
@@ -124,29 +125,25 @@ def _individuality_chart(findings: Findings, model: AMCC, shown: Ints, heights: 
     )
     taken = alt.Scale(domain=[names[code] for code in np.unique(group)])
     distance = alt.X("distance:Q", title="individuality: distance from the group's rates", scale=alt.Scale(zero=True))
-    chart: Chart = (
-        alt.Chart(data)
-        .mark_point(filled=True, opacity=0.7)
-        .encode(
-            x=distance.axis(format="%"),
-            y=alt.Y("group:N", sort=names, title=None, scale=taken),
-            # Heights reach from -1 to 1; the rest of the row keeps it apart from its neighbours.
-            yOffset=alt.YOffset("height:Q", scale=alt.Scale(domain=[-1.6, 1.6])),
-            size=answers_as_size(250),
-            # Shape as well as colour: the difference can be seen in print and by colour-blind people.
-            color=categories(alt.Color, "verdict:N", {SPAMMER: VERMILION, "other": BLUE}),
-            shape=categories(alt.Shape, "verdict:N", {SPAMMER: "triangle-up", "other": "circle"}, None),
-            tooltip=[
-                "worker:N",
-                "group:N",
-                alt.Tooltip("distance:Q", title="individuality", format=".1%"),
-                alt.Tooltip("answers:Q", format=","),
-                "verdict:N",
-            ],
-        )
-        .properties(width=560, height=alt.Step(64))
+    marks = alt.Chart(data, width=560, height=alt.Step(64)).mark_point(filled=True, opacity=0.7)
+    return charts.encode(
+        marks,
+        x=distance.axis(format="%"),
+        y=alt.Y("group:N", sort=names, title=None, scale=taken),
+        # Heights reach from -1 to 1; the rest of the row keeps it apart from its neighbours.
+        yOffset=alt.YOffset("height:Q", scale=alt.Scale(domain=[-1.6, 1.6])),
+        size=answers_as_size(250),
+        # Shape as well as colour: the difference can be seen in print and by colour-blind people.
+        color=charts.categories(alt.Color, "verdict:N", {SPAMMER: charts.VERMILION, "other": charts.BLUE}),
+        shape=charts.categories(alt.Shape, "verdict:N", {SPAMMER: "triangle-up", "other": "circle"}, None),
+        tooltip=[
+            "worker:N",
+            "group:N",
+            alt.Tooltip("distance:Q", title="individuality", format=".1%"),
+            alt.Tooltip("answers:Q", format=","),
+            "verdict:N",
+        ],
     )
-    return chart
 
 
 def worker_individuality(model: AMCC, votes: Votes) -> Floats:
@@ -159,3 +156,66 @@ def worker_individuality(model: AMCC, votes: Votes) -> Floats:
     square = weight_per_code(model.coin_worker_, n_votes * (model.individuality_**2).mean(axis=1), votes.n_workers)
     total = weight_per_code(model.coin_worker_, n_votes, votes.n_workers)
     return np.sqrt(square / np.maximum(total, 1))
+
+
+# -- families ------------------------------------------------------------------------------------------------------
+
+# Rows of the chart, one screen; the table below it lists all.
+MAX_FAMILIES = 40
+
+FAMILY_HEADER = (
+    "family", "kind", "workers", "votes on a pair", "correlation of errors", "worth", "if nothing were shared",
+)  # fmt: skip
+
+Family = Mapping[str, Any]
+
+
+def families_panel(findings: Findings) -> Panel | None:
+    """How many independent votes each family is worth, beside what workers who share nothing would show.
+
+    None where no family was declared.
+    """
+    families = findings.model.families(frame="arrow").to_pylist() if findings.model.has_roster else []
+    if not families:
+        return None
+    shown = families[:MAX_FAMILIES]
+    return Panel(
+        "Families of workers",
+        "Workers of a family, and language models in general, make the same mistakes, so that their votes (grey "
+        "diamonds) are worth fewer independent ones (blue). The orange band is what the same estimate would say of "
+        "workers who share no errors: where the blue point lies in it, votes alone cannot tell, and what it says is "
+        "mostly assumed. Answers by several people on the same pairs, or known truth, would tell.",
+        _families_chart(shown),
+        table("Families", FAMILY_HEADER, map(_family_row, families)),
+        left_out(len(families), len(shown), "family", "the first"),
+    )
+
+
+def _families_chart(families: list[Family]) -> charts.Chart:
+    """For each family the votes on a pair, what they are worth, and the band of what chance alone would show."""
+    columns = charts.columns_of(families, "family", "votes_per_pair", "effective_votes", "null_low", "null_high")
+    names, *numbers = columns
+    base = alt.Chart(charts.rows(**columns)).encode(
+        y=charts.ordered("family:N", columns[names]),
+        tooltip=["family:N", *(alt.Tooltip(f"{name}:Q", format=".2f") for name in numbers)],
+    )
+    band = base.mark_bar(color=charts.ORANGE, opacity=0.4, height=14).encode(
+        x=alt.X("null_low:Q", title="votes on a pair"), x2="null_high:Q"
+    )
+    given = base.mark_point(color=charts.GREY, shape="diamond", size=60).encode(x="votes_per_pair:Q")
+    worth = base.mark_point(color=charts.BLUE, filled=True, size=90).encode(x="effective_votes:Q")
+    # The band first: what is drawn later lies above it.
+    return alt.layer(band, given, worth).properties(width=560, height=alt.Step(26))
+
+
+def _family_row(family: Family) -> list[str]:
+    """A row of the table, in the order of `FAMILY_HEADER`."""
+    return [
+        family["family"],
+        family["kind"],
+        f"{family['members']:,}",
+        f"{family['votes_per_pair']:.1f}",
+        f"{family['correlation']:.2f}",
+        f"{family['effective_votes']:.1f}",
+        f"{family['null_low']:.1f} to {family['null_high']:.1f}",
+    ]

@@ -8,19 +8,7 @@ import altair as alt
 import numpy as np
 
 from amcc.kernels import Floats, Ints
-from amcc.report.charts import (
-    BLUE,
-    MAX_CELLS_WITH_NUMBERS,
-    ON_TOP,
-    ORANGE,
-    Chart,
-    categories,
-    heat_map,
-    ordered,
-    rows,
-    slanted,
-    strength,
-)
+from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
 from amcc.report.html import left_out
 from amcc.report.page import Panel
@@ -32,7 +20,7 @@ ITEMS_PER_BLOCK = 2**16
 
 # What the bar and the tick of a label mean, and their colours.
 ESTIMATED, RAW = "estimated share of items", "share of yes among votes"
-MEANINGS = {ESTIMATED: BLUE, RAW: ORANGE}
+MEANINGS = {ESTIMATED: charts.BLUE, RAW: charts.ORANGE}
 
 
 def frequency_panel(findings: Findings) -> Panel:
@@ -52,7 +40,7 @@ def frequencies(findings: Findings, shown: Ints) -> dict[str, Any]:
     """Chart data, one row for each of these labels: estimated and raw share, votes, expected items as text."""
     by_label = [findings.description.by_label[code] for code in shown]
     items = findings.items_per_label[shown]
-    return rows(
+    return charts.rows(
         label=names_of(findings.votes.label_names, shown),
         estimated=items / findings.votes.n_items,
         raw=[label.yes_share for label in by_label],
@@ -62,10 +50,10 @@ def frequencies(findings: Findings, shown: Ints) -> dict[str, Any]:
     )
 
 
-def _frequency_chart(data: dict[str, Any], names: list[str]) -> Chart:
+def _frequency_chart(data: dict[str, Any], names: list[str]) -> charts.Chart:
     """A bar for the model, a tick for the votes, and the number of items at the right end."""
     base = alt.Chart(data).encode(
-        y=ordered("label:N", names),
+        y=charts.ordered("label:N", names),
         tooltip=[
             "label:N",
             alt.Tooltip("items:N", title="estimated items"),
@@ -76,7 +64,7 @@ def _frequency_chart(data: dict[str, Any], names: list[str]) -> Chart:
     )
     # A column `meaning` is made up for each layer, as only data, not layers, can have an entry in the key.
     bars, ticks = (base.transform_calculate(meaning=f"'{meaning}'") for meaning in MEANINGS)
-    colour = categories(alt.Color, "meaning:N", MEANINGS, ON_TOP)
+    colour = charts.categories(alt.Color, "meaning:N", MEANINGS, charts.ON_TOP)
     share = alt.X("estimated:Q", title=None, axis=alt.Axis(format="%", tickCount=6))
     return alt.layer(
         bars.mark_bar().encode(x=share, color=colour),
@@ -125,22 +113,22 @@ def cooccurrence(findings: Findings, labels: Ints) -> Floats:
     return np.asarray(np.divide(both, first, out=np.full(both.shape, np.nan), where=known))
 
 
-def _cooccurrence_chart(share: Floats, names: list[str]) -> Chart:
+def _cooccurrence_chart(share: Floats, names: list[str]) -> charts.Chart:
     """A heat map of (n, n) shares, NaN left empty."""
-    data = rows(given=np.repeat(names, len(names)), other=np.tile(names, len(names)), share=share.ravel())
+    data = charts.rows(given=np.repeat(names, len(names)), other=np.tile(names, len(names)), share=share.ravel())
     base = alt.Chart(data).encode(
-        x=alt.X("other:N", sort=names, title="… also have this label", axis=slanted()),
+        x=alt.X("other:N", sort=names, title="… also have this label", axis=charts.slanted()),
         y=alt.Y("given:N", sort=names, title="of the items with this label …"),
     )
     tile = {
-        "opacity": strength("share:Q", format="%"),
+        "opacity": charts.strength("share:Q", format="%"),
         "tooltip": [
             alt.Tooltip("given:N", title="of the items with"),
             alt.Tooltip("other:N", title="also have"),
             alt.Tooltip("share:Q", format=".1%"),
         ],
     }
-    numbered = share.size <= MAX_CELLS_WITH_NUMBERS
+    numbered = share.size <= charts.MAX_CELLS_WITH_NUMBERS
     step = alt.Step(40 if numbered else 24)  # pixels: "100%" needs 40
-    chart = heat_map(base, tile, "share:Q", ".0%", numbered=numbered, color=BLUE)
+    chart = charts.heat_map(base, tile, "share:Q", ".0%", numbered=numbered, color=charts.BLUE)
     return chart.transform_filter("isValid(datum.share)").properties(width=step, height=step)

@@ -69,43 +69,8 @@ def write_page(path: str | Path, page: str) -> None:
 
 # -- looks ---------------------------------------------------------------------------------------------------------
 
-# Wide tables and charts scroll within the page (.chart, .wide). On a narrow screen lists inside of tables stand in one
-# column and cells come closer: 390 pixels, a phone, must be enough. On paper no row and no panel is torn apart.
-STYLE = """
-:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 22%, transparent); }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2rem auto; padding: 0 1rem;
-       color: CanvasText; background: Canvas; overflow-wrap: anywhere; }
-h1, h2 { line-height: 1.2; }
-h2 { margin: 1.5rem 0 .5rem; font-size: 1.25rem; }
-dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(210px, 1fr)); gap: .75rem 1.5rem; }
-dt, .note, caption { font-size: .875rem; opacity: .75; }
-dd { margin: 0; font-weight: 600; }
-section { margin-top: 2rem; border-top: 1px solid var(--line); }
-table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: .875rem;
-        font-variant-numeric: tabular-nums; }
-caption { text-align: left; padding-bottom: .25rem; }
-th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0; border-bottom: 1px solid var(--line); }
-th[scope=row] { min-width: 9rem; }
-th[scope=col] { overflow-wrap: normal; }
-td:has(ul) { width: 65%; }
-li { break-inside: avoid; }
-td ul { margin: 0; padding: 0; list-style: none; columns: 2; }
-.chart, .wide { overflow-x: auto; }
-@media (max-width: 700px) {
-  body { margin: 1rem auto; }
-  dl { grid-template-columns: 1fr 1fr; }
-  th, td { padding-right: .6rem; }
-  th[scope=row] { min-width: 4rem; }
-  td:has(ul) { width: auto; min-width: 14rem; }
-  td ul { columns: 1; }
-}
-@media print {
-  body { max-width: none; margin: 0; }
-  section, tr { break-inside: avoid; }
-  .chart svg { max-width: 100%; height: auto; }
-}
-"""
-
+# Files of their own, so that editors know what they are.
+STYLE, DRAW_CHARTS = (Path(__file__).with_name(name).read_text("utf-8") for name in ("page.css", "draw_charts.js"))
 
 # Text and lines take the colour of the page, whether that is light or dark.
 _TEXT = {
@@ -137,29 +102,6 @@ CHART_OPTIONS = {
     },
 }
 
-# A chart that is wider than the page is drawn narrower, with its legend below, so that its text stays readable. Those
-# with a fixed step per label cannot shrink: the page lets them scroll.
-DRAW_CHARTS = """
-const room = document.body.clientWidth - 32;
-if (room < 700) {
-  const below = {direction: "vertical", anchor: "start"};
-  Object.assign(options.config.legend, {orient: "bottom", columns: 2, offset: 24, layout: {bottom: below}});
-  Object.assign(options.config.axis, {labelOverlap: "greedy", titleLimit: room - 60});
-}
-for (const chart of Object.values(charts)) {
-  if (!(chart.width > room - 60)) continue;
-  const square = chart.height === chart.width;
-  chart.width = room;
-  chart.autosize = {type: square ? "pad" : "fit-x", contains: "padding"};
-  if (square) chart.width = chart.height = room - 60;
-}
-for (const [id, chart] of Object.entries(charts)) {
-  vegaEmbed("#" + id, chart, options).catch(error => {
-    document.getElementById(id).textContent = "This chart could not be drawn: " + error.message;
-  });
-}
-"""
-
 # The page may run its own scripts and may not load anything. Vega compiles expressions, which needs unsafe-eval.
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
 
@@ -171,7 +113,7 @@ def make_page(title: str, head: Html, panels: Sequence[Panel]) -> str:
     """The whole page as text: title, head, one section for each panel, then the scripts that draw the charts."""
     charts = {f"chart-{number}": _specification(panel) for number, panel in enumerate(panels) if panel.chart}
     sections = (_section(panel, f"chart-{number}") for number, panel in enumerate(panels))
-    drawing = f"const charts = {script_json(charts)}, options = {script_json(CHART_OPTIONS)};{DRAW_CHARTS}"
+    drawing = f"const charts = {script_json(charts)}, options = {script_json(CHART_OPTIONS)};\n{DRAW_CHARTS}"
     return "\n".join(
         (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',

@@ -14,7 +14,7 @@ import numpy as np
 
 from amcc.consensus.workers import WorkerRates
 from amcc.kernels import Floats, Ints
-from amcc.report.charts import GREY, SHARE, VERMILION, Chart, categories, rows
+from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
 from amcc.report.html import joined, left_out, table, with_interval
 from amcc.report.page import Panel
@@ -27,7 +27,7 @@ MAX_NAMED_SPAMMERS = 12
 MAX_LISTED_WORKERS = 15
 
 SPAMMER = "likely spammer"
-VERDICTS = {SPAMMER: VERMILION, "informative or unclear": GREY}
+VERDICTS = {SPAMMER: charts.VERMILION, "informative or unclear": charts.GREY}
 
 # How far apart two dots of the map must be to be told apart, in its units: about eight of its 500 pixels.
 DOT = 0.016
@@ -43,7 +43,7 @@ def sample_workers(findings: Findings, rng: np.random.Generator) -> Ints:
 
 def answers_as_size(largest_dot: int) -> alt.Size:
     """The size of dots by the number of answers, up to an area in square pixels; one answer can still be seen."""
-    key = alt.Legend(tickMinStep=1, format=",d", symbolFillColor=GREY)
+    key = alt.Legend(tickMinStep=1, format=",d", symbolFillColor=charts.GREY)
     return alt.Size("answers:Q", scale=alt.Scale(range=[20, largest_dot]), legend=key)
 
 
@@ -70,7 +70,7 @@ def _worker_rows_of_map(findings: Findings, shown: Ints) -> dict[str, Any]:
     rates = findings.model.worker_rates_
     hit_rate, false_alarm_rate = interval_columns(rates, shown)
     x, y = apart(rates.false_alarm_rate[shown], rates.hit_rate[shown])
-    return rows(
+    return charts.rows(
         worker=names_of(findings.votes.worker_names, shown),
         answers=rates.answers[shown],
         hit=y,
@@ -82,51 +82,46 @@ def _worker_rows_of_map(findings: Findings, shown: Ints) -> dict[str, Any]:
     )
 
 
-def _dots(data: dict[str, Any]) -> Chart:
+def _dots(data: dict[str, Any]) -> charts.Chart:
     """The dots of the map: colour for informativeness, size for answers, a ring for spammers."""
-    points: Chart = (
-        alt.Chart(data)
-        .mark_point(filled=True, opacity=0.75)  # transparent, as dots may still touch
-        .encode(
-            x=alt.X("false_alarm:Q", title="false-alarm rate: yes although the label is absent", scale=SHARE),
-            y=alt.Y("hit:Q", title="hit rate: yes when the label is present", scale=SHARE),
-            size=answers_as_size(350),
-            color=alt.Color("informativeness:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1], clamp=True)),
-            stroke=categories(alt.Stroke, "verdict:N", VERDICTS, {"symbolFillColor": "transparent"}),
-            strokeWidth=alt.condition(f"datum.verdict == '{SPAMMER}'", alt.value(2), alt.value(0.5)),
-            tooltip=[
-                "worker:N",
-                alt.Tooltip("answers:Q", format=","),
-                alt.Tooltip("hit_rate:N", title="hit rate"),
-                alt.Tooltip("false_alarm_rate:N", title="false-alarm rate"),
-                alt.Tooltip("informativeness:Q", format=".2f"),
-                "verdict:N",
-            ],
-        )
+    marks = alt.Chart(data).mark_point(filled=True, opacity=0.75)  # transparent, as dots may still touch
+    return charts.encode(
+        marks,
+        x=alt.X("false_alarm:Q", title="false-alarm rate: yes although the label is absent", scale=charts.SHARE),
+        y=alt.Y("hit:Q", title="hit rate: yes when the label is present", scale=charts.SHARE),
+        size=answers_as_size(350),
+        color=alt.Color("informativeness:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1], clamp=True)),
+        stroke=charts.categories(alt.Stroke, "verdict:N", VERDICTS, {"symbolFillColor": "transparent"}),
+        strokeWidth=alt.condition(f"datum.verdict == '{SPAMMER}'", alt.value(2), alt.value(0.5)),
+        tooltip=[
+            "worker:N",
+            alt.Tooltip("answers:Q", format=","),
+            alt.Tooltip("hit_rate:N", title="hit rate"),
+            alt.Tooltip("false_alarm_rate:N", title="false-alarm rate"),
+            alt.Tooltip("informativeness:Q", format=".2f"),
+            "verdict:N",
+        ],
     )
-    return points
 
 
 def _diagonal() -> list[alt.Chart]:
     """The line where hits and false alarms are equally frequent, and what it means."""
-    line = alt.Chart(rows(x=[0, 1], y=[0, 1])).mark_line(strokeDash=[6, 4], color=GREY)
-    meaning = alt.Chart(rows(x=[0.75], y=[0.75])).mark_text(
-        text="says nothing about the truth", angle=315, dy=12, fontStyle="italic"
-    )
-    return [chart.encode(x=alt.X("x:Q", scale=SHARE), y=alt.Y("y:Q", scale=SHARE)) for chart in (line, meaning)]
+    place = {"x": alt.X("x:Q", scale=charts.SHARE), "y": alt.Y("y:Q", scale=charts.SHARE)}
+    middle, words = alt.Chart(charts.rows(x=[0.75], y=[0.75])), "says nothing about the truth"
+    meaning = middle.mark_text(text=words, angle=315, dy=12, fontStyle="italic")  # along the line, below it
+    return [charts.diagonal([6, 4], **place), charts.encode(meaning, **place)]
 
 
-def _spammer_names(findings: Findings, spammers: Ints) -> Chart:
+def _spammer_names(findings: Findings, spammers: Ints) -> charts.Chart:
     """Names to the right of the dots, moved up where one would cover the next."""
     rates = findings.model.worker_rates_
     by_height = spammers[np.argsort(rates.hit_rate[spammers])]
-    data = rows(
+    data = charts.rows(
         x=rates.false_alarm_rate[by_height],
         y=spread(rates.hit_rate[by_height], gap=NAME_HEIGHT),
         worker=names_of(findings.votes.worker_names, by_height),
     )
-    names: Chart = alt.Chart(data).mark_text(align="left", dx=9).encode(x="x:Q", y="y:Q", text="worker:N")
-    return names
+    return charts.encode(alt.Chart(data).mark_text(align="left", dx=9), x="x:Q", y="y:Q", text="worker:N")
 
 
 def apart(x: Floats, y: Floats) -> tuple[Floats, Floats]:
