@@ -21,7 +21,7 @@ def page_of(findings):
     return Page(overview(findings))
 
 
-def testfirst_looks_name_spammers_the_worst_label_and_open_pairs():
+def test_first_looks_name_spammers_the_worst_label_and_open_pairs():
     rng = np.random.default_rng(0)
     truth = rng.random((200, 2)) < 0.5
     honest = np.where(rng.random((4, 200, 2)) < 0.95, truth, ~truth)
@@ -38,7 +38,7 @@ def testfirst_looks_name_spammers_the_worst_label_and_open_pairs():
     assert f"{n_open} pairs of 400 are open" in looks
 
 
-def testchoices_in_words():
+def test_choices_in_words():
     labels, coins = choices({"crisp": 0.98, "counts": 0.0, "correlation": 0.9}, 3)
     assert labels == "Labels of an item tell much about each other: label correlation is used 90%."
     assert coins.startswith("Votes look independent given presence")

@@ -80,6 +80,7 @@ def says(audit: Audit) -> Iterator[str]:
             # Safe as HTML: it holds numbers, and no name.
             measured, claimed = percent_with_interval(row, "measured"), percent(row["claimed"])
             yield Html(f"The consensus is wrong about {measured} {subject}; it claims {claimed}{verdict(row)}.")
+    # Only labels with answers: others have no interval that their frequency could lie outside of.
     changed = [
         str(row["label"])
         for row in audit.prevalence.to_pylist()

@@ -36,7 +36,7 @@ Channel = TypeVar("Channel")
 def rows(**columns: Iterable[Any]) -> dict[str, Any]:
     """Columns as the data of a chart. NaN becomes an empty cell, as JSON has none.
 
-    Numbers are rounded to four digits, more than an eye can see: the page is smaller by half.
+    Numbers are rounded to four digits: no eye sees more in a chart, and the page is smaller.
 
     >>> rows(label=["a", "b"], share=np.array([1 / 3, np.nan]))
     {'values': [{'label': 'a', 'share': 0.3333}, {'label': 'b', 'share': None}]}
@@ -67,6 +67,9 @@ def categories(channel: Callable[..., Channel], field: str, looks: Mapping[str, 
     channel : such as `alt.Color`, `alt.Shape`, `alt.StrokeDash`
     looks : category to colour, shape or dash, in the order of the key
     key : options of `alt.Legend`; None for no key
+
+    >>> categories(alt.Color, "state:N", {"open": ORANGE, "settled": BLUE}, None).to_dict()["scale"]
+    {'domain': ['open', 'settled'], 'range': ['#e69f00', '#0072b2']}
     """
     scale = alt.Scale(domain=list(looks), range=list(looks.values()))
     return channel(field, scale=scale, legend=None if key is None else alt.Legend(title=None, **key))

@@ -1,4 +1,8 @@
-"""Panels about the fit itself: how sure it is of the pairs, and whether it had settled when it stopped."""
+"""Panels about the fit itself: how sure it is of the pairs, and whether it had settled when it stopped.
+
+Two things are called settled. A *pair* is settled when more answers are hardly needed (`amcc.consensus.settling` says
+how that is decided). A *fit* had settled when another round would have changed next to nothing.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,16 @@ def confidence_panel(findings: Findings) -> Panel:
 
 
 def histogram(proba: Floats, settled: Flags) -> tuple[Any, Any, Floats]:
-    """(N_BINS,) number of pairs by probability, how many of them are settled, and the (N_BINS + 1,) edges."""
+    """Count pairs by probability.
+
+    proba, settled : (n_pairs,)
+
+    Returns the (N_BINS,) numbers of all pairs and of the settled ones, and the (N_BINS + 1,) edges of the bins.
+
+    >>> counts, settled, edges = histogram(np.array([0.01, 0.99, 1.0]), np.array([False, False, True]))
+    >>> counts[0].item(), counts[-1].item(), settled[-1].item()
+    (1, 2, 1)
+    """
     counts, edges = np.histogram(proba, N_BINS, (0.0, 1.0))
     return counts, np.histogram(proba[settled], edges)[0], edges
 

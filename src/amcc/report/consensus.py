@@ -1,4 +1,15 @@
-"""The page about a fitted model: what was found, how sure it is, and whom to trust."""
+"""The page about a fitted model: what was found, how sure it is, and whom to trust.
+
+| file | panels |
+|---|---|
+| `overview.py` | the head: numbers, and what to look at first |
+| `labels.py` | label frequencies; labels that occur together |
+| `confidence.py` | how sure the model is; convergence of the fit |
+| `workers.py` | worker map; tables of workers |
+| `groups.py` | families of workers; groups; individuality |
+| `correlation.py` | label correlation; its strongest links |
+| `disagreement.py` | most disputed items; kinds of disagreement |
+"""
 
 from __future__ import annotations
 

@@ -46,6 +46,7 @@ def correlation_of(findings: Findings) -> Floats | None:
     """[label, label] correlation with an empty diagonal, if the model has learned it and there is anything to see."""
     if not (isinstance(findings.model, AMCC) and 2 <= findings.votes.n_labels <= MOST_CORRELATED):
         return None
+    # A copy: the model keeps what it has learned. NaN stands where nothing could be estimated.
     correlation = np.nan_to_num(findings.model.label_correlation_)
     np.fill_diagonal(correlation, 0.0)
     return correlation
@@ -68,7 +69,12 @@ def strongest(correlation: Floats) -> float:
 
 
 def most_involved(correlation: Floats) -> Ints:
-    """The labels most involved in correlations, ordered so that similar ones are neighbours."""
+    """The labels most involved in correlations, ordered so that similar ones are neighbours.
+
+    The order is that of the leaves of a tree: labels are merged by average distance (1 minus their correlation), and of
+    all orders that the tree allows, the one with the nearest neighbours is taken. A matrix ordered like this shows
+    clusters as squares along the diagonal, and on the circle most links are short.
+    """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
@@ -84,7 +90,11 @@ def most_involved(correlation: Floats) -> Ints:
 
 
 def signs_of(values: Floats) -> Any:
-    """In words, whether labels come together or avoid each other."""
+    """In words, whether labels come together or avoid each other.
+
+    >>> signs_of(np.array([0.4, -0.4])).tolist()
+    ['more often together', 'less often together']
+    """
     return np.where(values < 0, APART, TOGETHER)
 
 

@@ -70,7 +70,11 @@ def _doubtful_labels(findings: Findings, item: int) -> list[str]:
 
 
 def account(findings: Findings, pair: int) -> str:
-    """The probability of a pair with its votes; where the two do not look alike, how one became the other."""
+    """The probability of a pair with its votes; where the two do not look alike, how one became the other.
+
+    Two yes of three and a probability of 0.1 look like a mistake of the program. They are not, where both yes came from
+    workers who say yes to everything, and a reader should see that.
+    """
     votes, proba = findings.votes, float(findings.model.pair_proba_[pair])
     yes, n_votes = int(votes.n_yes[pair]), int(votes.pairs.n_votes[pair])
     shown = f"{proba:.2f} ({yes}\u00a0yes,\u00a0{n_votes - yes}\u00a0no)"  # not broken at the end of a line

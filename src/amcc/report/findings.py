@@ -1,4 +1,8 @@
-"""What more than one panel needs: a fitted model beside its votes, and small helpers on codes and names."""
+"""What more than one panel needs: a fitted model beside its votes, and small helpers on codes and names.
+
+Workers, items and labels are integer *codes* in all arrays, and have names only where somebody reads them: a panel
+computes with codes and calls `names_of` at the end.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,10 @@ class Findings:
 
     A *pair* is an item with a label that somebody was asked about; arrays over pairs are in the order of
     `votes.pairs`, sorted by item, then label.
+
+    model : fitted to the votes
+    votes : what it was fitted to, as a model does not keep who said what
+    description : counts and agreement of the votes, from `votes.describe()`
     """
 
     model: ConsensusModel

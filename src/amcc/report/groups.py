@@ -22,9 +22,9 @@ from amcc.report.page import Panel
 from amcc.report.workers import SPAMMER, answers_as_size, sample_workers
 from amcc.votes import Votes
 
-# Labels of the maps: at the least width of a column, 30 of them are as wide as the page.
+# Labels of the maps: 30 columns share 640 pixels. Narrower ones would have no room for slanted names.
 MAX_GROUP_LABELS = 30
-# Columns up to which there is room for numbers: 12 of 52 pixels are as wide as the page.
+# Columns up to which there is room for numbers: 12 of 52 pixels are about as wide as other charts.
 MAX_COLUMNS_WITH_NUMBERS, WIDE_COLUMN = 12, 52
 # Names in a cell of the table: about three lines.
 MAX_NAMES_IN_GROUP = 12
@@ -54,7 +54,10 @@ def groups_panel(findings: Findings) -> Panel | None:
 
 
 def _groups_chart(rates: Floats, groups: list[str], labels: list[str]) -> charts.Chart:
-    """Two heat maps below each other, of [rate, group, label]: hit rates and false-alarm rates."""
+    """Two heat maps below each other: hit rates above, false-alarm rates below.
+
+    rates : [rate, group, label], both rates of these groups on these labels
+    """
     data = charts.rows(
         rate=np.repeat(RATES, len(groups) * len(labels)),
         group=np.tile(np.repeat(groups, len(labels)), 2),

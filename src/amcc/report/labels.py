@@ -1,4 +1,8 @@
-"""Panels about labels: how frequent they are, and which occur together."""
+"""Panels about labels: how frequent they are, and which occur together.
+
+Both count expected items: a pair with a probability of 0.7 is 0.7 items with the label. Decisions would be rounder, but
+a label that is likely on no single item, and a bit likely on many, would then look as if it did not exist.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +97,10 @@ def cooccurrence_panel(findings: Findings) -> Panel:
 def cooccurrence(findings: Findings, labels: Ints) -> Floats:
     """[a, b] share of the items with label a that also have b, among those asked about both; NaN if unknown.
 
+    labels : codes of the labels that are compared; rows and columns are in their order
+
     It is unknown on the diagonal, where it would be 1, and where less than one item with a is expected.
+    Only the labels asked for are held, and only a block of items at a time, so this works for any number of items.
     """
     model, n_shown = findings.model, len(labels)
     place = np.full(findings.votes.n_labels, -1)

@@ -1,4 +1,8 @@
-"""The head of the page about a model: its numbers, and in words what deserves a look first."""
+"""The head of the page about a model: its numbers, and in words what deserves a look first.
+
+Many readers look at nothing else. So the sentences say what to do about a finding where there is something to do, name
+the workers, items and labels it is about, and leave out what is as it should be.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +122,10 @@ def _all_there_is(model: ConsensusModel) -> str:
 
 
 def _look_at_labels(findings: Findings) -> Iterator[str]:
-    """A sentence on the labels that workers do not agree on, if there are any."""
+    """A sentence on the labels that workers do not agree on, if there are any.
+
+    Agreement is Krippendorff's α: 1 where all agree, 0 where votes agree no more often than by chance.
+    """
     pairs = findings.votes.pairs
     n_compared = np.bincount(pairs.label[pairs.n_votes > 1], minlength=findings.votes.n_labels)
     alphas = [
@@ -126,6 +133,7 @@ def _look_at_labels(findings: Findings) -> Iterator[str]:
         for label, n in zip(findings.description.by_label, n_compared, strict=True)
         if label.agreement.estimate is not None and n >= MIN_COMPARED
     ]
+    # The estimate stands beside its label: there it is known to be a number, which the type checker cannot see later.
     low = [(alpha, label) for alpha, label in alphas if alpha < TENTATIVE_ALPHA]
     if low:
         _, worst = min(low, key=lambda pair: pair[0])

@@ -114,6 +114,7 @@ def make_page(title: str, head: Html, panels: Sequence[Panel]) -> str:
     charts = {f"chart-{number}": _specification(panel) for number, panel in enumerate(panels) if panel.chart}
     sections = (_section(panel, f"chart-{number}") for number, panel in enumerate(panels))
     drawing = f"const charts = {script_json(charts)}, options = {script_json(CHART_OPTIONS)};\n{DRAW_CHARTS}"
+    # The scripts come last: the places of the charts must be there before they are drawn.
     return "\n".join(
         (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',

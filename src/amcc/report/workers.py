@@ -90,6 +90,7 @@ def _dots(data: dict[str, Any]) -> charts.Chart:
         x=alt.X("false_alarm:Q", title="false-alarm rate: yes although the label is absent", scale=charts.SHARE),
         y=alt.Y("hit:Q", title="hit rate: yes when the label is present", scale=charts.SHARE),
         size=answers_as_size(350),
+        # Viridis also differs in brightness, so that it can be read without colours. Who is worse than chance is at 0.
         color=alt.Color("informativeness:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1], clamp=True)),
         stroke=charts.categories(alt.Stroke, "verdict:N", VERDICTS, {"symbolFillColor": "transparent"}),
         strokeWidth=alt.condition(f"datum.verdict == '{SPAMMER}'", alt.value(2), alt.value(0.5)),
