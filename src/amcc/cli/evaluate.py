@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from amcc import evaluation
 from amcc.cli.common import (
     TRUTH_HELP,
     Json,
@@ -21,7 +22,7 @@ from amcc.cli.common import (
 )
 from amcc.cli.paths import READS
 from amcc.errors import ParameterError
-from amcc.evaluate import Evaluation, SoftEvaluation, evaluate_consensus, evaluate_soft
+from amcc.evaluation import Evaluation, SoftEvaluation, evaluate_soft
 from amcc.io import read_soft_truth, read_table, read_truth
 
 SOFT_HELP = (
@@ -48,7 +49,7 @@ def evaluate(
         table = read_table(consensus)
         if truth is not None:
             known = read_truth(truth, known_items=known_items, known_pairs=known_pairs, unmentioned=truth_unmentioned)
-            result = evaluate_consensus(table, known)
+            result = evaluation.evaluate(table, known)
         if soft_truth is not None:
             soft = evaluate_soft(table, read_soft_truth(soft_truth))
     if result is not None:

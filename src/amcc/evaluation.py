@@ -52,7 +52,7 @@ CALIBRATION = {"ece": metrics.expected_calibration_error, "brier": metrics.brier
 """Scores of probabilities, which sets do not have."""
 
 
-def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
+def evaluate(consensus: Any, truth: Truth) -> Evaluation:
     """Compare a table item, label, probability, present (or item, labels) with the truth, where that is known.
 
     Beside the scores of `metrics.evaluate` there are claimed_error and true_error of the decisions, and, where the
