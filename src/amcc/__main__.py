@@ -5,6 +5,12 @@ import sys
 
 def main() -> None:
     """Run a command; Ctrl-C is one line even while everything is still being imported."""
+    if sys.argv[1:] == ["--version"]:
+        # Scripts ask this first and often: it is answered before the command line, with typer and rich, is imported.
+        from amcc import __version__
+
+        sys.stdout.write(f"amcc {__version__}\n")
+        return
     try:
         from amcc.cli import main as run
     except KeyboardInterrupt:

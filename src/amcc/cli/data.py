@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from amcc.cli.common import Json, print_json, screen
-from amcc.cli.paths import READS, checked
+from amcc.cli.console import list_of, screen
+from amcc.cli.lazy import prepared
+from amcc.cli.output import Json, print_json
+from amcc.cli.paths import READS
 from amcc.data.registry import (
     DATASETS,
     LAYOUTS,
@@ -28,6 +30,7 @@ from amcc.errors import EmptyInputError, ParameterError
 Data = Annotated[
     Path | None, typer.Option("--data", help=f"Folder of data sets. Default: environment variable {VARIABLE}."), READS
 ]
+# What the registry calls the origin of a truth, in words.
 TRUTH = {
     "independent": "found without the votes",
     "own": "made from the very votes",
@@ -83,23 +86,21 @@ def where(
     if as_json:
         print_json(_described(name, folder))
         return
-    table = Table(show_header=False, box=None)
-    for title, text in _account(data_set, folder):
-        table.add_row(title, text)
-    screen.print(table)
+    screen.print(list_of(_account(data_set, folder)))
 
 
-Command = tuple[Callable[..., None], str]
-COMMANDS: dict[str, Command] = {
+COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "list": (list_sets, "amcc data list --data crowd-data"),
     "check": (check_sets, "amcc data check affective --data crowd-data"),
     "where": (where, "amcc data where mulan_yeast"),
 }
-app = typer.Typer(
-    help="Public data sets: what there is, what is here, and where to get the rest.", no_args_is_help=True
+data = typer.Typer(
+    help="Public data sets: what there is, what is here, and where to get the rest.",
+    no_args_is_help=True,
+    add_completion=False,  # amcc itself has it
 )
 for command_name, (command, example) in COMMANDS.items():
-    app.command(command_name, epilog=f"Example: {example}")(checked(command))
+    data.command(command_name, epilog=f"Example: {example}")(prepared(command))
 
 
 def _in_short(data_set: DataSet) -> str:
@@ -108,6 +109,7 @@ def _in_short(data_set: DataSet) -> str:
     return "; ".join([counts, f"truth: {TRUTH[data_set.truth]}", *(["in the paper"] if data_set.in_paper else [])])
 
 
+# Of the counts, those that say how large a set is.
 _COUNTED = ("workers", "items", "labels", "answers")
 
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from rich.table import Table
-
-from amcc.cli.common import DEFAULT_METHOD, Json, print_json, screen
+from amcc.cli.console import screen, titled_table
+from amcc.cli.fitting import DEFAULT_METHOD
+from amcc.cli.output import Json, print_json
 from amcc.consensus import METHODS, ConsensusModel
 
 
@@ -20,10 +20,8 @@ def methods(as_json: Json = False) -> None:
     if as_json:
         print_json({"default": DEFAULT_METHOD, "uses_features": users, "methods": described})
         return
-    table = Table("method", "what it does", box=None)
-    for name, text in described.items():
-        table.add_row(f"{name} (default)" if name == DEFAULT_METHOD else name, text)
-    screen.print(table)
+    rows = ([f"{name}{' (default)' * (name == DEFAULT_METHOD)}", text] for name, text in described.items())
+    screen.print(titled_table(["method", "what it does"], rows))
     screen.print(f"With features of the items (--features): {', '.join(users)}.")
 
 

@@ -1,56 +1,34 @@
-"""Where a command runs: the options of engines."""
+"""Where a command runs: the options of engines.
+
+They are about packed votes only. A file of votes is read into memory and worked on by this process.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from amcc.cli.options.groups import OptionGroup
 from amcc.cli.paths import FILE
 from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.packed import PackedVotes
 from amcc.errors import ParameterError
 from amcc.memory import free_memory
+from amcc.votes import Votes
 
+# Methods that learn from sums over blocks of items; the others need all votes at once.
 BY_BLOCKS = ("amcc", "dawid-skene", "majority")
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
-ENGINE_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "engine": (
-        Annotated[
-            Literal["local", "dask"],
-            typer.Option(help="Where packed votes are worked on: by this process, or by a Dask cluster."),
-        ],
-        "local",
-    ),
-    "scheduler": (
-        Annotated[
-            str | None,
-            typer.Option(help="Address of a Dask scheduler, for --engine dask. Default: processes on this machine."),
-        ],
-        None,
-    ),
-    "memory": (
-        Annotated[
-            str | None,
-            typer.Option(help="Memory for packed votes, about, like 4GB. Default: half of what is free."),
-        ],
-        None,
-    ),
-    "checkpoint": (
-        Annotated[
-            Path | None,
-            typer.Option(help="File to note how far a fit to packed votes is; if it is there, the fit goes on."),
-            FILE,
-        ],
-        None,
-    ),
-}
+# Decimal, as disks and most people count.
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 def by_blocks(method: str) -> bool:
@@ -59,22 +37,50 @@ def by_blocks(method: str) -> bool:
 
 
 @dataclass(frozen=True)
-class EngineChoice:
-    """What was said on the command line."""
+class EngineOptions(OptionGroup):
+    """Where a fit to packed votes runs."""
 
-    engine: Literal["local", "dask"]
-    scheduler: str | None
-    memory: str | None
-    checkpoint: Path | None
+    engine: Annotated[
+        Literal["local", "dask"],
+        typer.Option(help="Where packed votes are worked on: by this process, or by a Dask cluster."),
+    ] = "local"
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler, for --engine dask. Default: processes on this machine."),
+    ] = None
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Memory for packed votes, about, like 4GB. Default: half of what is free."),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File to note how far a fit to packed votes is; if it is there, the fit goes on."),
+        FILE,
+    ] = None
+
+    @contextmanager
+    def running(self, votes: Votes | PackedVotes, method: str, *, whole: bool) -> Iterator[Votes | Engine]:
+        """Packed votes block by block where the method can, otherwise votes in memory.
+
+        whole : the command needs all votes in memory, whatever the method.
+        """
+        if isinstance(votes, PackedVotes) and by_blocks(method) and not whole:
+            with self.over(votes) as blocks:
+                yield blocks
+        else:
+            self.refuse_for_files()
+            yield votes.votes() if isinstance(votes, PackedVotes) else votes
 
     def over(self, packed: PackedVotes) -> Engine:
         """The engine over packed votes."""
+        # Half, since what is free now is also wanted by other programs, and by the results.
         memory = free_memory() // 2 if self.memory is None else parsed_bytes(self.memory)
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
         if self.engine == "dask":
             from amcc.engine.dask import DaskEngine
 
-            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our error says what went wrong
+            # Our own error says what went wrong; the log of the client would stand above it.
+            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
             return DaskEngine(packed, self.scheduler, memory=memory, checkpoint=checkpoint)
         if self.scheduler is not None:
             raise ParameterError(f"--scheduler is for --engine dask; got {self.scheduler!r} with --engine local.")
@@ -84,7 +90,7 @@ class EngineChoice:
 
     def refuse_for_files(self) -> None:
         """Raise ParameterError where something was asked for that needs packed votes and a method by blocks."""
-        if self.engine != "local" or self.scheduler or self.memory or self.checkpoint:
+        if self != EngineOptions():
             raise ParameterError(
                 "--engine, --scheduler, --memory and --checkpoint are for packed votes (amcc pack VOTES -o FOLDER), "
                 f"the methods {', '.join(BY_BLOCKS)}, and not for --report. Leave them out, or pack the votes."
