@@ -72,7 +72,7 @@ TAKES_VOTES = {
     name: parameters
     for name, entry in COMMANDS.items()
     if entry.example and name != "pack"
-    if "path" in (parameters := inspect.signature(prepared(command_of(entry))).parameters)
+    if "path" in (parameters := inspect.signature(prepared(command_of(name, entry))).parameters)
 }
 
 

@@ -53,7 +53,7 @@ def parameters_of(command: Callable[..., None]) -> list[Parameter]:
     return found
 
 
-COMMANDS = {(name,): parameters_of(command_of(entry)) for name, entry in LISTED.items() if entry.example}
+COMMANDS = {(name,): parameters_of(command_of(name, entry)) for name, entry in LISTED.items() if entry.example}
 COMMANDS |= {("data", name): parameters_of(command) for name, (command, _) in OF_DATA.items()}
 OUTPUTS = {name: [each for each in of if isinstance(each.mark, Writes)] for name, of in COMMANDS.items()}
 INPUTS = {name: [each for each in of if isinstance(each.mark, Reads)] for name, of in COMMANDS.items()}

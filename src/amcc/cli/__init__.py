@@ -3,6 +3,17 @@
 `COMMANDS` lists the commands. A new one is a file here with a function of the same name, and an entry in that table.
 The function parses nothing and checks no path: its signature says what people can type (see `options`), and
 `lazy.prepared` does the rest. Nothing that is imported here may import numpy, pyarrow or scipy.
+
+    lazy.py            commands that are loaded when they are called
+    options/           what people can say: groups of options by what they are about
+    paths.py           what is read and written, checked before the work starts
+    standard_input.py  `-` in the place of a file
+    console.py         notes and tables for people
+    output.py          rows and JSON for scripts
+    names.py           names from anybody, made harmless
+    fitting.py         fit a model and say what is worth knowing about it
+
+All other files are commands, or what one of them needs.
 """
 
 from __future__ import annotations
@@ -24,74 +35,62 @@ from amcc.errors import AmccError, InputError, ParameterError
 # In the order in which a newcomer meets them; the help and docs/cli.md keep it.
 COMMANDS = {
     "demo": CommandEntry(
-        "demo",
         "Simulate a crowd, find the consensus, say what was found, and write a report with pictures.",
         "amcc demo",
     ),
     "check": CommandEntry(
-        "check",
         "Validate a file of votes and describe what is in it; with --workers also who gave them.",
         "amcc check votes.csv --columns worker=rater",
     ),
     "consensus": CommandEntry(
-        "consensus",
         "Find the labels of each item; writes item,label,probability,present,settled.",
         "amcc consensus votes.csv -o consensus.csv --report report.html",
     ),
     "pack": CommandEntry(
-        "pack",
         "Pack votes into a folder that every command takes in place of a file, for votes that do not fit in memory.",
         "amcc pack votes.parquet -o votes.packed",
     ),
     "workers": CommandEntry(
-        "workers",
         "Judge the workers, best first, and give the evidence against the likely spammers.",
         "amcc workers votes.csv --intervals -o workers.csv",
     ),
     "evaluate": CommandEntry(
-        "evaluate",
         "Score a consensus against what is known to be true, or against how many people say yes.",
         "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
     ),
     "audit": CommandEntry(
-        "audit",
         "Measure a consensus on a random slice that people answered.",
         "amcc audit votes.csv people.csv --report audit.html --disagreements disagreements.csv",
     ),
     "next": CommandEntry(
-        "next_questions",
         "Choose the questions that help most for the money; writes item,label,worker,price,utility,why.",
         "amcc next votes.csv --budget 100 --prices prices.csv --explain",
+        module="next_questions",
     ),
     "replay": CommandEntry(
-        "replay",
         "Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?",
         "amcc replay votes.csv truth.csv --strategy voi,uniform --plot replay.png",
     ),
-    "methods": CommandEntry(
-        "methods", "List the methods that -m and --methods know, with one line each.", "amcc methods"
-    ),
+    "methods": CommandEntry("List the methods that -m and --methods know, with one line each.", "amcc methods"),
     "board": CommandEntry(
-        "board",
         "Compare methods on every crowd whose truth is known; interrupted, it goes on where it stopped.",
         "amcc board --data crowd-data --methods amcc,majority,ebcc --known 10,30 -o board",
     ),
     "reproduce": CommandEntry(
-        "reproduce",
         "Reproduce tables and figures of the paper beside its numbers; interrupted, it goes on where it stopped.",
         "amcc reproduce table4 groups --data crowd-data --out reproduction --quick",
     ),
     "simulate-crowd": CommandEntry(
-        "simulate_crowd",
         "Simulate a crowd; writes votes.parquet, truth.csv and workers.csv (with kinds and prices) to a folder.",
         "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
+        module="simulate_crowd",
     ),
-    "data": CommandEntry("data", "Public data sets: what there is, what is here, and where to get the rest."),
+    "data": CommandEntry("Public data sets: what there is, what is here, and where to get the rest."),
 }
 
 
 class Commands(TyperGroup):
-    """The commands of the table."""
+    """The commands of the table: what `app` is when it runs."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -104,12 +103,13 @@ app = typer.Typer(
     cls=Commands,
     help="True label sets, worker quality and next questions from multi-label crowd answers.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
+    pretty_exceptions_enable=False,  # `main` says what went wrong
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def _show_version(wanted: bool) -> None:
+    """Print the version and stop; where nothing else was typed, `amcc.__main__` does it without coming here."""
     if wanted:
         sys.stdout.write(f"amcc {__version__}\n")
         raise typer.Exit
@@ -127,13 +127,17 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run a command; whatever goes wrong becomes one message and an exit code."""
+    """Run a command; whatever goes wrong becomes one message and an exit code.
+
+    Nobody should meet a stack trace: it hides the one line that says what to do. AMCC_DEBUG=1 shows it.
+    """
     warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
     try:
         app()
     except (InputError, ParameterError) as error:
         _stop(str(error), 2)
     except (AmccError, MemoryError) as error:
+        # Nothing is wrong with what was typed. Python's own MemoryError has no text.
         _stop(str(error) or "not enough memory for these data", 1)
     except BrokenPipeError:
         # The reader of our output has had enough; leave without a second complaint at shutdown.
@@ -144,6 +148,7 @@ def main() -> None:
         _say_interrupted()
         sys.exit(INTERRUPTED)
     except SystemExit as end:
+        # Typer makes an exit of Ctrl-C, without a word.
         if end.code == INTERRUPTED:
             _say_interrupted()
         raise
@@ -157,9 +162,11 @@ def main() -> None:
 
 
 def _say_interrupted() -> None:
+    """Outputs appear when they are complete (see `amcc.files`), so this holds whenever it is said."""
     notes.print("interrupted; nothing half-written was left")
 
 
 def _stop(message: str, code: int) -> None:
+    """Say what went wrong and leave."""
     notes.print(Text.assemble(("error:", "bold red"), f" {visible(message)}"), soft_wrap=True)
     sys.exit(code)

@@ -1,4 +1,16 @@
-"""amcc audit: measure a consensus on a random slice that people answered."""
+"""amcc audit: measure a consensus on a random slice that people answered.
+
+Claimed errors are what a model believes about itself; only answers that it did not learn from can tell whether it is
+right. People answer a random slice of the items, and `amcc.audit` compares. This file reads the slice and the
+consensus, and prints four tables:
+
+1. how frequent each label is, corrected by what the slice shows (the number most people want);
+2. claimed and measured errors, also among settled pairs;
+3. probabilities, in bins, against the share of pairs that people say yes to;
+4. who agrees with people: the consensus first, then single workers.
+
+docs/audit.md says how the numbers are made and what they rest on.
+"""
 
 from __future__ import annotations
 
@@ -127,6 +139,7 @@ def audit(
     Prints how frequent labels are, corrected by the slice, claimed and measured errors, also among settled pairs, how
     far probabilities can be trusted, and who agrees with people. --output writes the frequencies.
     """
+    # What is wrong with the options is said before a large file is read.
     check_level(level)
     measured.check()
     votes = reading.read(path)
@@ -155,6 +168,7 @@ def _read_people(path: Path, votes: Votes, reading: ReadingOptions, coverage: Tr
             "--known-items, --known-pairs and --truth-unmentioned say what a slice without workers covers; this one is "
             "a table of votes. Leave them out."
         )
+    # The labels are those of the votes: one that people never tick would otherwise not be known here.
     # Of the options of reading, those about cells; the columns of the slice have names of their own.
     cells = replace(reading, columns=None, items=None, labels=None, separator=None)
     return read_votes(path, **{**cells.arguments(), "labels": votes.label_names.to_pylist()})
@@ -165,6 +179,7 @@ def _read_people(path: Path, votes: Votes, reading: ReadingOptions, coverage: Tr
 
 def _tables(result: Audit) -> list[Table]:
     """What is printed, most important first."""
+    # As everywhere else in amcc, with a space before the sign.
     level = f"{result.level:.0%}".replace("%", " %")
     return [
         titled_table(
@@ -187,6 +202,7 @@ def _tables(result: Audit) -> list[Table]:
 
 
 def _frequency(label: str, row: Mapping[str, Any]) -> list[str]:
+    """A label with its corrected share, beside what the slice and the consensus say alone."""
     return [
         label,
         _percent(row["share"]),
@@ -217,7 +233,10 @@ MEASURES = {
 
 
 def _judges_table(result: Audit) -> Table:
+    """Agreement with people over all labels; rows by label are only in the file that --judges writes."""
+    # What is about all labels together has no label.
     overall = [row for row in result.judges.to_pylist() if row["label"] is None]
+    # The consensus has the same measures in a table of its own; its first row is about all labels.
     decisions = result.decisions.to_pylist()[:1]
     rows = [
         [
@@ -233,7 +252,13 @@ def _judges_table(result: Audit) -> Table:
 
 
 def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    """An estimate with its interval, as far as they are defined."""
+    """An estimate with its interval, as far as they are defined.
+
+    >>> _with_interval({"kappa": 0.5, "kappa_low": 0.4, "kappa_high": 0.61}, "kappa")
+    '0.50 (0.40 to 0.61)'
+    >>> _with_interval({"kappa": None, "kappa_low": None, "kappa_high": None}, "kappa")
+    '–'
+    """
     estimate, low, high = (row[name + end] for end in ("", "_low", "_high"))
     if estimate is None:
         return DASH
@@ -241,8 +266,18 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 
 
 def _percent(share: float | None) -> str:
+    """A share in percent.
+
+    >>> _percent(0.1234), _percent(None)
+    ('12.3 %', '–')
+    """
     return DASH if share is None else f"{100 * share:.1f} %"
 
 
 def _interval(row: Mapping[str, Any], low: str, high: str) -> str:
+    """Bounds in percent, from the columns of these names.
+
+    >>> _interval({"low": 0.02, "high": 0.1}, "low", "high")
+    '2.0 to 10.0'
+    """
     return DASH if row[low] is None else f"{100 * row[low]:.1f} to {100 * row[high]:.1f}"

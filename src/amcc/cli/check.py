@@ -1,4 +1,9 @@
-"""amcc check: validate votes and describe them."""
+"""amcc check: validate votes and describe them.
+
+The first command to run on a new file. Reading refuses what is wrong (with the line and the way out), and notes say how
+columns were understood. What is printed then should look familiar to whoever collected the votes: how many workers,
+items and labels, how many answers per item, and how far people agree.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +62,7 @@ def _families_table(families: list[dict[str, Any]]) -> Table:
 
 
 def _summary(description: Description) -> Table:
+    """The sizes, and one number for agreement: α is 1 where all answers are the same, 0 where they are as by chance."""
     per_item = f"from {description.answers_per_item_min} to {description.answers_per_item_max}"
     return list_of(
         [
@@ -73,6 +79,7 @@ def _summary(description: Description) -> Table:
 
 
 def _labels(description: Description) -> Table:
+    """How often people were asked about each label, how often they said yes, and how far they agreed on it."""
     rows = []
     for label in _most_asked(description):
         share = DASH if label.yes_share is None else f"{label.yes_share:.1%}"
@@ -82,11 +89,13 @@ def _labels(description: Description) -> Table:
 
 def _most_asked(description: Description) -> list[LabelDescription]:
     """The labels with the most votes, in their order; all of them unless there are very many."""
+    # Ranked to choose, then sorted by code again: the order of the file is the one that people know.
     ranked = sorted(range(description.labels), key=lambda code: -description.by_label[code].asked)
     return [description.by_label[code] for code in sorted(ranked[:LABELS_SHOWN])]
 
 
 def _interval(interval: Interval) -> str:
+    """An estimate of agreement with its bounds, or why there is none."""
     if interval.estimate is None:
         return "not defined (no question was answered twice)"
     return f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

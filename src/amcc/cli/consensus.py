@@ -1,4 +1,12 @@
-"""amcc consensus: the true label sets."""
+"""amcc consensus: the true label sets.
+
+The way of this command: read the votes, or open packed ones; refuse options that contradict each other or would be
+ignored; fit; write the rows; then what else was asked for.
+
+Votes in memory and packed votes take the same way. `EngineOptions.running` decides which of them a fit sees: packed
+votes stay on disk unless something needs all of them at once. Rows are then made block by block, and no more than a few
+blocks are ever in memory.
+"""
 
 from __future__ import annotations
 
@@ -91,6 +99,7 @@ class ConsensusRows(OptionGroup):
             yield table
 
     def _made(self, model: ConsensusModel, votes: Votes | Engine) -> Iterator[pa.Table]:
+        """The same, without a sign of it."""
         kind: dict[str, Any] = {"decode": self.decode, "k": self.top_k, "frame": "arrow"}
         more: dict[str, Any] = {"all_labels": self.all_labels, "disagreement": self.disagreement, "soft": self.soft}
         if isinstance(votes, Engine):
@@ -149,10 +158,12 @@ def consensus(
         features = None
         if isinstance(votes, Votes):
             rows.check_fits(votes)
+            # Whoever declared the workers knows which of them are language models.
             if listed is None:
                 say(*(suspicion.sentence(votes.worker_names) for suspicion in named_like_models(votes)))
             features = described.read(votes)
         model = fit(votes, method, files.start, features, known, listed)
+        # How far "settled" can be trusted belongs beside every consensus, not only into the report.
         say(model.settling_.sentence())
         found = _write(model, votes, rows, output, as_json)
         files.write(model, votes)
@@ -164,7 +175,11 @@ def consensus(
 def _write(
     model: ConsensusModel, votes: Votes | Engine, rows: ConsensusRows, output: RowsOutput, as_json: bool
 ) -> Found:
-    """Write the rows, and count for --json what is in them."""
+    """Write the rows, and count for --json what is in them.
+
+    Counting goes along with writing, as a table of all pairs may not fit in memory. Where nothing was written, or
+    something else than the asked pairs, these are made once more.
+    """
     found: list[Found] = []
 
     def counted(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -190,7 +205,11 @@ class Found(NamedTuple):
 
 
 def _found(pairs: pa.Table) -> Found:
-    """What is in a table of pairs."""
+    """What is in a table of pairs.
+
+    >>> _found(pa.table({"present": [1, 0, 1], "settled": [1, 1, 0]}))
+    Found(present=2, settled=2, kinds=None)
+    """
     present, settled = (int(pairs[column].to_numpy().sum()) for column in ("present", "settled"))
     if "disagreement" not in pairs.column_names:
         return Found(present, settled, None)
@@ -199,7 +218,11 @@ def _found(pairs: pa.Table) -> Found:
 
 
 def _together(found: list[Found]) -> Found:
-    """What is in several tables."""
+    """What is in several tables.
+
+    >>> _together([Found(1, 2, Counter(clear=3)), Found(4, 5, Counter(clear=1, open=1))])
+    Found(present=5, settled=7, kinds=Counter({'clear': 4, 'open': 1}))
+    """
     kinds = [part.kinds for part in found if part.kinds is not None]
     return Found(
         sum(part.present for part in found),

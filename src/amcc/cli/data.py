@@ -1,4 +1,9 @@
-"""amcc data: the public data sets that amcc knows."""
+"""amcc data: the public data sets that amcc knows.
+
+Three commands: `list` says what there is, `where` says how to get one set, `check` counts what is there and compares it
+with what the registry says. Nothing is ever downloaded: licences differ, and some sets must be asked for. What is known
+about each set is in `amcc.data.registry`; this file only prints it.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +50,7 @@ def list_sets(data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"folder": _text(folder), "sets": {name: _described(name, folder) for name in DATASETS}})
         return
+    # Two rows per set: in one, its sizes would not fit beside the title at 80 columns.
     table = Table("set", "about", "here", box=None)
     for name, data_set in DATASETS.items():
         here = "?" if folder is None else _yes(is_present(name, folder))
@@ -74,6 +80,7 @@ def check_sets(
         screen.print(f"{name}: {_verdict(DATASETS[name], differences)}", soft_wrap=True)
         for difference in differences:
             screen.print(f"  {difference}", soft_wrap=True)
+    # For scripts that go on only with the data that results were published for.
     if any(found.values()):
         raise typer.Exit(2)
 
@@ -122,6 +129,7 @@ def _described(name: str, folder: Path | None) -> dict[str, Any]:
 
 def _account(data_set: DataSet, folder: Path | None) -> list[tuple[str, str]]:
     """Everything that is known, for people."""
+    # Without a folder, a name that can be replaced by one.
     base = folder or Path("DATA")
     rows = [
         ("set", f"{data_set.name}: {data_set.title}"),
@@ -144,6 +152,7 @@ def _account(data_set: DataSet, folder: Path | None) -> list[tuple[str, str]]:
 
 
 def _verdict(data_set: DataSet, differences: list[str]) -> str:
+    """Whether a set is as the registry says, in a line."""
     if differences:
         return f"{len(differences)} difference{'s' * (len(differences) > 1)}"
     return f"as described ({', '.join(f'{count:,} {what}' for what, count in data_set.counts.items())})"

@@ -1,4 +1,8 @@
-"""amcc demo: the whole way on a simulated crowd."""
+"""amcc demo: the whole way on a simulated crowd.
+
+For the first minute with amcc: no data are needed, and since the crowd is simulated, the truth is known. Majority vote
+stands beside the default method, and the spammers that were found beside those that are there.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Same seed, same crowd.")] = 0,
 ) -> None:
     """Simulate a crowd, find the consensus, say what was found, and write a report with pictures."""
+    # First, so that nobody waits for a fit whose report has no place.
     make_folder(output)
     with busy("Simulating a crowd"):
         crowd = simulate_crowd(CrowdSpec.for_votes(votes, seed=seed))
@@ -55,6 +60,7 @@ def demo(
 
 
 def _scores(crowd: SimulatedCrowd, models: dict[str, ConsensusModel]) -> Table:
+    """Scores of each model against the truth of the simulated crowd; all are better when higher."""
     rows = []
     for method, model in models.items():
         scores = metrics.evaluate(crowd.truth, model.predict(), model.predict_proba())
@@ -63,6 +69,7 @@ def _scores(crowd: SimulatedCrowd, models: dict[str, ConsensusModel]) -> Table:
 
 
 def _spammers_found(crowd: SimulatedCrowd, model: ConsensusModel) -> str:
+    """Who was taken for a spammer, who of them is one, and the evidence against the first of them."""
     flagged = likely_spammers(model.worker_rates_)
     spammers = _is_spammer(crowd)
     names = [str(name) for name in np.array(model.worker_names_.to_pylist())[flagged][:NAMES_SHOWN]]
@@ -75,4 +82,5 @@ def _spammers_found(crowd: SimulatedCrowd, model: ConsensusModel) -> str:
 
 
 def _is_spammer(crowd: SimulatedCrowd) -> Mask:
+    """(n_workers,) whether the simulation made them answer without looking, whatever their way of doing so."""
     return np.char.endswith(crowd.worker_kind, "spammer")

@@ -1,4 +1,9 @@
-"""amcc evaluate: score a consensus against known truth."""
+"""amcc evaluate: score a consensus against known truth.
+
+`amcc.evaluation` computes the scores; this file reads the tables and prints. What the scores leave out (pairs that the
+truth does not cover, items that the consensus does not have) goes to standard error, so that nobody takes the scores
+for more than they are.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +41,7 @@ def evaluate(
         raise ParameterError("there must be something to compare with: TRUTH, --soft-truth FILE, or both.")
     with busy("Comparing"):
         result, soft = None, None
+        # Read once: it may be a large file, and each comparison takes the columns that it needs.
         table = read_table(consensus)
         if truth is not None:
             result = evaluation.evaluate(table, coverage.read(truth))
@@ -56,6 +62,7 @@ def _tell(result: Evaluation, *, covers_said: bool) -> None:
     """What the scores leave out, to stderr."""
     say(*result.notes)
     if result.n_pairs_unknown:
+        # Who says what the truth covers knows why the rest is left out.
         hint = "" if covers_said else ". If it covers everything, say --truth-unmentioned absent"
         say(
             f"{result.n_items_unknown:,} items and {result.n_pairs_unknown:,} pairs of the consensus are not scored: "
@@ -75,6 +82,7 @@ def _scores(result: Evaluation, by_label: bool) -> dict[str, Any]:
 
 
 def _show(result: Evaluation, by_label: bool) -> None:
+    """Scores over all pairs, for people."""
     over = f"over {result.n_items:,} items, {result.n_pairs:,} pairs"
     screen.print(titled_table(["score", over], ([name, f"{score:.4f}"] for name, score in result.scores.items())))
     if by_label:
@@ -83,10 +91,15 @@ def _show(result: Evaluation, by_label: bool) -> None:
 
 
 def _show_soft(soft: SoftEvaluation) -> None:
+    """Distances from the shares of people; both are 0 for a perfect match, and lower is better."""
     rows = [[name, f"{getattr(soft, name):.4f}"] for name in ("manhattan", "cross_entropy")]
     screen.print(titled_table([f"soft score of column {soft.column}", f"over {soft.n_pairs:,} pairs"], rows))
 
 
 def _cell(value: object) -> str:
-    """Scores are floats; counts and names stand as they are."""
+    """Scores are floats; counts and names stand as they are.
+
+    >>> _cell(0.5), _cell(12), _cell("cat")
+    ('0.5000', '12', 'cat')
+    """
     return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -1,4 +1,9 @@
-"""Fit a model for a command, and tell people what they should know about the fit."""
+"""Fit a model for a command, and tell people what they should know about the fit.
+
+A fit can be fine and still mislead: known truth that belongs to other votes, features that say nothing, items that
+nobody answered, workers who share errors. `fit` notes each of them on standard error, in the same words for every
+command.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +24,7 @@ from amcc.votes import Votes
 
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
 
+# The method of the paper as this package fits it; docs/results.md compares it with all others.
 DEFAULT_METHOD = "amcc"
 
 
@@ -46,15 +52,18 @@ def fit(
     features : one row per item, from `ItemFeatures.read`. truth : what is already known. roster : who the workers are.
     """
     model = make_model(method) if start is None else _to_go_on_from(start, method)
+    # Engines have no length: they hold no votes, only a way to them.
     n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
     with busy(f"Fitting {method} to {n_votes:,} votes"):
         model.fit(votes, features, truth, roster)
     if model.has_roster:
         say(*model.families_.sentences())
+    # Engines know no truth: with it, packed votes are read into memory (see `EngineOptions.running`).
     tell_effect(None if isinstance(votes, Engine) else truth_effect(model, votes))
     described = getattr(model, "item_prior_", None)
     if described is not None:
         say(described.sentence())
+    # Their rows look like all others, and rest on nothing but what is usual.
     unanswered = as_engine(votes).total(items_without_answer).items
     if unanswered:
         known = "their features" if described is not None and described.weight else "the label frequencies"
@@ -94,5 +103,5 @@ class Unanswered(NamedTuple):
 
 
 def items_without_answer(block: Block) -> Unanswered:
-    """How many items of the block nobody answered."""
+    """How many items of the block nobody answered; at the top of a module, as other processes must find it."""
     return Unanswered(block.n_items - len(np.unique(block.pairs.item)))

@@ -19,15 +19,15 @@ from typer.core import TyperCommand
 class CommandEntry:
     """What is known about a command before it is loaded.
 
-    module : file in `amcc.cli`; the command is what has the same name in it, a function or, for a group of commands, a
-    `typer.Typer`.
     summary : first paragraph of its docstring, for the list of commands.
-    example : a command line that people can start from; a group has none.
+    example : a command line that people can start from; a group of commands has none.
+    module : file in `amcc.cli`, where it is not called like the command. What has the same name in that file is the
+        command: a function or, for a group, a `typer.Typer`.
     """
 
-    module: str
     summary: str
     example: str | None = None
+    module: str | None = None
 
 
 class LazyCommand(TyperCommand):
@@ -40,7 +40,7 @@ class LazyCommand(TyperCommand):
     @cached_property
     def loaded(self) -> Any:
         """The command itself."""
-        found = command_of(self.entry)
+        found = command_of(self.name or "", self.entry)
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
         # An app with one command is this command: so typer makes its options from the signature.
@@ -53,9 +53,10 @@ class LazyCommand(TyperCommand):
         return self.loaded.make_context(info_name, args, parent, **extra)
 
 
-def command_of(entry: CommandEntry) -> Any:
+def command_of(name: str, entry: CommandEntry) -> Any:
     """The function or the app of an entry, imported now."""
-    return getattr(import_module(f"amcc.cli.{entry.module}"), entry.module)
+    module = entry.module or name
+    return getattr(import_module(f"amcc.cli.{module}"), module)
 
 
 def prepared(command: Any) -> Any:

@@ -1,4 +1,8 @@
-"""amcc methods: the consensus methods by name."""
+"""amcc methods: the consensus methods by name.
+
+The list is made from the models themselves: the first sentence of a docstring says what the model does, and `METHODS`
+says which names are variants of which model. Nothing has to be written here for a new method.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,11 @@ def methods(as_json: Json = False) -> None:
 
 
 def description(name: str) -> str:
-    """First sentence of the model's docstring, or of which method it is a variant, with what settings."""
+    """First sentence of the model's docstring, or of which method it is a variant, with what settings.
+
+    >>> description("majority")
+    'A label is present when more workers say yes than no (an even split is a no).'
+    """
     method = METHODS[name]
     if not isinstance(method, partial):
         return _first_sentence(method)
@@ -35,9 +43,11 @@ def description(name: str) -> str:
 
 
 def _name_of(model: Callable[..., ConsensusModel]) -> str:
+    """What users call a model; its class, where it has no name of its own."""
     return next((name for name, method in METHODS.items() if method is model), model.__name__)
 
 
 def _first_sentence(model: Callable[..., ConsensusModel]) -> str:
+    """What stands before the first full stop that is followed by a space; 0.5 does not end a sentence."""
     paragraph = (inspect.getdoc(model) or "").partition("\n\n")[0]
     return re.split(r"(?<=\.)\s", " ".join(paragraph.split()), maxsplit=1)[0]

@@ -45,6 +45,7 @@ def _changed(table: pa.Table, change: Change, change_further: Change) -> pa.Tabl
     """The table with other text; `change_further` is for the entries of lists from the second on."""
     for place, name in enumerate(table.column_names):
         column = table[place]
+        # Coded columns are unpacked: two names may become the same text, and a dictionary must not repeat.
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if is_text(column.type):
@@ -56,6 +57,7 @@ def _changed(table: pa.Table, change: Change, change_further: Change) -> pa.Tabl
 
 
 def _each_changed(column: pa.ChunkedArray, change: Change) -> pa.ChunkedArray:
+    """A column of text with each cell changed; blank cells stay blank."""
     chunks = []
     for chunk in column.chunks:
         # Few names stand in many rows: each distinct name is changed once.

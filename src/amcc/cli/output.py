@@ -1,4 +1,9 @@
-"""What scripts read: rows to a file or to standard output, and JSON."""
+"""What scripts read: rows to a file or to standard output, and JSON.
+
+Standard output belongs to one of them: rows, or with --json one object, never both. A command that writes rows with
+--json writes them only to a file that -o names. Rows that go to a terminal are made harmless first (see `names`); rows
+that go to a file or a pipe are exactly what is in the data, so that amcc can read them again.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,7 @@ SafeCsv = Annotated[
 
 @dataclass(frozen=True)
 class RowsOutput(OptionGroup):
-    """Where rows go."""
+    """Where rows go; most commands have just these two options for it."""
 
     output: Output = None
     safe_csv: SafeCsv = False
@@ -51,8 +56,14 @@ class RowsOutput(OptionGroup):
 
 
 def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None, *, safe_csv: bool) -> None:
-    """Write the rows of a table, or of several with the same columns, to the file or as CSV to standard output."""
+    """Write the rows of a table, or of several with the same columns, to the file or as CSV to standard output.
+
+    table : tables of an iterator are made one after the other while they are written
+    output : its suffix says the format; what is there is replaced when the new file is complete
+    safe_csv : make names harmless for spreadsheets, in formats that these open
+    """
     n_rows = 0
+    # Parquet and JSON are not opened by double click, and have types that say what is text.
     safe = safe_csv and (output is None or format_of(output).read is csv.read)
 
     def counted() -> Iterator[pa.Table]:
@@ -71,13 +82,23 @@ def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None, *, saf
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object; numbers that are not defined become null, as JSON has no NaN."""
+    """Print one JSON object; numbers that are not defined become null, as JSON has no NaN.
+
+    >>> print_json({"jaccard": float("nan"), "labels": ["café"]})
+    {
+      "jaccard": null,
+      "labels": [
+        "café"
+      ]
+    }
+    """
     # Line ends of the layout are wanted; those within names were already escaped by `dumps`.
     lines = json.dumps(_without_nan(value), indent=2, ensure_ascii=False).split("\n")
     sys.stdout.writelines(ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) + "\n" for line in lines)
 
 
 def _without_nan(value: Any) -> Any:
+    """The same value, however deeply nested, with None for NaN."""
     if isinstance(value, Mapping):
         return {key: _without_nan(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

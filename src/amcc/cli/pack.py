@@ -1,4 +1,9 @@
-"""amcc pack: votes of any size as a folder of blocks."""
+"""amcc pack: votes of any size as a folder of blocks.
+
+A block holds all votes on some items, small enough for memory. `amcc.io.pack` reads the table in pieces, sorts them by
+item and writes the blocks; here are only the progress bar and the summary. All options of reading belong to this
+command: whoever opens the folder later cannot read the table differently any more.
+"""
 
 from __future__ import annotations
 

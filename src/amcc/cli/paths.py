@@ -42,6 +42,7 @@ class Extra:
     def check(self, option: str) -> None:
         """Raise MissingExtraError where one of them is missing."""
         for package in self.packages:
+            # Imported, not only looked for: a package that is there may still not load.
             try:
                 import_module(package)
             except ImportError as error:
@@ -84,6 +85,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def _check_picture(path: Path) -> None:
+    """Raise InputError for suffixes that matplotlib would refuse after the work is done."""
     if path.suffix.lower() not in PICTURES:
         raise InputError(f"{path}: the suffix must say the format, one of {', '.join(PICTURES)}.")
 
@@ -158,6 +160,7 @@ def check_paths(given: Mapping[str, tuple[Path | str | None, Mark]]) -> None:
 
 
 def _flat(given: Mapping[str, tuple[Path | str | None, Mark]]) -> Iterator[tuple[str, Path | str, Mark]]:
+    """Option, value and mark of those that were given."""
     return ((option, value, mark) for option, (value, mark) in given.items() if value is not None)
 
 
@@ -194,10 +197,12 @@ def _folded(path: Path) -> str:
 
 
 def _within(path: Path, folder: Path) -> bool:
+    """Whether the path is somewhere below the folder, also by way of links."""
     return Path(os.path.realpath(folder)) in Path(os.path.realpath(path)).parents
 
 
 def _check_file(path: Path) -> None:
+    """Raise InputError where a file of that name could not take its place at the end."""
     if path.is_dir():
         raise InputError(f"{path} cannot be written: it is a directory. Name a file in it.")
     if path.exists() and not path.is_file():
@@ -208,6 +213,7 @@ def _check_file(path: Path) -> None:
 
 
 def _check_folder(path: Path) -> None:
+    """Raise InputError where the folder is not there and could not be made."""
     # The folder may be made with its parents: what counts is the nearest that is there.
     there = next((each for each in (path, *path.parents) if each.exists()), Path())
     if not there.is_dir():
@@ -216,5 +222,7 @@ def _check_folder(path: Path) -> None:
 
 
 def _check_writable(path: Path, folder: Path) -> None:
+    """Raise InputError where nothing can be put into the folder."""
+    # A file is made beside its place and then renamed: what counts is the folder, not the file that is replaced.
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"{path} cannot be written: the folder {folder} is not writable. Choose another place.")

@@ -1,4 +1,9 @@
-"""`-` stands for standard input in any option that names a file to read."""
+"""`-` stands for standard input in any option that names a file to read.
+
+    zcat votes.csv.gz | amcc consensus - | amcc evaluate - truth.csv
+
+Nothing has to be done for a new option: it is enough that it is marked with READS.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +31,13 @@ def reads_standard_input(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
+        # Text that names a file, as --labels of next, is not a path and keeps its dash.
         given = [name for name in readable if arguments[name] == Path("-")]
         if len(given) > 1:
             raise ParameterError(
                 f"standard input (-) can be read once; it stands for {' and '.join(given)}. Name a file for the others."
             )
+        # The folder is removed when the command is done, also by an error.
         with ExitStack() as kept:
             for name in given:
                 folder = kept.enter_context(TemporaryDirectory(prefix="amcc-"))

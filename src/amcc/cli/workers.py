@@ -1,4 +1,9 @@
-"""amcc workers: how far to trust each worker."""
+"""amcc workers: how far to trust each worker.
+
+Two views of the same fit. Without --worker: a table of all workers, best first, with notes about their groups, likely
+spammers, and workers who seem to share errors though nobody said so (`Judged`). With --worker NAME: the
+evidence for and against one person (`account.Account`), so that nobody is judged by a number alone.
+"""
 
 from __future__ import annotations
 
@@ -72,6 +77,7 @@ def workers(
         account = None if code is None else Account.of(model, votes, code)
         effect = effect_as_json(truth_effect(model, votes) if isinstance(votes, Votes) else None)
         suspicions = _suspicions(model, votes) if account is None else []
+    # After the engine is closed: what follows needs no votes any more.
     if suggest is not None:
         write_rows(suggested_roster(suspicions, model.worker_names_), suggest, safe_csv=output.safe_csv)
     if account is None:
@@ -138,6 +144,7 @@ class Judged:
         say(*(group["summary"] for group in self.groups()), style="dim")
         n_spammers = len(self.model.worker_evidence_)
         if n_spammers:
+            # These are people: the note says where the evidence is before anybody is excluded.
             who = "1 worker looks like a spammer" if n_spammers == 1 else f"{n_spammers} workers look like spammers"
             notes.print(f"{who}: see the column evidence, or one by one: --worker NAME")
         say(*(suspicion.sentence(self.model.worker_names_) for suspicion in self.suspicions))

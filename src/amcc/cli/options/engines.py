@@ -72,11 +72,12 @@ class EngineOptions(OptionGroup):
             yield votes.votes() if isinstance(votes, PackedVotes) else votes
 
     def over(self, packed: PackedVotes) -> Engine:
-        """The engine over packed votes."""
+        """The engine over packed votes; it is a context manager, as clusters and open files must be closed."""
         # Half, since what is free now is also wanted by other programs, and by the results.
         memory = free_memory() // 2 if self.memory is None else parsed_bytes(self.memory)
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint)
         if self.engine == "dask":
+            # Dask is an extra, and takes a second to import.
             from amcc.engine.dask import DaskEngine
 
             # Our own error says what went wrong; the log of the client would stand above it.
@@ -98,11 +99,12 @@ class EngineOptions(OptionGroup):
 
 
 def parsed_bytes(text: str) -> int:
-    """A size like 4GB in bytes.
+    """A size like 4GB in bytes; GiB and GB are the same here, as the number is a rough one.
 
     >>> parsed_bytes("1.5 GB"), parsed_bytes("200m")
     (1500000000, 200000000)
     """
+    # What does not match gives None, and 1.2.3 is no number: both are the same mistake.
     match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?)i?b?\s*", text.lower())
     try:
         return int(float(match.group(1)) * UNITS[match.group(2)])  # type: ignore[union-attr]

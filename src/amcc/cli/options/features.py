@@ -1,4 +1,9 @@
-"""What is known about the items beside the votes: numbers, or texts that are turned into numbers."""
+"""What is known about the items beside the votes: numbers, or texts that are turned into numbers.
+
+Similar items tend to have similar labels, so features help where an item has few votes. Files are read by
+`amcc.data.features`, which brings their rows into the order of the items of the votes; docs/features.md says which
+methods use them.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +49,11 @@ TextUnits = Annotated[Units, typer.Option(help="What texts are compared by: word
 
 @dataclass(frozen=True)
 class ItemFeatures(OptionGroup):
-    """Numbers that describe the items."""
+    """Numbers that describe the items.
+
+    features : a file with its own item names, or one without them
+    features_items : the names, for a file without them
+    """
 
     features: Features = None
     features_items: FeaturesItems = None
@@ -54,7 +63,7 @@ class ItemFeatures(OptionGroup):
         return bool(self.features or self.features_items)
 
     def read(self, votes: Votes) -> Any:
-        """The features of the items of the votes, one row each; None where none were named."""
+        """The features of the items of the votes, (n_items, n_features); None where none were named."""
         if self.features is not None:
             return read_features(self.features, votes, items=self.features_items)
         if self.features_items is not None:
@@ -64,7 +73,11 @@ class ItemFeatures(OptionGroup):
 
 @dataclass(frozen=True)
 class ItemDescriptions(ItemFeatures):
-    """Numbers or texts that describe the items."""
+    """Numbers or texts that describe the items.
+
+    text : a table of texts, in the place of features
+    text_column, text_units : how it is read; they mean nothing without it
+    """
 
     text: ItemTexts = None
     text_column: TextColumn = None

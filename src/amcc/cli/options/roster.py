@@ -1,4 +1,8 @@
-"""Who the workers are, as the option --workers says."""
+"""Who the workers are, as the option --workers says.
+
+A roster says of each worker whether they are a person, a language model or a program, and which family a model belongs
+to. Models of one family share errors: five of them are not five opinions. See `amcc.roster`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,10 @@ WorkersFile = Annotated[
 
 
 def listed_workers(path: Path | None, worker_names: pa.Array) -> Roster | None:
-    """The roster that --workers names, if it does, with notes about how it meets these workers."""
+    """The roster that --workers names, if it does, with notes about how it meets these workers.
+
+    worker_names : everybody who voted; notes count who of them is not in the file, and who in the file did not vote
+    """
     if path is None:
         return None
     roster = read_roster(path)

@@ -1,4 +1,10 @@
-"""What is known to be true, and how much of it: a truth says nothing about what it does not cover."""
+"""What is known to be true, and how much of it: a truth says nothing about what it does not cover.
+
+A truth is a table of what is present. Is a pair that is not in it absent, or did nobody look? Three options answer
+that: a list of items that were looked at (--known-items), a list of pairs (--known-pairs), or "everything was looked
+at" (--truth-unmentioned absent). Without them, only items that the table mentions are taken to be known. To take the
+unknown for absent would teach models that workers who say yes are wrong.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +21,7 @@ from amcc.io import read_truth
 from amcc.truth import Truth
 from amcc.votes import Unmentioned
 
+# Also of evaluate, where the argument may be left out.
 TRUTH_HELP = "What is true: a table item,label or item,labels, or item,label,truth with yes and no."
 TruthPath = Annotated[Path, typer.Argument(metavar="TRUTH", help=TRUTH_HELP), READS]
 KnownTruth = Annotated[
@@ -36,7 +43,11 @@ TruthUnmentioned = Annotated[
 
 @dataclass(frozen=True)
 class TruthCoverage(OptionGroup):
-    """Which pairs a truth is about. Outside of them it is unknown what is true, which is not the same as absent."""
+    """Which pairs a truth is about. Outside of them it is unknown what is true, which is not the same as absent.
+
+    >>> TruthCoverage().is_said(), TruthCoverage(truth_unmentioned="absent").is_said()
+    (False, True)
+    """
 
     known_items: KnownItems = None
     known_pairs: KnownPairs = None
@@ -53,7 +64,10 @@ class TruthCoverage(OptionGroup):
         )
 
     def read_if_named(self, truth: Path | None) -> Truth | None:
-        """The truth that --truth names, if it does."""
+        """The truth that --truth names, if it does.
+
+        Raises ParameterError where options say what a truth covers that was not named: somebody forgot it.
+        """
         if truth is not None:
             return self.read(truth)
         if self.is_said():

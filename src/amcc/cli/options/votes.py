@@ -1,17 +1,25 @@
-"""The argument VOTES, and how the table that it names is read."""
+"""The argument VOTES, and how the table that it names is read.
+
+Tables of votes come in many layouts. `amcc.read_votes` finds out by itself which column is what, and says so; each
+option here takes one of these decisions from it. A command that works on votes has two parameters:
+
+    path: VotesPath             the first argument
+    reading: ReadingOptions     at the end, as few people need these options
+
+and calls `reading.read(path)`, or `reading.open(path)` where it can work on packed votes without reading them all.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from amcc.cli.console import busy, notes
-from amcc.cli.options.groups import Command, OptionGroup, signed
+from amcc.cli.options.groups import OptionGroup
 from amcc.cli.paths import READS
 from amcc.engine.packed import PackedVotes
 from amcc.errors import ParameterError
@@ -19,6 +27,7 @@ from amcc.io import open_packed, read_ids, read_votes
 from amcc.tables import ROLES, number_in
 from amcc.votes import OnConflict, Votes
 
+# The first argument of every command that works on votes.
 VotesPath = Annotated[
     Path,
     typer.Argument(
@@ -30,7 +39,11 @@ VotesPath = Annotated[
 
 
 def plain_number(text: str) -> float:
-    """A number as tables have it: Python's own reading would take 0_1 and nan, too."""
+    """A number as tables have it: Python's own reading would take 0_1 and nan, too.
+
+    >>> plain_number("0.5")
+    0.5
+    """
     number = number_in(text)
     if number is None:
         raise typer.BadParameter(f"{text!r} is not a number.")
@@ -69,9 +82,14 @@ class ReadingOptions(OptionGroup):
     ] = "error"
 
     def arguments(self) -> dict[str, Any]:
-        """The options as `read_votes` wants them."""
+        """The options as `read_votes` wants them: columns by role, and names in place of files of names.
+
+        >>> ReadingOptions(columns=["worker=rater", "item=picture"]).arguments()["columns"]
+        {'worker': 'rater', 'item': 'picture'}
+        """
         columns = {}
         for mapping in self.columns or []:
+            # Only the first = divides: names of columns may have more.
             role, equals, column = mapping.partition("=")
             if not equals or not column:
                 raise ParameterError(f"--columns must look like worker=my_column; got {mapping!r}.")
@@ -87,40 +105,19 @@ class ReadingOptions(OptionGroup):
         return votes
 
     def open(self, path: Path) -> Votes | PackedVotes:
-        """The same, but a folder of packed votes is only opened: it may be larger than memory."""
+        """The same, but a folder of packed votes is only opened: it may be larger than memory.
+
+        Packed votes were read when they were packed, so options of reading are refused for them.
+        """
         return open_packed(path, plain=self == type(self)()) if path.is_dir() else self.read(path)
 
 
 def tell_decisions(votes: Votes | PackedVotes) -> None:
-    """Note how the table was read."""
+    """Note how the table was read, dimly: most people have seen it before."""
     for note in votes.notes():
         notes.print(note, style="dim")
 
 
 def _listed(names: Path | Sequence[Any] | None) -> Sequence[Any] | None:
+    """The names in a file; lists of names are there already."""
     return read_ids(names) if isinstance(names, Path) else names
-
-
-def reading_votes(load: Callable[[Path, Mapping[str, Any]], Votes], **kinds: Any) -> Callable[[Command], Command]:
-    """A decorator: the command gets the argument VOTES and the options of reading, and is called with `votes`.
-
-    load : reads them, given the path and the options by name.
-    kinds : annotations of options of reading, where the command has its own.
-    """
-    own = make_dataclass(
-        "OwnReadingOptions", [(name, kind, None) for name, kind in kinds.items()], bases=(ReadingOptions,), frozen=True
-    )
-
-    def decorate(command: Command) -> Command:
-        def run(*, path: Path, reading: ReadingOptions, **arguments: Any) -> None:
-            command(votes=load(path, vars(reading)), **arguments)
-
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        declared = inspect.signature(command, eval_str=True).parameters.values()
-        path, reading = (
-            inspect.Parameter(name, keyword, annotation=kind) for name, kind in (("path", VotesPath), ("reading", own))
-        )
-        return signed(run, [path, *(each for each in declared if each.name != "votes"), reading])
-
-    return decorate
