@@ -63,6 +63,28 @@ def test_summaries_are_the_same(folder, tmp_path):
     assert by_file == by_folder
 
 
+@pytest.mark.parametrize(
+    "rows", [("--sets",), ("--all-labels",), ("--soft", "--disagreement"), ("--decode", "expected_f1")]
+)
+def test_summaries_count_the_asked_pairs_whatever_is_written(rows, folder, tmp_path):
+    """From a file and from blocks, with rows and without: what --json counts does not depend on what is written."""
+    written = ("-o", "rows.csv")
+    first, *others = (
+        json.loads(amcc("consensus", folder / name, "-m", "majority", "--json", *rows, *more, cwd=tmp_path).stdout)
+        for name in ("votes.csv", "packed")
+        for more in ((), written)
+    )
+    for other in others:
+        assert {**other, "output": None} == first
+
+
+def test_known_items_without_a_truth_are_a_mistake_for_packed_votes_too(folder, tmp_path):
+    (tmp_path / "items.csv").write_text("item\ni001\n")
+    for name in ("votes.csv", "packed"):
+        run = amcc("consensus", folder / name, "--known-items", "items.csv", cwd=tmp_path, code=2)
+        assert "say what --truth covers; name it" in run.stderr
+
+
 MORE = {
     "audit": ("truth.csv",),
     "next": ("--budget", 10),
