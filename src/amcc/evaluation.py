@@ -105,6 +105,7 @@ def evaluate(consensus: Any, truth: Truth) -> Evaluation:
     place = positions(listed.item, item_names), positions(listed.label, label_names)
     predicted = _spread(listed.present, place, true.shape)
     scores = _scores(listed, place, true, predicted, known)
+    # Items that only one side has: those of the truth count as missed, those of the consensus are not scored.
     scored, in_consensus = known.any(axis=1), positions(item_names, listed.items) >= 0
     return Evaluation(
         scores=scores,
@@ -190,6 +191,7 @@ def evaluate_soft(consensus: Any, truth: SoftTruth) -> SoftEvaluation:
             "the soft truth must cover at least one pair of the consensus; it covers none. Write items and labels "
             "alike."
         )
+    # Metrics want a matrix with one column per value that is compared.
     share = truth.share[true_row >= 0][there][:, None]
     predicted = values[here][:, None]
     return SoftEvaluation(
@@ -208,6 +210,7 @@ def _notes_on_names(n_true: Ints, label_names: pa.Array, listed: Listed, n_missi
     notes = []
     if n_missing:
         notes.append(f"{n_missing:,} items of the truth are not in the consensus; they count as having no label")
+    # Labels that are never true cost nothing, however they are spelt.
     strange = (positions(label_names, listed.label) < 0) & (n_true > 0)
     if strange.any():
         notes.append(
@@ -225,6 +228,7 @@ def read_consensus(table: pa.Table) -> Listed:
     (['1', '2'], ['1', '1'], ['cat', 'dog'])
     """
     columns, roles = tables.read_columns(table, needed=("item", "label"), roles=("item", "label", "labels"))
+    # Scores of nothing would be undefined, one by one; this says it once.
     if table.num_rows == 0:
         raise EmptyInputError("the consensus must hold at least one row; it has none.")
     item = tables.encode_ids(columns[roles["item"]], "item", roles["item"])

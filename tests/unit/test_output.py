@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from amcc.cli import console
-from amcc.cli.console import busy, list_of, say, show_all, titled_table, visible
+from amcc.cli.console import busy, say, show_all, titled_table, visible
 from amcc.cli.names import for_spreadsheets, for_terminals, uncomputed
 from amcc.cli.output import RowsOutput, print_json, write_rows
 from amcc.errors import InputError
@@ -106,7 +106,10 @@ def test_nothing_turns_where_nobody_looks(capsys):
 
 def test_tables_show_names_as_they_are(capsys):
     show_all(
-        [titled_table(["name", "n"], [["[red]x[/red]", "1"], ["y\x1b", "2"]], "A title"), list_of([("key", "value")])]
+        [
+            titled_table(["name", "n"], [["[red]x[/red]", "1"], ["y\x1b", "2"]], "A title"),
+            titled_table([], [("key", "value")]),
+        ]
     )
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "A title"

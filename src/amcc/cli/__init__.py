@@ -101,7 +101,6 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="amcc",
     cls=Commands,
-    help="True label sets, worker quality and next questions from multi-label crowd answers.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # `main` says what went wrong
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -131,10 +130,12 @@ def main() -> None:
 
     Nobody should meet a stack trace: it hides the one line that says what to do. AMCC_DEBUG=1 shows it.
     """
+    # Python's own way would show a line of our source beside each warning.
     warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
     try:
         app()
     except (InputError, ParameterError) as error:
+        # The message says what must hold, what came and the way out: it is all that people need.
         _stop(str(error), 2)
     except (AmccError, MemoryError) as error:
         # Nothing is wrong with what was typed. Python's own MemoryError has no text.
@@ -156,6 +157,7 @@ def main() -> None:
         # Files that are written have a name in errors, see `files.written_to`; only standard output has none.
         _stop(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
     except Exception as error:
+        # A mistake of ours: nothing that people could do about it, but they can report it.
         if os.environ.get("AMCC_DEBUG"):
             raise
         _stop(f"internal error: {type(error).__name__}: {error} (AMCC_DEBUG=1 shows where). Please report it.", 1)
@@ -168,5 +170,6 @@ def _say_interrupted() -> None:
 
 def _stop(message: str, code: int) -> None:
     """Say what went wrong and leave."""
+    # Assembled, as the message may hold names of anybody: only the first word has a style.
     notes.print(Text.assemble(("error:", "bold red"), f" {visible(message)}"), soft_wrap=True)
     sys.exit(code)

@@ -77,6 +77,7 @@ class Measured(OptionGroup):
 
     def pairs(self, votes: Votes, said: Truth | Votes, listed: Roster | None) -> pa.Table:
         """The consensus as a table of pairs; only with --cross-fit does it learn from what people said."""
+        # It must not have learnt from the slice; `amcc.audit` refuses it where it shows that it has.
         if self.consensus is not None:
             return read_table(self.consensus)
         if self.cross_fit:
@@ -150,6 +151,7 @@ def audit(
     pairs = measured.pairs(votes, said, listed)
     with busy("Comparing with people"):
         result = measure(pairs, votes, said, level=level, rule=people_rule)
+    # Above the tables, as they say how far these can be believed.
     say(*(f"warning: {warning}" for warning in result.warnings))
     if as_json:
         print_json(result.to_dict())
@@ -246,6 +248,7 @@ def _judges_table(result: Audit) -> Table:
         ]
         for row in [*decisions, *overall[:MOST_JUDGES]]
     ]
+    # The table is sorted by how many votes can be compared, so those who are left out say least.
     left = len(overall) - MOST_JUDGES
     more = f"; {left:,} more workers: --judges FILE" if left > 0 else ""
     return titled_table(["who", "votes", *MEASURES.values()], rows, f"Agreement with people, over all labels{more}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from amcc.cli.console import DASH, list_of, notes, screen, titled_table
+from amcc.cli.console import DASH, notes, screen, titled_table
 from amcc.cli.options.roster import WorkersFile, listed_workers
 from amcc.cli.options.votes import ReadingOptions, VotesPath
 from amcc.cli.output import Json, print_json
@@ -26,6 +26,7 @@ LABELS_SHOWN = 1_000
 def check(*, path: VotesPath, roster: WorkersFile = None, as_json: Json = False, reading: ReadingOptions) -> None:
     """Validate a file of votes and describe what is in it; with --workers also who gave them."""
     votes = reading.read(path)
+    # Checked as well: a name that is spelt otherwise in the workers file is found here and not after a fit.
     listed = listed_workers(roster, votes.worker_names)
     description = votes.describe()
     families = [] if listed is None else _families(votes, listed.seats(votes.worker_names))
@@ -36,6 +37,7 @@ def check(*, path: VotesPath, roster: WorkersFile = None, as_json: Json = False,
     screen.print(_summary(description))
     if families:
         screen.print(_families_table(families))
+    # Last, as it is the longest: what stands above it is what most people look for.
     screen.print(_labels(description))
     if description.labels > LABELS_SHOWN:
         notes.print(f"the {LABELS_SHOWN:,} labels with the most votes of {description.labels:,}; --json lists all")
@@ -64,7 +66,8 @@ def _families_table(families: list[dict[str, Any]]) -> Table:
 def _summary(description: Description) -> Table:
     """The sizes, and one number for agreement: α is 1 where all answers are the same, 0 where they are as by chance."""
     per_item = f"from {description.answers_per_item_min} to {description.answers_per_item_max}"
-    return list_of(
+    return titled_table(
+        [],
         [
             ("workers", f"{description.workers:,} ({description.workers_with_one_answer:,} with a single answer)"),
             ("items", f"{description.items:,} ({description.items_without_answer:,} without an answer)"),
@@ -74,7 +77,7 @@ def _summary(description: Description) -> Table:
             ("labels per answer", f"{description.labels_per_answer:.2f}"),
             ("not asked", f"{description.share_unasked:.1%} of the labels of an answer"),
             ("agreement on sets", f"{_interval(description.agreement)} (Krippendorff's α, MASI distance)"),
-        ]
+        ],
     )
 
 

@@ -75,6 +75,7 @@ class ConsensusRows(OptionGroup):
 
     def check_fits(self, votes: Votes) -> None:
         """Raise TooLargeError where a table of all items and labels is needed and would not fit in memory."""
+        # Only the threshold decides pair by pair; the other rules compare all labels of an item.
         if self.sets or self.all_labels or self.decode != "threshold":
             check_all_pairs(votes.n_items, votes.n_labels)
 
@@ -85,6 +86,7 @@ class ConsensusRows(OptionGroup):
 
     def of_asked_pairs(self) -> ConsensusRows:
         """The rows that --json counts, without the columns that it does not need."""
+        # The rule stays: it decides what is present.
         return replace(self, sets=False, all_labels=False, soft=False)
 
     def tables(self, model: ConsensusModel, votes: Votes | Engine) -> Iterator[pa.Table]:
@@ -120,6 +122,7 @@ class ModelFiles(OptionGroup):
         """Save the model and draw the report, where they were asked for."""
         if self.save is not None:
             model.save(self.save)
+            # One file for all items would be as large as the votes that do not fit in memory.
             left_out = ", without results by item," if isinstance(votes, Engine) else ""
             notes.print(f"saved the model{left_out} to {self.save}")
         if self.report is not None and isinstance(votes, Votes):
@@ -148,6 +151,7 @@ def consensus(
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
     given = reading.open(path)
+    # Before the fit, which may take hours.
     rows.check()
     check_used(method, features=described.are_named(), roster=roster)
     # These look at single votes, pairs or items, wherever they are; blocks are seen one at a time.
@@ -210,6 +214,7 @@ def _found(pairs: pa.Table) -> Found:
     >>> _found(pa.table({"present": [1, 0, 1], "settled": [1, 1, 0]}))
     Found(present=2, settled=2, kinds=None)
     """
+    # Both are 0 or 1.
     present, settled = (int(pairs[column].to_numpy().sum()) for column in ("present", "settled"))
     if "disagreement" not in pairs.column_names:
         return Found(present, settled, None)
@@ -223,6 +228,7 @@ def _together(found: list[Found]) -> Found:
     >>> _together([Found(1, 2, Counter(clear=3)), Found(4, 5, Counter(clear=1, open=1))])
     Found(present=5, settled=7, kinds=Counter({'clear': 4, 'open': 1}))
     """
+    # Either all tables have the column or none.
     kinds = [part.kinds for part in found if part.kinds is not None]
     return Found(
         sum(part.present for part in found),

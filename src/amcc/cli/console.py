@@ -7,7 +7,7 @@ gets rows only. Every command starts here: nothing in this file may import numpy
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,11 +38,13 @@ class PlainConsole(Console):
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)
 
+    # Overridden here, and not at each call: text takes many ways through Rich, and all of them end here.
     def render_str(self, text: str, **options: Any) -> Text:
         """What Rich makes of any text, be it printed or the cell of a table."""
         return super().render_str(visible(text), **options)
 
 
+# Made once: whether they write to a terminal, and how wide it is, does not change while a command runs.
 notes = PlainConsole(stderr=True)
 screen = PlainConsole()
 
@@ -63,17 +65,10 @@ def busy(text: str) -> Iterator[None]:
         yield
 
 
-def titled_table(header: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None) -> Table:
-    """A table without lines, which is easy to copy; the title stands above it at the left."""
-    table = Table(*header, title=title, title_justify="left", box=None)
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def list_of(rows: Iterable[tuple[str, str]]) -> Table:
-    """A list of names and what is known about them, as a table without a header."""
-    table = Table(show_header=False, box=None)
+def titled_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> Table:
+    """A table with a title above it at the left; without names of columns it is a list of names and values."""
+    # No lines between cells: what people copy from a terminal goes into mails and issues.
+    table = Table(*header, show_header=bool(header), title=title, title_justify="left", box=None)
     for row in rows:
         table.add_row(*row)
     return table

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from amcc.cli.console import list_of, screen
+from amcc.cli.console import screen, titled_table
 from amcc.cli.lazy import prepared
 from amcc.cli.output import Json, print_json
 from amcc.cli.paths import READS
@@ -48,11 +48,12 @@ def list_sets(data: Data = None, as_json: Json = False) -> None:
     """List all data sets, and which of them are here."""
     folder = data_folder(data)
     if as_json:
-        print_json({"folder": _text(folder), "sets": {name: _described(name, folder) for name in DATASETS}})
+        print_json({"folder": folder and str(folder), "sets": {name: _described(name, folder) for name in DATASETS}})
         return
     # Two rows per set: in one, its sizes would not fit beside the title at 80 columns.
     table = Table("set", "about", "here", box=None)
     for name, data_set in DATASETS.items():
+        # Unknown is not absent here either.
         here = "?" if folder is None else _yes(is_present(name, folder))
         table.add_row(name, data_set.title, here)
         table.add_row("", _in_short(data_set), style="dim")
@@ -70,6 +71,7 @@ def check_sets(
     folder = data_folder(data)
     if folder is None:
         raise ParameterError(f"where the data sets are must be known; give --data FOLDER or set {VARIABLE}.")
+    # All that are here, not all that are known: nobody has every set.
     chosen = names or [name for name in DATASETS if is_present(name, folder)]
     if not chosen:
         raise EmptyInputError(f"{folder} must hold data sets that amcc knows; there is none. See `amcc data list`.")
@@ -93,7 +95,7 @@ def where(
     if as_json:
         print_json(_described(name, folder))
         return
-    screen.print(list_of(_account(data_set, folder)))
+    screen.print(titled_table([], _account(data_set, folder)))
 
 
 COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
@@ -121,7 +123,7 @@ _COUNTED = ("workers", "items", "labels", "answers")
 
 
 def _described(name: str, folder: Path | None) -> dict[str, Any]:
-    """Everything that is known, for scripts."""
+    """Everything that is known, for scripts; `present` is None where the folder is not known."""
     data_set = DATASETS[name]
     present = None if folder is None else is_present(name, folder)
     return {**asdict(data_set), "layout_files": LAYOUTS[data_set.layout], "present": present}
@@ -159,8 +161,5 @@ def _verdict(data_set: DataSet, differences: list[str]) -> str:
 
 
 def _yes(holds: bool) -> str:
+    """In words, for tables."""
     return "yes" if holds else "no"
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)

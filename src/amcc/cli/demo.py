@@ -49,6 +49,7 @@ def demo(
         f"{given.n_labels} labels; {np.mean(_is_spammer(crowd)):.0%} of the workers are spammers, "
         "and nobody tells the models who."
     )
+    # Majority vote first: it is what most people would do, and the default has to show that it is worth more.
     models = {method: fit(given, method) for method in ("majority", DEFAULT_METHOD)}
     screen.print(_scores(crowd, models))
     model = models[DEFAULT_METHOD]

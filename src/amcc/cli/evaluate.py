@@ -37,6 +37,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Score a consensus against what is known to be true, or against how many people say yes."""
+    # Each of them may be left out, so typer cannot ask for one.
     if truth is None and soft_truth is None:
         raise ParameterError("there must be something to compare with: TRUTH, --soft-truth FILE, or both.")
     with busy("Comparing"):
@@ -47,6 +48,7 @@ def evaluate(
             result = evaluation.evaluate(table, coverage.read(truth))
         if soft_truth is not None:
             soft = evaluate_soft(table, read_soft_truth(soft_truth))
+    # Also with --json: what is not scored concerns scripts as well, and goes to standard error.
     if result is not None:
         _tell(result, covers_said=bool(coverage.known_items or coverage.known_pairs))
     if as_json:

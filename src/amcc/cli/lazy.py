@@ -34,6 +34,7 @@ class LazyCommand(TyperCommand):
     """Stands for a command until that is called, or until its help is asked for."""
 
     def __init__(self, name: str, entry: CommandEntry) -> None:
+        # All that a list of commands shows; parameters come with the command itself.
         super().__init__(name, help=entry.summary)
         self.entry = entry
 

@@ -20,6 +20,7 @@ from amcc.consensus import METHODS, ConsensusModel
 def methods(as_json: Json = False) -> None:
     """List the methods that -m and --methods know, with one line each."""
     described = {name: description(name) for name in METHODS}
+    # Asked of the models: some use features only with certain settings.
     users = [name for name, make in METHODS.items() if make().uses_features]
     if as_json:
         print_json({"default": DEFAULT_METHOD, "uses_features": users, "methods": described})
@@ -38,6 +39,7 @@ def description(name: str) -> str:
     method = METHODS[name]
     if not isinstance(method, partial):
         return _first_sentence(method)
+    # A variant has the docstring of its model; what makes it a variant is in its settings.
     settings = ", ".join(f"{parameter}={value}" for parameter, value in method.keywords.items())
     return f"{_name_of(method.func)} with {settings}"
 
@@ -50,4 +52,5 @@ def _name_of(model: Callable[..., ConsensusModel]) -> str:
 def _first_sentence(model: Callable[..., ConsensusModel]) -> str:
     """What stands before the first full stop that is followed by a space; 0.5 does not end a sentence."""
     paragraph = (inspect.getdoc(model) or "").partition("\n\n")[0]
+    # The lines of a docstring end anywhere, so they are joined before.
     return re.split(r"(?<=\.)\s", " ".join(paragraph.split()), maxsplit=1)[0]

@@ -40,9 +40,11 @@ def pack(
             # Where the total is not known yet, rich shows a bar that only moves.
             bars.update(bar, description=what, completed=done, total=total or None)
 
+        # Within the bar, as lists of labels and items may be long files.
         options = reading.arguments()
         packed = pack_votes(path, output, overwrite=overwrite, block_votes=block_votes, progress=show, **options)
     tell_decisions(packed)
+    # Counted when it is done: a number that is too small shows that columns were taken for others.
     sizes = {
         "votes": packed.n_votes,
         "pairs": packed.n_pairs,

@@ -65,6 +65,7 @@ def workers(
     """
     given = reading.open(path)
     check_used(method, features=described.are_named(), of_workers=True, roster=roster)
+    # A name that is spelt wrong is found before the fit.
     code = None if worker is None else find_worker(worker, given.worker_names)
     known = coverage.read_if_named(truth)
     # What is known is looked up pair by pair, and so is who voted beside whom.

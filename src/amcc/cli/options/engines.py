@@ -24,16 +24,11 @@ from amcc.errors import ParameterError
 from amcc.memory import free_memory
 from amcc.votes import Votes
 
-# Methods that learn from sums over blocks of items; the others need all votes at once.
+# Methods that learn from sums over blocks of items, and so need a few blocks in memory; the others need all votes.
 BY_BLOCKS = ("amcc", "dawid-skene", "majority")
 
 # Decimal, as disks and most people count.
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-
-
-def by_blocks(method: str) -> bool:
-    """Whether the method works on packed votes without having them all in memory."""
-    return method in BY_BLOCKS
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ class EngineOptions(OptionGroup):
 
         whole : the command needs all votes in memory, whatever the method.
         """
-        if isinstance(votes, PackedVotes) and by_blocks(method) and not whole:
+        if isinstance(votes, PackedVotes) and method in BY_BLOCKS and not whole:
             with self.over(votes) as blocks:
                 yield blocks
         else:

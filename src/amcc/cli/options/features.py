@@ -20,6 +20,9 @@ from amcc.data.features import Units, read_features, read_text_features
 from amcc.errors import ParameterError
 from amcc.votes import Votes
 
+TEXT_HELP = "Texts of the items in the place of --features, a table item,text: similar ones inform each other."
+
+# For commands that take features but no texts.
 Features = Annotated[
     Path | None,
     typer.Option(
@@ -33,18 +36,6 @@ FeaturesItems = Annotated[
     typer.Option(help="Whose rows those of a .npy or sparse .npz file are: a list of items in their order."),
     READS,
 ]
-ItemTexts = Annotated[
-    Path | None,
-    typer.Option(
-        "--text",
-        help="Texts of the items in the place of --features, a table item,text: similar ones inform each other.",
-    ),
-    READS,
-]
-TextColumn = Annotated[
-    str | None, typer.Option(help="Column of the texts. Default: text, or the only one beside the item.")
-]
-TextUnits = Annotated[Units, typer.Option(help="What texts are compared by: words, or sequences of characters.")]
 
 
 @dataclass(frozen=True)
@@ -60,6 +51,7 @@ class ItemFeatures(OptionGroup):
 
     def are_named(self) -> bool:
         """Whether a file was named that describes the items."""
+        # The names of rows count, too: alone they are a mistake, which `read` explains.
         return bool(self.features or self.features_items)
 
     def read(self, votes: Votes) -> Any:
@@ -79,9 +71,14 @@ class ItemDescriptions(ItemFeatures):
     text_column, text_units : how it is read; they mean nothing without it
     """
 
-    text: ItemTexts = None
-    text_column: TextColumn = None
-    text_units: TextUnits = "words"
+    text: Annotated[Path | None, typer.Option("--text", help=TEXT_HELP), READS] = None
+    text_column: Annotated[
+        str | None, typer.Option(help="Column of the texts. Default: text, or the only one beside the item.")
+    ] = None
+    # Words find topics; sequences of characters also find names that are spelt alike.
+    text_units: Annotated[
+        Units, typer.Option(help="What texts are compared by: words, or sequences of characters.")
+    ] = "words"
 
     def are_named(self) -> bool:
         """Whether a file was named that describes the items."""
