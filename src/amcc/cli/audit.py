@@ -58,7 +58,13 @@ MOST_JUDGES = 15
 
 @dataclass(frozen=True)
 class Measured(OptionGroup):
-    """Which consensus is measured: that of a fit, of a fit that learns from the slice, or one that was written."""
+    """Which consensus is measured: that of a fit, of a fit that learns from the slice, or one that was written.
+
+    method, roster : of the fit
+    consensus : a written one, which is measured as it is
+    cross_fit : let the fit learn from what people said, without measuring it by the same answers
+    all_labels : measure also pairs without a vote, whose probability is what is usual for the label
+    """
 
     method: Method = DEFAULT_METHOD
     roster: WorkersFile = None
@@ -90,7 +96,11 @@ class Measured(OptionGroup):
 
 @dataclass(frozen=True)
 class AuditFiles(OptionGroup):
-    """What is written beside what is printed."""
+    """What is written beside what is printed.
+
+    output : how frequent labels are. judges : agreement of each worker, by label. disagreements : pairs that people
+    decide otherwise, to look at or to ask again. report : all of it with charts.
+    """
 
     output: Output = None
     judges: Annotated[
@@ -248,7 +258,7 @@ def _judges_table(result: Audit) -> Table:
         ]
         for row in [*decisions, *overall[:MOST_JUDGES]]
     ]
-    # The table is sorted by how many votes can be compared, so those who are left out say least.
+    # Best first, by the lower bound of agreement: who is left out agrees less, or has too few votes to show it.
     left = len(overall) - MOST_JUDGES
     more = f"; {left:,} more workers: --judges FILE" if left > 0 else ""
     return titled_table(["who", "votes", *MEASURES.values()], rows, f"Agreement with people, over all labels{more}")

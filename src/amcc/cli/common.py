@@ -1,4 +1,8 @@
-"""Old names of what commands share, for files that still use them. New code imports from where things are."""
+"""Old names of what commands share, for files that still use them. New code imports from where things are.
+
+A command that uses `reading_votes` takes `path: VotesPath` first and `reading: ReadingOptions` last instead, and calls
+`reading.read(path)`; one with options of reading of its own makes a subclass of `ReadingOptions`.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,13 @@ FROM_HELP = (
 
 @dataclass(frozen=True)
 class ConsensusRows(OptionGroup):
-    """What the rows are: pairs or sets, decided how, with which further columns."""
+    """What the rows are: pairs or sets, decided how, with which further columns.
+
+    sets : one row per item instead of one per pair
+    all_labels : also pairs that nobody was asked about
+    decode, top_k : how probabilities become sets, see `amcc.decode`
+    disagreement, soft : further columns of pairs, which look at the votes once more
+    """
 
     sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False
     all_labels: Annotated[bool, typer.Option("--all-labels", help="Also pairs that nobody was asked about.")] = False
@@ -112,7 +118,7 @@ class ConsensusRows(OptionGroup):
 
 @dataclass(frozen=True)
 class ModelFiles(OptionGroup):
-    """Further files: what to start from, and what else to write."""
+    """Further files: what else to write (report, save), and what to start from (start)."""
 
     report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file."), PAGE] = None
     save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file."), FILE] = None
@@ -238,7 +244,7 @@ def _together(found: list[Found]) -> Found:
 
 
 def _summary(engine: Engine, model: ConsensusModel, method: str, output: Path | None, found: Found) -> dict[str, Any]:
-    """What --json prints."""
+    """What --json prints: sizes, what was found, how far it is settled and on what basis, and how the fit went."""
     return {
         "method": method,
         "items": engine.n_items,

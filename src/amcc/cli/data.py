@@ -113,7 +113,7 @@ for command_name, (command, example) in COMMANDS.items():
 
 
 def _in_short(data_set: DataSet) -> str:
-    """Sizes, truth, and whether the paper has it, in a line or two."""
+    """Sizes, truth, and whether the paper has it, in a line or two; all counts are in `where`."""
     counts = ", ".join(f"{count:,} {what}" for what, count in data_set.counts.items() if what in _COUNTED)
     return "; ".join([counts, f"truth: {TRUTH[data_set.truth]}", *(["in the paper"] if data_set.in_paper else [])])
 
@@ -146,6 +146,7 @@ def _account(data_set: DataSet, folder: Path | None) -> list[tuple[str, str]]:
         ("folder", str(base / data_set.name)),
         ("files in it", LAYOUTS[data_set.layout]),
     ]
+    # Some sets can be read as their authors published them, without being laid out anew.
     if data_set.original:
         rows.append(("or, as published", data_set.original))
     fetch = "fetch the files and put them there" if data_set.files else "who has the files may put them there"

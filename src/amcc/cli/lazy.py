@@ -42,6 +42,7 @@ class LazyCommand(TyperCommand):
     def loaded(self) -> Any:
         """The command itself."""
         found = command_of(self.name or "", self.entry)
+        # A group has prepared its commands itself.
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
         # An app with one command is this command: so typer makes its options from the signature.

@@ -78,6 +78,7 @@ def write_rows(table: pa.Table | Iterable[pa.Table], output: Path | None, *, saf
         csv.write_stream(map(for_terminals, counted()) if sys.stdout.isatty() else counted(), sys.stdout.buffer)
     else:
         write_tables(counted(), output)
+        # A number that people can compare with what they expect.
         notes.print(f"wrote {n_rows:,} rows to {output}")
 
 

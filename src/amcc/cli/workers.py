@@ -81,6 +81,7 @@ def workers(
     # After the engine is closed: what follows needs no votes any more.
     if suggest is not None:
         write_rows(suggested_roster(suspicions, model.worker_names_), suggest, safe_csv=output.safe_csv)
+    # With --json, notes go to standard error all the same: they are the part that people should not miss.
     if account is None:
         judged = Judged(model, suspicions, intervals)
         if as_json:
@@ -110,7 +111,8 @@ def _suspicions(model: ConsensusModel, votes: Votes | Engine) -> list[Suspicion]
 class Judged:
     """All workers, and what is said about them together.
 
-    intervals : whether the table has the bounds of the intervals.
+    suspicions : workers who may be a family that nobody declared
+    intervals : whether the table has the bounds of the intervals
     """
 
     model: ConsensusModel

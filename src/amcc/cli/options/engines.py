@@ -33,7 +33,12 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 @dataclass(frozen=True)
 class EngineOptions(OptionGroup):
-    """Where a fit to packed votes runs."""
+    """Where a fit to packed votes runs.
+
+    engine, scheduler : this process, or a cluster and where it is
+    memory : about how much the blocks that are kept may take; those beyond are read again in each round
+    checkpoint : a file from which an interrupted fit goes on
+    """
 
     engine: Annotated[
         Literal["local", "dask"],
@@ -78,6 +83,7 @@ class EngineOptions(OptionGroup):
             # Our own error says what went wrong; the log of the client would stand above it.
             logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
             return DaskEngine(packed, self.scheduler, memory=memory, checkpoint=checkpoint)
+        # A cluster that was meant and not used would look like a slow one.
         if self.scheduler is not None:
             raise ParameterError(f"--scheduler is for --engine dask; got {self.scheduler!r} with --engine local.")
         from amcc.engine.local import LocalEngine

@@ -41,6 +41,7 @@ def flat(command: Command) -> Command:
     >>> flat(area)(name="field", width=5, height=2)
     field 10
     """
+    # Annotations are text in files with `from __future__ import annotations`; here they must be what they say.
     declared = inspect.signature(command, eval_str=True).parameters
     groups = {name: each.annotation for name, each in declared.items() if _is_group(each.annotation)}
     parameters: list[inspect.Parameter] = []

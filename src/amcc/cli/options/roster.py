@@ -17,6 +17,7 @@ from amcc.cli.paths import READS
 from amcc.io import naming, read_roster
 from amcc.roster import Roster
 
+# Called roster in code: "workers" are the people and models, this is the file about them.
 WorkersFile = Annotated[
     Path | None,
     typer.Option(

@@ -70,6 +70,7 @@ class TruthCoverage(OptionGroup):
         """
         if truth is not None:
             return self.read(truth)
+        # To go on would be to forget what somebody took care to say.
         if self.is_said():
             raise ParameterError(
                 "--known-items, --known-pairs and --truth-unmentioned say what --truth covers; name it."

@@ -98,6 +98,7 @@ class ReadingOptions(OptionGroup):
 
     def read(self, path: Path) -> Votes:
         """Read votes, and say what was decided: a column that was taken for another must be noticed at once."""
+        # First, as its mistakes are quick to find.
         arguments = self.arguments()
         with busy(f"Reading {path.name}"):
             votes = read_votes(path, **arguments)
