@@ -17,7 +17,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc import write_votes
-from amcc.cli import app
+from amcc.cli import COMMANDS
+from amcc.cli.lazy import command_of, prepared
 from amcc.consensus.models.amcc.estimator import UPDATE_ROUNDS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.io.pack import pack_votes
@@ -62,15 +63,38 @@ def test_summaries_are_the_same(folder, tmp_path):
     assert by_file == by_folder
 
 
+@pytest.mark.parametrize(
+    "rows", [("--sets",), ("--all-labels",), ("--soft", "--disagreement"), ("--decode", "expected_f1")]
+)
+def test_summaries_count_the_asked_pairs_whatever_is_written(rows, folder, tmp_path):
+    """From a file and from blocks, with rows and without: what --json counts does not depend on what is written."""
+    written = ("-o", "rows.csv")
+    first, *others = (
+        json.loads(amcc("consensus", folder / name, "-m", "majority", "--json", *rows, *more, cwd=tmp_path).stdout)
+        for name in ("votes.csv", "packed")
+        for more in ((), written)
+    )
+    for other in others:
+        assert {**other, "output": None} == first
+
+
+def test_known_items_without_a_truth_are_a_mistake_for_packed_votes_too(folder, tmp_path):
+    (tmp_path / "items.csv").write_text("item\ni001\n")
+    for name in ("votes.csv", "packed"):
+        run = amcc("consensus", folder / name, "--known-items", "items.csv", cwd=tmp_path, code=2)
+        assert "say what --truth covers; name it" in run.stderr
+
+
 MORE = {
     "audit": ("truth.csv",),
     "next": ("--budget", 10),
     "replay": ("truth.csv", "--seeds", 1, "--processes", 1, "--strategy", "uniform", "--batch", 4000),
 }
 TAKES_VOTES = {
-    command.callback.__name__: inspect.signature(command.callback).parameters
-    for command in app.registered_commands
-    if "path" in inspect.signature(command.callback).parameters and command.callback.__name__ != "pack"
+    name: parameters
+    for name, entry in COMMANDS.items()
+    if entry.example and name != "pack"
+    if "path" in (parameters := inspect.signature(prepared(command_of(name, entry))).parameters)
 }
 
 
