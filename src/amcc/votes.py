@@ -707,7 +707,7 @@ class _Layout:
 
     def pack(self, item: Coded, label: Coded, worker: Coded, value: Coded) -> Ints:
         """One integer per row, negative where the row is blank."""
-        columns = [column.blocks() for column in (item, label, worker, value)]
+        columns = [column.pieces() for column in (item, label, worker, value)]
         ends = np.cumsum([len(block.raw) for block in columns[-1]])
         keys = np.empty(len(value), dtype=np.int64)
 
@@ -730,8 +730,8 @@ class _Layout:
 
 def _any_neighbours(keys: Ints, related: Callable[..., Mask]) -> bool:
     """Whether related(key, next key) holds anywhere; looked at in blocks, so that nothing as long as `keys` is made."""
-    starts = range(0, len(keys) - 1, tables.BLOCK)
-    blocks = (keys[start : start + tables.BLOCK + 1] for start in starts)
+    starts = range(0, len(keys) - 1, tables.PIECE_ROWS)
+    blocks = (keys[start : start + tables.PIECE_ROWS + 1] for start in starts)
     return any(related(block[:-1], block[1:]).any() for block in blocks)
 
 

@@ -249,8 +249,8 @@ def test_broken_text_is_refused():
                 read(column)
 
 
-def test_a_long_column_is_coded_block_by_block(monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK", 3)
+def test_a_long_column_is_coded_piece_by_piece(monkeypatch):
+    monkeypatch.setattr("amcc.tables.coded.PIECE_ROWS", 3)
     column = pa.chunked_array([["c", "a", "b", "a"], [], ["b", "c", "a", "d"]])
     codes, names = encoded(column)
     assert [names[code] for code in codes] == column.to_pylist()
