@@ -249,12 +249,12 @@ def _votes_of_ticks(
         raise RefusedError("no label")
     voted = []
     for (who, what, given), list_asked in zip(answers, asked, strict=True):
-        if given is None and list_asked is None:
+        if given is None:  # no answer, whatever was asked
             continue
         everything = list_asked if list_asked is not None else (vocabulary if unmentioned == "absent" else given)
-        if not set(given or ()) <= set(everything or ()):
+        if not set(given) <= set(everything):
             raise RefusedError("not asked")
-        voted += [(who, what, each, 1 if each in (given or ()) else -1) for each in everything or ()]
+        voted += [(who, what, each, 1 if each in given else -1) for each in everything]
     columns = list(zip(*voted, strict=True)) or [(), (), (), ()]
     result = collected(*columns)
     return {**result, "worker": set(worker), "item": set(item), "label": set(vocabulary)}

@@ -108,7 +108,7 @@ class Source:
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])
 
-    def roles(self, table: pa.Table) -> dict[tables.Role, str]:
+    def roles(self, table: pa.Table) -> Mapping[tables.Role, str]:
         """Which column is what."""
         roles = roles_read(self.reading.get("on_conflict") or "error")
         return tables.read_columns(table, self.reading.get("columns"), roles=roles)[1]

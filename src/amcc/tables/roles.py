@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, get_args
-
-import pyarrow as pa
+from typing import Literal, get_args
 
 from amcc.errors import ColumnError, ParameterError
-from amcc.tables.arrow_types import is_list, value_type
-from amcc.tables.frames import as_arrow
 from amcc.tables.quoting import listed
 
 Role = Literal["worker", "item", "label", "labels", "value", "asked", "time", "sample"]
@@ -43,25 +39,6 @@ ALIASES: dict[Role, tuple[str, ...]] = {
 
 # A table has one of the two; the one that is mapped explicitly wins.
 OTHER_LAYOUT: dict[Role, Role] = {"label": "labels", "labels": "label"}
-
-
-def read_columns(
-    frame: Any,
-    wanted: Mapping[str, str] | None = None,
-    needed: Sequence[Role] = ("worker", "item", "label"),
-    roles: Sequence[Role] = ROLES,
-) -> tuple[pa.Table, dict[Role, str]]:
-    """The columns of a data frame that play a role, and which is which; a `label` column of lists is `labels`."""
-    found: dict[Role, str] = {}
-
-    def choose(names: Sequence[str]) -> list[str]:
-        found.update(match_columns(names, wanted, needed, roles))
-        return list(found.values())
-
-    table = as_arrow(frame, choose)
-    if "label" in found and is_list(value_type(table[found["label"]])):
-        found["labels"] = found.pop("label")
-    return table, found
 
 
 def match_columns(
