@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc.errors import FileFormatError
-from amcc.files import whole_file
+from amcc.files import check_is_file, first_line, whole_file
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -97,10 +97,7 @@ def names_to_bytes(names: pa.Array) -> bytes:
 
 def read_fields(path: Path, what: str) -> tuple[dict[str, Any], Arrays]:
     """Description and arrays of a file; `what` it must be, for the error where it is something else."""
-    if not path.exists():
-        raise FileFormatError(f"{path} does not exist.")
-    if path.is_dir():
-        raise FileFormatError(f"{path} is a directory, not {what}.")
+    check_is_file(path, what)
     try:
         with path.open("rb") as source, np.load(source, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -118,7 +115,7 @@ def names_from_bytes(content: Any) -> pa.Array:
         table = pa.ipc.open_file(pa.py_buffer(content)).read_all()
         table.validate(full=True)
     except Exception as error:  # Arrow says of a broken file many things
-        raise ValueError(f"it holds no names ({str(error).splitlines()[0] if str(error) else 'broken'})") from None
+        raise ValueError(f"it holds no names ({first_line(error)})") from None
     if table.column_names != ["name"] or table["name"].type not in (pa.string(), pa.large_string(), pa.int64()):
         raise ValueError("it holds no names")
     names = table["name"].combine_chunks()

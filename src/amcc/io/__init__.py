@@ -1,13 +1,19 @@
-"""Readers and writers: one file per format, chosen by the suffix of the path."""
+"""Readers and writers: one file per format, chosen by the suffix of the path.
+
+`read_votes`, `read_truth`, `read_roster` and `read_soft_truth` first read a table (`read_table`), whatever its format,
+and then make of it what is wanted. Errors about the data name the file, since the types that read tables do not know
+it. A new format is a new file in this folder: see `format`. `pack` reads files that are larger than memory.
+"""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -16,8 +22,8 @@ import pyarrow as pa
 from amcc import tables
 from amcc.engine.packed import PackedVotes
 from amcc.errors import FileFormatError, InputError, ParameterError
-from amcc.files import check_readable, whole_file
-from amcc.io import csv, jsonl, parquet
+from amcc.files import check_readable, first_line, whole_file
+from amcc.io.format import FORMATS, Choose, Format, format_of
 from amcc.roster import Roster
 from amcc.soft_truth import SoftTruth
 from amcc.tables import Zero
@@ -27,6 +33,8 @@ from amcc.votes import OnConflict, Unmentioned, Votes, roles_read
 Made = TypeVar("Made")
 
 __all__ = [
+    "FORMATS",
+    "format_of",
     "open_packed",
     "read_ids",
     "read_roster",
@@ -35,57 +43,17 @@ __all__ = [
     "read_truth",
     "read_votes",
     "spool",
-    "whole_file",
     "write_table",
     "write_tables",
     "write_votes",
 ]
 
 
-@dataclass(frozen=True)
-class Format:
-    """A file format: its suffixes, how to read a table and how to write one."""
-
-    suffixes: tuple[str, ...]
-    read: Callable[..., pa.Table]
-    read_batches: Callable[..., Iterator[pa.RecordBatch]]
-    write: Callable[[Iterable[pa.Table], Path], None]
-
-
-FORMATS = (
-    Format((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), csv.read, csv.read_batches, csv.write),
-    Format((".parquet", ".pq"), parquet.read, parquet.read_batches, parquet.write),
-    Format((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"), jsonl.read, jsonl.read_batches, jsonl.write),
-)
-
-
-SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
-
-
+# How a gzip file begins, and how much of a stream is looked at to see its format.
 GZIP, SNIFFED = b"\x1f\x8b", 1 << 16
-"""How a compressed file begins, and how much of a stream is looked at."""
 
 
-def format_of(path: Path) -> Format:
-    """The format that a path's suffix stands for."""
-    for kind in FORMATS:
-        if path.name.lower().endswith(kind.suffixes):
-            return kind
-    if path.suffix.lower() in SPREADSHEETS:
-        raise InputError(
-            f"{path} is a spreadsheet, which is neither read nor written; save it as CSV (in most programs: File, "
-            "Save as, CSV UTF-8)."
-        )
-    known = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
-    raise InputError(f"{path}: the suffix must say the format, one of {known}.")
-
-
-def read_table(
-    path: str | Path,
-    choose: Callable[[Sequence[str]], Sequence[str]] | None = None,
-    *,
-    separator: str | None = None,
-) -> pa.Table:
+def read_table(path: str | Path, choose: Choose | None = None, *, separator: str | None = None) -> pa.Table:
     """Read a table; `choose` picks columns from those that are there (default: all)."""
     path = Path(path)
     kind, options = _format_and_options(path, separator)
@@ -93,9 +61,7 @@ def read_table(
         return kind.read(path, choose or (lambda names: names), **options)
 
 
-def read_batches(
-    path: str | Path, choose: Callable[[Sequence[str]], Sequence[str]], *, separator: str | None = None
-) -> Iterator[pa.RecordBatch]:
+def read_batches(path: str | Path, choose: Choose, *, separator: str | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a table, some at a time: for files that are larger than memory."""
     path = Path(path)
     kind, options = _format_and_options(path, separator)
@@ -106,7 +72,7 @@ def read_batches(
 def _format_and_options(path: Path, separator: str | None) -> tuple[Format, dict[str, str]]:
     check_readable(path)
     kind = format_of(path)
-    if separator is not None and kind.read is not csv.read:
+    if separator is not None and not kind.has_separator:
         raise ParameterError(f"separator is for text tables; {path} is not one.")
     return kind, {} if separator is None else {"separator": separator}
 
@@ -119,20 +85,20 @@ def naming(path: str | Path) -> Iterator[None]:
     except InputError as error:
         raise type(error)(f"{path}: {error}") from None
     except pa.ArrowException as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileFormatError(
             f"{path}: the file must hold text, numbers and lists of them; it is damaged, or holds something else "
-            f"({reason}). Copy it again, or save it as CSV."
+            f"({first_line(error)}). Copy it again, or save it as CSV."
         ) from None
 
 
 def spool(stream: IO[bytes], folder: Path) -> Path:
-    """Put what a stream holds into a file whose suffix says its format: Parquet, JSON lines or delimited text."""
+    """Put what a stream holds into a file that is named by its format: what no format claims is delimited text."""
     start = stream.read(SNIFFED)
     text, packed = start, start.startswith(GZIP)
     with suppress(zlib.error):  # whoever reads the file will say that it is damaged
+        # 31: a window of 32 KB, the largest there is, and 16 for the header of gzip
         text = zlib.decompressobj(wbits=31).decompress(start, SNIFFED) if packed else start
-    suffix = ".parquet" if text.startswith(b"PAR1") else ".jsonl" if text.lstrip().startswith(b"{") else ".csv"
+    suffix = next((kind.suffixes[0] for kind in FORMATS if kind.starts(text)), ".csv")
     path = folder / f"standard-input{suffix}{'.gz' * packed}"
     with path.open("wb") as file:
         file.write(start)
@@ -253,3 +219,8 @@ def read_ids(path: str | Path) -> list[Any]:
     except UnicodeDecodeError:
         raise FileFormatError(f"{path}: the file must be UTF-8 text. Save it as UTF-8.") from None
     return [name for name in names if name is not None and str(name).strip()]
+
+
+# Formats register themselves when they are imported. Last, since what is in this folder may use what is above.
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -431,12 +431,10 @@ def _all_coins(work: Path, entries: Sequence[Entry], n_labels: int) -> Codes:
 def _take_place(work: Path, folder: Path) -> None:
     """Put the finished folder where it belongs; what was there before goes only then."""
     old = folder.with_name(f".old-{folder.name}")
-    try:
+    with written_to(folder, f"The votes are in {work}."):
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
             folder.rename(old)
         make_folder(folder.parent)
         work.rename(folder)
         shutil.rmtree(old, ignore_errors=True)  # also that of a packing that was killed between the two renamings
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror or error}. The votes are in {work}.") from None
