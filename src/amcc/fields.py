@@ -27,12 +27,11 @@ from amcc.files import check_is_file, first_line, whole_file
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+# The array of a file that holds its JSON text, as bytes.
 META = "meta"
-"""The array of a file that holds its JSON text, as bytes."""
 
-
+# By which shares that were summed up may miss 0 and 1.
 ROUNDING = 1e-9
-"""By which shares that were summed up may miss 0 and 1."""
 
 
 class Each:

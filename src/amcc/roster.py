@@ -1,7 +1,8 @@
 """Who the workers are: people, language models or programs, and which of them are likely to err together.
 
 A roster is a table worker, kind, family. Workers of one family make the same mistakes more often than chance would
-have it: versions of one language model, annotators who were trained together, rules by one author.
+have it: versions of one language model, annotators who were trained together, rules by one author. A `Roster` knows
+workers by name; `Seats` is what it says about the workers of some votes, by code.
 """
 
 from __future__ import annotations
@@ -17,20 +18,19 @@ from amcc import tables
 from amcc.arrays import Codes, Signs
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError
 from amcc.fields import Each
+from amcc.tables import a_few
+from amcc.truth import positions
 
 Kind = Literal["human", "model", "code"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 HUMAN, MODEL, CODE = range(len(KINDS))
 
+# The columns of a roster; the first name of each is its own.
 COLUMNS: dict[str, tuple[str, ...]] = {
     "worker": tables.ALIASES["worker"],
     "kind": ("kind", "worker_kind", "type", "worker_type"),
     "family": ("family", "worker_family", "model_family"),
 }
-"""The columns of a roster; the first name of each is its own."""
-
-MOST_NAMED = 3
-"""Workers that one sentence names."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,10 @@ class Roster:
         columns are ignored.
         """
         names = tables.column_names(frame)
-        found = {role: _column(role, names) for role in COLUMNS}
+        found = {
+            role: tables.only_column(role, aliases, names, lambda *_: "Rename the others.")
+            for role, aliases in COLUMNS.items()
+        }
         for role in ("worker", "kind"):
             if found[role] is None:
                 raise ColumnError(
@@ -92,7 +95,7 @@ class Roster:
         kind = _kinds(table[used[1]], str(used[1]))
         no_family: list[str | None] = [None] * table.num_rows
         family = _families(table[used[2]], used[2]) if len(used) > 2 else no_family
-        text = worker.names.cast(pa.string()).take(pa.array(worker.codes))
+        text = tables.text_of(worker.names, worker.codes)
         _refuse_repeats(text.to_pylist(), kind, family)
         _refuse_mixed_families(kind, family)
         ignored = tuple(name for name in names if name not in used)
@@ -100,28 +103,23 @@ class Roster:
 
     def seats(self, worker_names: pa.Array) -> Seats:
         """Kinds and families of these workers; those who are not on the roster are people without a family."""
-        names = worker_names.cast(pa.string())
-        place = pc.fill_null(pc.index_in(names, value_set=self.worker), -1).to_numpy(zero_copy_only=False)
+        names, place = tables.text_of(worker_names), positions(worker_names, self.worker)
         listed = place >= 0
         if not listed.any():
             raise EmptyInputError(
                 f"a workers file must name workers of the votes; none of its {len(self.worker):,} workers voted. It "
-                f"names {_some(self.worker)}; the votes {_some(names)}. Write them alike."
+                f"names {a_few(self.worker)}; the votes {a_few(names)}. Write them alike."
             )
         tables.refuse_slips(self.worker, names, "worker")
         code = np.array([KINDS.index(each) for each in self.kind], np.int8)
         families = pc.unique(self.family.drop_null()).sort()
-        of_row = np.asarray(
-            pc.fill_null(pc.index_in(self.family, value_set=families, skip_nulls=True), -1).to_numpy(
-                zero_copy_only=False
-            )
-        )
+        of_row = positions(self.family, families)  # −1 for no family
         kind = np.where(listed, code[place], HUMAN).astype(np.int8)
         return Seats(kind, np.where(listed, of_row[place], -1).astype(np.int32), families)
 
     def notes(self, worker_names: pa.Array) -> list[str]:
         """What a person should know about how the roster meets these workers."""
-        names = worker_names.cast(pa.string())
+        names = tables.text_of(worker_names)
         absent = names.filter(pc.invert(pc.is_in(names, value_set=self.worker)))
         silent = self.worker.filter(pc.invert(pc.is_in(self.worker, value_set=names)))
         sentences = []
@@ -130,21 +128,11 @@ class Roster:
         if len(absent):
             sentences.append(
                 f"{len(absent):,} of {len(names):,} workers are not in the workers file and count as people without a "
-                f"family: {_some(absent)}"
+                f"family: {a_few(absent)}"
             )
         if len(silent):
-            sentences.append(f"{len(silent):,} of the workers file never voted: {_some(silent)}")
+            sentences.append(f"{len(silent):,} of the workers file never voted: {a_few(silent)}")
         return sentences + tables.note_on_lookalikes(pc.unique(self.family.drop_null()), "family")
-
-
-def _column(role: str, names: list[str]) -> str | None:
-    """The column that is called like the role; its own name beats the others."""
-    found = tables.columns_named(COLUMNS[role][:1], names) or tables.columns_named(COLUMNS[role], names)
-    if len(found) > 1:
-        raise ColumnError(
-            f"one column must hold the {role}; {', '.join(map(repr, found))} all look like it. Rename the others."
-        )
-    return found[0] if found else None
 
 
 def _kinds(column: pa.ChunkedArray, name: str) -> list[Kind]:
@@ -164,8 +152,7 @@ def _kinds(column: pa.ChunkedArray, name: str) -> list[Kind]:
 def _families(column: pa.ChunkedArray, name: str) -> list[str | None]:
     """The family in each row, None where the cell is empty."""
     if not (tables.is_text(tables.value_type(column)) or pa.types.is_null(column.type)):
-        ids = tables.encode_ids(column.drop_null(), "family", name)  # numbers, if nothing else: for its errors
-        del ids
+        tables.encode_ids(column.drop_null(), "family", name)  # numbers, if nothing else: for its errors
     cells = column.to_pylist()
     return [None if cell is None or not str(cell).strip() else str(cell) for cell in cells]
 
@@ -198,7 +185,3 @@ def _refuse_mixed_families(kind: list[Kind], family: list[str | None]) -> None:
                 f"workers of one family must be of one kind; family {name!r} has a {kind[before]} in row {before + 1} "
                 f"and a {kind[row]} in row {row + 1}. Give them different families, or correct the kind."
             )
-
-
-def _some(names: pa.Array) -> str:
-    return ", ".join(map(repr, names[:MOST_NAMED].to_pylist())) + " …" * (len(names) > MOST_NAMED)

@@ -1,4 +1,10 @@
-"""Known truth, which may cover all pairs, only some items, or only some (item, label) pairs."""
+"""Known truth, which may cover all pairs, only some items, or only some (item, label) pairs.
+
+Three tables are known: what is true (item, label), which covers the items that it mentions; label sets (item, labels),
+which also know items without any label; and yes and no (item, label, truth), which covers its rows. A table first
+becomes a `Statement`, which knows its rows for messages; `Truth` is what statements say together, by name. Names are
+text here: ids that one file holds as numbers and another as text are the same.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import tables
-from amcc.arrays import Codes, Ints, Mask, Signs
+from amcc.arrays import Ints, Mask, Signs
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError, ParameterError, VoteValueError
 from amcc.memory import check_size
+from amcc.tables import a_few, text_of
 from amcc.votes import Unmentioned, Votes
 
+# Names of a column that says yes and no, in tables of truth only: tables of votes use those of `tables.ALIASES`.
 VERDICTS = ("truth", "is_true", "true", "gold", "ground_truth")
-"""Names of a column that says yes and no, in tables of truth only: tables of votes use those of `tables.ALIASES`."""
 
+# What a pair takes while it is compared: its key, what is true, known and predicted, its score, and their ranks.
 SCORE_BYTES = 64
-"""What a pair takes while it is compared: its key, what is true, known and predicted, its score, and their ranks."""
 
 
 @dataclass(frozen=True)
@@ -77,27 +84,26 @@ class Statement:
         """Read a table item, label, which may have a column that says yes and no, or item, labels with lists."""
         names = tables.column_names(frame)
         _refuse_workers(names)
-        table, roles = tables.read_columns(
+        columns = tables.read_columns(
             frame, _verdict(names), needed=("item", "label"), roles=("item", "label", "labels", "value")
         )
-        item = tables.encode_ids(table[roles["item"]], "item", roles["item"])
-        only_yes = "labels" in roles or "value" not in roles
+        item, roles = columns.ids("item"), columns.roles
+        only_yes = columns.has("labels") or not columns.has("value")
         if only_yes:
             _refuse_unread_no(frame, [name for name in names if name not in (roles["item"], roles.get("label"))])
-        if "labels" in roles:
-            lists = tables.encode_lists(table[roles["labels"]], roles["labels"], None)
+        if columns.has("labels"):
+            lists = columns.lists("labels")
             given = np.flatnonzero(~lists.missing)
             refuse_repeats(item.codes[given], given + 1, "item", "a truth with lists of labels")
             row, label, mentioned = lists.row, lists.labels, item.codes[given]
         else:
-            row, mentioned = np.arange(table.num_rows), item.codes
-            label = tables.encode_ids(table[roles["label"]], "label", roles["label"])
-        sign = (
-            np.ones(len(row), np.int8) if only_yes else tables.parse_values(table[roles["value"]], roles["value"]).codes
-        )
-        pairs = PairList(_taken(item.names, item.codes[row]), _taken(label.names, label.codes))
+            row, label, mentioned = np.arange(columns.table.num_rows), columns.ids("label"), item.codes
+        sign = np.ones(len(row), np.int8)
+        if not only_yes:
+            sign = tables.parse_values(columns.cells("value"), roles["value"]).codes
+        pairs = PairList(text_of(item.names, item.codes[row]), text_of(label.names, label.codes))
         _refuse_contradictions(item.codes[row].astype(np.int64) * len(label.names) + label.codes, sign, row + 1, pairs)
-        return cls(_taken(item.names, np.unique(mentioned)), pairs, sign, row + 1, only_yes)
+        return cls(text_of(item.names, np.unique(mentioned)), pairs, sign, row + 1, only_yes)
 
     @property
     def said(self) -> PairList:
@@ -170,6 +176,7 @@ class Truth:
     ) -> Truth:
         """Put together what was read; see `from_frames`."""
         covered = None if known_pairs is None else known_pairs.said
+        # Where nobody says what is covered, the truth's own kind does: lists of what is true speak of whole items.
         if known_items is None and covered is None and unmentioned == "unknown":
             known_items, covered = (truth.items, None) if truth.only_yes else (None, truth.said)
         made = cls(truth.pairs.where(truth.sign > 0), known_items, covered, unmentioned)
@@ -183,6 +190,7 @@ class Truth:
         if self.known_pairs is not None:
             return
         blank = truth.sign == 0
+        # Another row may say what a blank one leaves open.
         blank[blank] = ~truth.pairs.where(blank).among(truth.said)
         if self.known_items is not None:
             blank[blank] = positions(truth.pairs.item.filter(pa.array(blank)), self.known_items) >= 0
@@ -209,7 +217,7 @@ class Truth:
             if names is not None and len(named) and (positions(named, names) < 0).all():
                 raise EmptyInputError(
                     f"the truth must name {role}s of {where}; none of its {len(named):,} {role}s is there. It names "
-                    f"{_some(named)}; {where} {_some(pc.unique(names)) or 'none'}. Write them alike."
+                    f"{a_few(named)}; {where} {a_few(pc.unique(names)) or 'none'}. Write them alike."
                 )
 
     def matrices(self, item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
@@ -246,26 +254,12 @@ class Truth:
 
 def item_list(frame: Any) -> pa.Array:
     """Distinct items of a table, as text."""
-    table, roles = tables.read_columns(frame, needed=("item",), roles=("item",))
-    return _text(tables.encode_ids(table[roles["item"]], "item", roles["item"]).names)
+    return text_of(tables.read_columns(frame, needed=("item",), roles=("item",)).ids("item").names)
 
 
 def positions(names: pa.Array, vocabulary: pa.Array) -> Ints:
     """Place of each name in the vocabulary, −1 where it is not there."""
-    found = pc.fill_null(pc.index_in(_text(names), value_set=_text(vocabulary)), -1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
-def _text(names: pa.Array) -> pa.Array:
-    return names.cast(pa.string())
-
-
-def _taken(names: pa.Array, codes: Codes) -> pa.Array:
-    return _text(names).take(pa.array(codes))
-
-
-def _some(names: pa.Array, most: int = 3) -> str:
-    return ", ".join(map(repr, names[:most].to_pylist())) + " …" * (len(names) > most)
+    return np.asarray(pc.fill_null(pc.index_in(text_of(names), value_set=text_of(vocabulary)), -1), dtype=np.int64)
 
 
 # -- what a table of truth must not hold ---------------------------------------------------------------------------

@@ -33,20 +33,9 @@ from amcc.votes import OnConflict, Unmentioned, Votes, roles_read
 Made = TypeVar("Made")
 
 __all__ = [
-    "FORMATS",
-    "format_of",
-    "open_packed",
-    "read_ids",
-    "read_roster",
-    "read_soft_truth",
-    "read_table",
-    "read_truth",
-    "read_votes",
-    "spool",
-    "write_table",
-    "write_tables",
-    "write_votes",
-]
+    "FORMATS", "format_of", "open_packed", "read_ids", "read_roster", "read_soft_truth", "read_table", "read_truth",
+    "read_votes", "spool", "write_table", "write_tables", "write_votes",
+]  # fmt: skip
 
 
 # How a gzip file begins, and how much of a stream is looked at to see its format.

@@ -22,14 +22,6 @@ from amcc.votes.reading import OnConflict, Reading, Unmentioned, roles_read
 from amcc.votes.votes import Coins, Pairs, Votes
 
 __all__ = [
-    "Coins",
-    "Description",
-    "Interval",
-    "LabelDescription",
-    "OnConflict",
-    "Pairs",
-    "Reading",
-    "Unmentioned",
-    "Votes",
+    "Coins", "Description", "Interval", "LabelDescription", "OnConflict", "Pairs", "Reading", "Unmentioned", "Votes",
     "roles_read",
-]
+]  # fmt: skip
