@@ -56,7 +56,14 @@ class Each:
 
 
 def take_apart(value: Any, path: str, arrays: Arrays, plain: dict[str, Any]) -> None:
-    """Put the arrays of a state under their paths, and everything else likewise."""
+    """Put the arrays of a state under their paths, and everything else likewise.
+
+    >>> arrays, plain = {}, {}
+    >>> take_apart((1, 2), "sizes", arrays, plain)
+    >>> take_apart(np.array([0.5]), "share", arrays, plain)
+    >>> arrays, plain
+    ({'share': array([0.5])}, {'sizes': [1, 2]})
+    """
     if dataclasses.is_dataclass(value):
         parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     else:
@@ -74,7 +81,8 @@ def take_apart(value: Any, path: str, arrays: Arrays, plain: dict[str, Any]) -> 
 
 
 def write_fields(path: Path, meta: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write arrays and a description to one file that holds no pickle."""
+    """Write arrays and a description to one file that holds no pickle: reading a pickle may run any program."""
+    # In memory first: np.savez would put its own suffix behind a name that has another.
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{**arrays, META: np.frombuffer(json.dumps(meta).encode(), np.uint8)})
     with whole_file(path) as temporary:
@@ -180,23 +188,27 @@ class Stored:
         return self._plain(kind, path)
 
     def _is_none(self, path: str) -> bool:
+        """Whether an optional field was None when it was written."""
         missing = path in self.plain and self.plain[path] is None
         self.used |= {path} if missing else set()
         return missing
 
     def _names(self, path: str) -> pa.Array:
+        """A vocabulary."""
         try:
             return names_from_bytes(self._stored(self.arrays, path).tobytes())
         except ValueError as error:
             self.wrong(path, f"cannot be read: {error}")
 
     def _stored(self, where: Mapping[str, Any], path: str) -> Any:
+        """A field of the arrays or of the plain values; noted, so that fields nobody asks for are found."""
         if path not in where:
             self.wrong(path, "is missing")
         self.used.add(path)
         return where[path]
 
     def _array(self, kind: Any, path: str, rule: Each | None) -> npt.NDArray[Any]:
+        """An array of the type, sizes and numbers that are declared for the field."""
         array: npt.NDArray[Any] = self._stored(self.arrays, path)
         if typing.get_origin(kind) is np.ndarray:
             (number,) = typing.get_args(typing.get_args(kind)[1])
@@ -213,6 +225,7 @@ class Stored:
         """Raise FileFormatError unless the array has the sizes and numbers that it must have."""
         parent = path.rpartition(".")[0]
         axes = [f"{parent}{axis}" if isinstance(axis, str) and axis.startswith(".") else axis for axis in rule.of]
+        # An axis without a known size takes the array's own, and from then on must have it wherever it occurs.
         sizes = [self.sizes.get(axis) if isinstance(axis, str) else axis for axis in axes]
         if array.ndim != len(sizes) or any(
             size not in (None, length) for size, length in zip(sizes, array.shape, strict=True)
@@ -222,6 +235,7 @@ class Stored:
         self.sizes |= {axis: length for axis, length in zip(axes, array.shape, strict=True) if isinstance(axis, str)}
         if rule.finite and not np.isfinite(array).all():
             self.wrong(path, "must hold numbers; some are infinite or missing")
+        # Sums of shares round; what lies this near to 0 and 1 is no damage.
         if rule.share and array.size and not (array.min() >= -ROUNDING and array.max() <= 1 + ROUNDING):
             self.wrong(path, "must hold shares between 0 and 1")
         if (rule.code is not None or rule.least is not None) and array.size:
@@ -230,6 +244,7 @@ class Stored:
                 self.wrong(path, f"must hold numbers from {least} to {most}; it has {array.min()} to {array.max()}")
 
     def _plain(self, kind: Any, path: str) -> Any:
+        """A number, text, truth value or list of them, of the declared type."""
         value = self._stored(self.plain, path)
         if not fits(value, kind):
             self.wrong(path, f"must be {kind}; it is {value!r}")
@@ -237,7 +252,11 @@ class Stored:
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Whether a value that was read from JSON is of this type; tuples have become lists there."""
+    """Whether a value that was read from JSON is of this type; tuples have become lists there.
+
+    >>> fits([1, 2], tuple[int, ...]), fits(True, int), fits(1, float), fits("a", int | None)
+    (True, False, True, False)
+    """
     choices, origin = typing.get_args(kind), typing.get_origin(kind)
     if origin in (types.UnionType, typing.Union):
         return any(fits(value, choice) for choice in choices)

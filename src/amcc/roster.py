@@ -45,6 +45,7 @@ class Seats:
     family_names: pa.Array
 
     def __post_init__(self) -> None:
+        # Seats may come from a file; `fields` turns a ValueError into an error that names the field.
         if self.kind.max(initial=0) >= len(KINDS) or self.family.max(initial=-1) >= len(self.family_names):
             raise ValueError("must hold kinds that there are, and families that have a name")
 
@@ -61,6 +62,8 @@ class Seats:
 class Roster:
     """Kind and family of workers, by name as text; a missing family is none.
 
+    ignored : columns of the table that were not used, for a note.
+
     Read it with `amcc.read_roster`, or make it from a data frame with `from_frame`.
     """
 
@@ -72,6 +75,8 @@ class Roster:
     @classmethod
     def from_frame(cls, frame: Any) -> Roster:
         """Read a table worker, kind, family; one row per worker.
+
+        Raises ColumnError, EmptyInputError, ConflictError or InputError where that is not so.
 
         kind is human, model or code; an empty cell is human. An empty family, or no such column, is no family. Other
         columns are ignored.
@@ -87,6 +92,7 @@ class Roster:
                     f"a workers file must have the columns worker and kind (and may have family); {role} is missing, "
                     f"the columns are {', '.join(map(repr, names))}. Rename the column to {role!r}."
                 )
+        # In the order of COLUMNS: worker, kind, and family if it is there.
         used = [column for column in found.values() if column is not None]
         table = tables.as_arrow(frame, lambda _: used)
         if table.num_rows == 0:
@@ -110,10 +116,13 @@ class Roster:
                 f"a workers file must name workers of the votes; none of its {len(self.worker):,} workers voted. It "
                 f"names {a_few(self.worker)}; the votes {a_few(names)}. Write them alike."
             )
+        # A slip in one name would make a language model a human, silently.
         tables.refuse_slips(self.worker, names, "worker")
         code = np.array([KINDS.index(each) for each in self.kind], np.int8)
+        # Sorted, so that codes of families do not depend on the order of rows.
         families = pc.unique(self.family.drop_null()).sort()
         of_row = positions(self.family, families)  # −1 for no family
+        # Place −1, of workers who are not listed, takes the last row, which is then not used.
         kind = np.where(listed, code[place], HUMAN).astype(np.int8)
         return Seats(kind, np.where(listed, of_row[place], -1).astype(np.int32), families)
 
@@ -136,7 +145,7 @@ class Roster:
 
 
 def _kinds(column: pa.ChunkedArray, name: str) -> list[Kind]:
-    """The kind in each row."""
+    """The kind in each row; case and spaces do not matter, and an empty cell is a human."""
     kinds: list[Kind] = []
     for row, cell in enumerate(column.to_pylist(), start=1):
         word = "" if cell is None else str(cell).strip().lower()
@@ -158,7 +167,7 @@ def _families(column: pa.ChunkedArray, name: str) -> list[str | None]:
 
 
 def _refuse_repeats(workers: list[str], kind: list[Kind], family: list[str | None]) -> None:
-    """A worker stands there once."""
+    """A worker stands there once: a second row would be a slip, or say something else."""
     first: dict[str, int] = {}
     for row, worker in enumerate(workers):
         before = first.setdefault(worker, row)

@@ -24,7 +24,10 @@ SHARES = ("share", "soft", "soft_label", "yes_share")
 
 @dataclass(frozen=True)
 class SoftTruth:
-    """Pairs by name, and (n_pairs,) the share of people who say yes to each."""
+    """Pairs by name, and (n_pairs,) the share of people who say yes to each.
+
+    Read it with `amcc.io.read_soft_truth`, or make it from a data frame or from votes.
+    """
 
     pairs: PairList
     share: Floats
@@ -66,6 +69,7 @@ class SoftTruth:
 def shares_in(column: pa.ChunkedArray, name: str) -> Floats:
     """(n_rows,) the numbers of a column, which must lie between 0 and 1; a missing cell is none."""
     try:
+        # Text files are read as dictionaries of text, which Arrow does not cast to numbers directly.
         cells = column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
         numbers = np.asarray(cells.cast(pa.float64()).to_numpy())
     except pa.ArrowException as error:

@@ -40,6 +40,7 @@ class PairList:
 
     def keys(self, item_names: pa.Array, label_names: pa.Array) -> Ints:
         """Pairs as item code · n_labels + label code; pairs outside the vocabularies are left out."""
+        # 64 bits wide: the product of two codes does not fit in 32.
         item = positions(self.item, item_names)
         label = positions(self.label, label_names)
         inside = (item >= 0) & (label >= 0)
@@ -52,6 +53,7 @@ class PairList:
 
     def among(self, others: PairList) -> Mask:
         """(n_pairs,) which of them are also in another list."""
+        # Codes of our own names: what the other list names besides cannot match and is left out.
         items, labels = pc.unique(self.item), pc.unique(self.label)
         return np.isin(self.keys(items, labels), others.keys(items, labels))
 
@@ -138,7 +140,7 @@ class Truth:
             raise ParameterError(
                 "truth covers known items or known pairs, or everything (unmentioned='absent'); give one, not both."
             )
-        if not given:
+        if not given:  # the class is frozen, hence by way of `object`
             object.__setattr__(self, "known_items", pc.unique(self.positives.item))
 
     @classmethod
@@ -241,10 +243,12 @@ class Truth:
 
     def lookup(self, keys: Ints, item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
         """(n_keys,) what is true of pairs item code · n_labels + label code, and where that is known."""
+        # A pair outside of what is known is "not true" here as well: whoever uses `true` must look at `known`.
         true = np.isin(keys, self.positives.keys(item_names, label_names))
         if self.known_pairs is not None:
             known = np.isin(keys, self.known_pairs.keys(item_names, label_names))
         elif self.known_items is not None:
+            # Per item first, then per key: keys may be many millions, items are fewer.
             item_known = np.isin(np.arange(len(item_names)), positions(self.known_items, item_names))
             known = item_known[keys // max(len(label_names), 1)]
         else:
@@ -258,7 +262,11 @@ def item_list(frame: Any) -> pa.Array:
 
 
 def positions(names: pa.Array, vocabulary: pa.Array) -> Ints:
-    """Place of each name in the vocabulary, −1 where it is not there."""
+    """Place of each name in the vocabulary, −1 where it is not there; numbers and text are compared as text.
+
+    >>> positions(pa.array(["7", "x"]), pa.array([5, 7]))
+    array([ 1, -1])
+    """
     return np.asarray(pc.fill_null(pc.index_in(text_of(names), value_set=text_of(vocabulary)), -1), dtype=np.int64)
 
 
@@ -290,7 +298,10 @@ def _refuse_workers(names: Iterable[str]) -> None:
 
 
 def _refuse_unread_no(frame: Any, unread: Iterable[str]) -> None:
-    """In a table of what is present every row is a yes, so that no other column may say no."""
+    """In a table of what is present every row is a yes, so that no other column may say no.
+
+    Otherwise a column "checked" or "correct" with a no in it would be ignored, and the row would count as true.
+    """
     for name in unread:
         try:
             sign = tables.parse_values(_column(frame, name), name).codes
@@ -305,6 +316,7 @@ def _refuse_unread_no(frame: Any, unread: Iterable[str]) -> None:
 
 
 def _column(frame: Any, name: str) -> pa.ChunkedArray:
+    """One column of a data frame; the others are not looked at."""
     return tables.as_arrow(frame, lambda _: [name])[name]
 
 
@@ -320,7 +332,10 @@ def _refuse_contradictions(key: Ints, sign: Signs, row: Ints, pairs: PairList) -
 
 
 def _refuse_other_verdicts(truth: Statement, known: Statement) -> None:
-    """Known pairs must be known: where one of the tables says yes or no, the other must not say something else."""
+    """Known pairs must be known: where one of the tables says yes or no, the other must not say something else.
+
+    A table that only lists what is true says no to nothing, so that it cannot differ in a no.
+    """
     says_yes = known.pairs.among(truth.pairs.where(truth.sign > 0))
     differs = (known.sign != 0) & (says_yes != (known.sign > 0)) & (not known.only_yes)
     unsaid = (known.sign != 0) & ~known.pairs.among(truth.said) & (not truth.only_yes)

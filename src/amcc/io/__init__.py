@@ -43,7 +43,10 @@ GZIP, SNIFFED = b"\x1f\x8b", 1 << 16
 
 
 def read_table(path: str | Path, choose: Choose | None = None, *, separator: str | None = None) -> pa.Table:
-    """Read a table; `choose` picks columns from those that are there (default: all)."""
+    """Read a table; `choose` picks columns from those that are there (default: all).
+
+    `separator` separates the columns of text tables; it is guessed unless it is given.
+    """
     path = Path(path)
     kind, options = _format_and_options(path, separator)
     with naming(path):
@@ -68,7 +71,10 @@ def _format_and_options(path: Path, separator: str | None) -> tuple[Format, dict
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Say in errors about the data in which file they are, also in those of Arrow about what nobody thought of."""
+    """Say in errors about the data in which file they are, also in those of Arrow about what nobody thought of.
+
+    Types that read tables (`Votes`, `Truth`, …) know rows and columns, not files: their errors pass through here.
+    """
     try:
         yield
     except InputError as error:
@@ -189,17 +195,22 @@ def read_roster(path: str | Path) -> Roster:
 
 
 def _read_as(make: Callable[[pa.Table], Made], path: str | Path) -> Made:
+    """Read a table and make of it what is wanted; errors of both name the file."""
     table = read_table(path)
     with naming(path):
         return make(table)
 
 
 def read_ids(path: str | Path) -> list[Any]:
-    """Read a list of names: the first column of a table, or of a .txt file one name per line without a header."""
+    """Read a list of names: the first column of a table, or of a .txt file one name per line without a header.
+
+    Blank lines and cells are no names. Names keep their spaces: "dog " is not "dog".
+    """
     path = Path(path)
     check_readable(path)
     try:
         if path.suffix.lower() in (".txt", ".list", ""):
+            # Not splitlines(), which also cuts at form feeds and other characters that names may hold.
             names: list[Any] = re.split(r"\r\n|\r|\n", path.read_bytes().decode("utf-8-sig"))
         else:
             table = read_table(path, lambda columns: columns[:1])

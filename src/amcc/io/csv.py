@@ -35,7 +35,7 @@ HEADER_PIECE, HEADER_BYTES = 1 << 16, 1 << 24
 
 
 def read(path: Path, choose: Choose, separator: str | None = None) -> pa.Table:
-    """Read the columns that `choose` picks from the header."""
+    """Read the columns that `choose` picks from the header; `separator` is guessed unless it is given."""
     with _explaining(path):
         names, separator = _header(path, separator)
         wanted = list(choose(names))
@@ -97,7 +97,10 @@ def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
 
 
 def _first_line(stream: Any) -> bytes:
-    """The first line with something in it, however long it is, within reason."""
+    """The first line with something in it, however long it is, within reason.
+
+    Only as much is read as needed: the file may be a hundred gigabytes, or no table at all.
+    """
     beginning = b""
     while len(beginning) < HEADER_BYTES:
         more = stream.read(max(HEADER_PIECE, len(beginning)))  # twice as much each time
@@ -161,6 +164,7 @@ def write_stream(tables: Iterable[pa.Table], stream: Any, separator: str = ",") 
 
 
 def _write_rows(table: pa.Table, stream: Any, separator: str) -> None:
+    """Write rows without a header, quoted only if they must be."""
     # What Arrow calls "needed" are quotes around all text: twice the bytes, where most tables need none.
     quoting = "needed" if _needs_quotes(table, separator) else "none"
     options = arrow_csv.WriteOptions(include_header=False, delimiter=separator, quoting_style=quoting)
@@ -168,12 +172,15 @@ def _write_rows(table: pa.Table, stream: Any, separator: str) -> None:
 
 
 def _needs_quotes(table: pa.Table, separator: str) -> bool:
+    """Whether a cell holds what would be taken for the end of a cell or line."""
+    # A carriage return ends a line for many readers; quotes are doubled only within quotes.
     special = f'["\r\n{re.escape(separator)}]'
     text = (column for column in table.columns if tables.is_text(column.type))
     return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in text)
 
 
 def _is_tsv(path: Path) -> bool:
+    """Whether the suffix says that columns are separated by tabs, whatever the header looks like."""
     return path.name.lower().endswith((".tsv", ".tsv.gz"))
 
 
@@ -185,7 +192,7 @@ def _joined_lists(table: pa.Table) -> pa.Table:
             names = pc.list_flatten(lists)
             trimmed = pc.equal(names, pc.utf8_trim_whitespace(names))
             clash = pc.index(pc.or_(pc.match_substring(names, LIST_SEPARATOR), pc.invert(trimmed)), True).as_py()
-            if clash >= 0:
+            if clash >= 0:  # written, it would be read as two labels, or as another one
                 raise ColumnError(
                     f"a label in a list in a text file must be without the separator {LIST_SEPARATOR!r} and without "
                     f"spaces around it; got {names[clash].as_py()!r}. Write .jsonl or .parquet instead."

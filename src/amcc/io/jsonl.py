@@ -42,7 +42,7 @@ LIST_IN_LIST = re.compile(rb"\[[^]]*\[")
 
 
 def read(path: Path, choose: Choose) -> pa.Table:
-    """Read the fields that `choose` picks."""
+    """Read the fields that `choose` picks; a field that a line lacks is missing there."""
     try:
         _check_lines(path)
         table = _read(path, None)
@@ -63,7 +63,10 @@ def read_batches(path: Path, choose: Choose) -> Iterator[pa.RecordBatch]:
 
 
 def _check_lines(path: Path) -> None:
-    """Refuse what makes Arrow crash: anything but one object per line, and values that are nested very deeply."""
+    """Refuse what makes Arrow crash: anything but one object per line, and values that are nested very deeply.
+
+    Odd lines are read by Python as well, since what looks odd may stand within text.
+    """
     row = 1
     with open_text(path) as stream:
         for lines in _whole_lines(stream):
@@ -86,7 +89,7 @@ def _check_lines(path: Path) -> None:
 
 
 def _whole_lines(stream: Any) -> Iterator[bytes]:
-    """What a stream holds, some lines at a time."""
+    """What a stream holds, some lines at a time; a line that is longer than a block is given whole."""
     rest = b""
     while block := stream.read(BLOCK_BYTES):
         lines, end, new = block.rpartition(b"\n")
@@ -110,10 +113,12 @@ def _is_plain(lines: bytes) -> bool:
 
 def _depths(lines: bytes) -> tuple[Ints, Mask]:
     """For each quote, bracket and line end: how many brackets of its line are open there, and if it is a line end."""
+    # Escaped backslashes go first: else the quote in "a\\" would seem to be escaped itself.
     marks = MARKS[np.frombuffer(lines.replace(rb"\\", b"").replace(rb"\"", b""), np.uint8)]
     marks = marks[marks > 0]
     ends = marks == END
     quotes = np.cumsum(marks == QUOTE)
+    # An odd number of quotes since the line began: brackets in text do not count.
     in_text = (quotes - np.maximum.accumulate(np.where(ends, quotes, 0))) % 2 == 1
     depth = np.cumsum(np.where(in_text, 0, STEPS[marks]))
     line = np.maximum.accumulate(np.where(ends, np.arange(1, len(ends) + 1), 0))
@@ -121,6 +126,7 @@ def _depths(lines: bytes) -> tuple[Ints, Mask]:
 
 
 def _is_object(line: bytes) -> bool:
+    """Whether Python reads the line as one object: slow, so only asked of lines that look odd."""
     try:
         return isinstance(json.loads(line), dict)
     except ValueError:
@@ -128,12 +134,14 @@ def _is_object(line: bytes) -> bool:
 
 
 def _no_object(row: int, line: bytes) -> FileFormatError:
+    """The error that a line is no object; 60 bytes of it are enough to find it."""
     return FileFormatError(
         f'every line must be a JSON object like {{"item": 1}}; row {row} is not, or it is cut off: {line[:60]!r}.'
     )
 
 
 def _read(path: Path, schema: pa.Schema | None) -> pa.Table:
+    """All rows; without a schema Arrow finds the types."""
     with open_text(path) as stream:
         return arrow_json.read_json(
             stream,
@@ -143,17 +151,19 @@ def _read(path: Path, schema: pa.Schema | None) -> pa.Table:
 
 
 def _has_time(kind: pa.DataType) -> bool:
+    """Whether Arrow took text for times, in cells or in lists."""
     return bool(pa.types.is_temporal(kind) or (pa.types.is_list(kind) and _has_time(kind.value_type)))
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
+    """The same type with text in place of times."""
     if pa.types.is_list(kind):
         return pa.list_(_as_text(kind.value_type))
     return pa.string() if pa.types.is_temporal(kind) else kind
 
 
 def _explained(path: Path, error: Exception) -> FileFormatError:
-    """Read once more line by line, to say which line is wrong."""
+    """Read once more line by line, to say which line is wrong: Arrow's errors count blocks, not lines."""
     kinds: dict[str, tuple[type, int]] = {}
     try:
         with open_text(path) as stream:
@@ -192,8 +202,9 @@ def _other_type(record: dict[str, Any], row: int, kinds: dict[str, tuple[type, i
 
 
 def write(tables: Iterable[pa.Table], path: Path) -> None:
-    """Write one object per row of all tables."""
+    """Write one object per row of all tables; text as it is, not escaped, so that people can read it."""
     with create_text(path) as stream:
+        # 10 000 rows as Python objects at a time: a few megabytes.
         for batch in (batch for table in tables for batch in table.to_batches(max_chunksize=10_000)):
             rows = (json.dumps(row, ensure_ascii=False) for row in batch.to_pylist())
             stream.write("".join(f"{row}\n" for row in rows).encode())

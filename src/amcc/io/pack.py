@@ -141,7 +141,12 @@ def _repeatable(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the survey found. bounds : the first items of all buckets but the first."""
+    """What the survey found.
+
+    worker_names, label_names : the vocabularies of all blocks, sorted.
+    bounds : the first items of all buckets but the first.
+    items : items that the user named beside those of the table, sorted.
+    """
 
     worker_names: pa.Array
     label_names: pa.Array
@@ -153,7 +158,11 @@ class Plan:
 
 
 class _Survey:
-    """Distinct workers, labels and values, and a sample of the items of rows."""
+    """Distinct workers, labels and values, and a sample of the items of rows.
+
+    Items are as many as fill the memory, perhaps: of them only a sample is kept. rows : how many there were; votes :
+    how many they may become.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -169,6 +178,7 @@ class _Survey:
             item = columns.ids("item")
             self._add("worker", columns.ids("worker").names)
             stride = max(1, len(item.codes) // SAMPLED_ROWS)
+            # Rows, not distinct items: a range must hold about equally many rows, however many an item has.
             self.sample.append(item.names.take(pa.array(item.codes[::stride])))
             self.votes += self._look_at_labels(columns)
             if columns.has("value"):
@@ -182,10 +192,9 @@ class _Survey:
         n_votes = int(columns.table.num_rows)
         if columns.has("label"):
             self._add("label", columns.ids("label").names)
-        for role in (role for role in ("labels", "asked") if role in columns.roles):
-            lists = tables.encode_lists(
-                columns.table[columns.roles[role]], columns.roles[role], self.source.reading.get("label_separator")
-            )
+        list_roles: tuple[tables.Role, ...] = ("labels", "asked")
+        for role in filter(columns.has, list_roles):
+            lists = columns.lists(role, self.source.reading.get("label_separator"))
             self._add("label", lists.labels.names)
             n_votes = max(n_votes, len(lists.row))
         return n_votes
@@ -207,6 +216,7 @@ class _Survey:
         """The first item of all buckets but the first, by the sample."""
         sample = pa.concat_arrays(self.sample)
         sample = sample.take(pc.sort_indices(sample))
+        # Cuts at the same item fall together: all rows of an item go into one bucket.
         cuts = np.unique(np.linspace(0, len(sample), n_buckets + 1)[1:-1].astype(np.int64))
         bounds = pc.unique(sample.take(pa.array(cuts)))
         return bounds.filter(pc.not_equal(bounds, sample[0]))  # the first bucket, too, must have a row
@@ -231,6 +241,7 @@ def _survey(source: Source, report: Progress) -> tuple[Plan, int]:
         n_votes = survey.votes
     else:  # only ticks are recorded: an answer may speak of all labels
         n_votes = survey.rows * len(labels) if reading.get("unmentioned") == "absent" else survey.votes
+    # More buckets than files may be open make larger blocks: slower, never wrong.
     n_buckets = min(max(1, round(n_votes / source.block_votes)), MOST_BUCKETS)
     return Plan(survey.names_of("worker"), labels, survey.bounds(n_buckets), _further_items(source)), survey.rows
 
@@ -303,6 +314,7 @@ def _rows_of_buckets(columns: tables.Columns, bounds: pa.Array) -> Iterator[tupl
     first = np.array(_places(ids.names, bounds), dtype=np.int64)
     of_name = np.searchsorted(first, np.arange(len(ids.names)), side="right").astype(np.int16)
     bucket = of_name[ids.codes]
+    # Stable: where the last vote counts and there is no time, the order of rows says which that is.
     if (bucket[1:] < bucket[:-1]).any():
         order = np.argsort(bucket, kind="stable")
         table, bucket = table.take(pa.array(order)), bucket[order]
@@ -337,7 +349,7 @@ def _used_only(cells: pa.DictionaryArray) -> pa.DictionaryArray:
 
 
 def _pack_bucket(work: Path, number: int, source: Source, plan: Plan) -> tuple[Entry, Reading]:
-    """Read a bucket as votes and write them as a block."""
+    """Read a bucket as votes and write them as a block; what was decided is noted beside it."""
     path = _bucket(work, number)
     with pa.OSFile(str(path)) as file:  # every bucket has a row: its first item was in the sample
         table = pa.ipc.open_stream(file).read_all()
@@ -350,7 +362,7 @@ def _pack_bucket(work: Path, number: int, source: Source, plan: Plan) -> tuple[E
     entry = write_block(work, number, votes)
     with whole_file(work / f"entry-{number:05}.json") as temporary:
         temporary.write_text(json.dumps([asdict(entry), asdict(votes.reading)]))
-    path.unlink()
+    path.unlink()  # only now: a packing that is killed before reads the bucket again
     return entry, votes.reading
 
 
@@ -423,13 +435,17 @@ def _all_coins(work: Path, entries: Sequence[Entry], n_labels: int) -> Codes:
     keys = np.empty(0, np.int64)
     for entry in entries:
         with (work / entry.file).open("rb") as file:
+            # In the order of `write_block`: the fifth and sixth are worker and label of the block's coins.
             arrays = [np.load(file, allow_pickle=False) for _ in range(6)]
         keys = np.union1d(keys, arrays[4].astype(np.int64) * n_labels + arrays[5])
     return np.stack(np.divmod(keys, max(n_labels, 1))).astype(np.int32)
 
 
 def _take_place(work: Path, folder: Path) -> None:
-    """Put the finished folder where it belongs; what was there before goes only then."""
+    """Put the finished folder where it belongs; what was there before goes only then.
+
+    A full folder cannot be replaced in one step, hence two renamings: whoever is killed between them leaves both.
+    """
     old = folder.with_name(f".old-{folder.name}")
     with written_to(folder, f"The votes are in {work}."):
         if folder.exists():

@@ -29,6 +29,7 @@ def read(path: Path, choose: Choose) -> pa.Table:
     """Read the columns that `choose` picks."""
     with _explaining():
         wanted, text = _chosen(path, choose)
+        # No partitioning: a folder that is called year=2024 would become a column.
         table = pq.read_table(path, columns=wanted, read_dictionary=text, partitioning=None)
         table.validate(full=True)
         return table
@@ -57,7 +58,7 @@ def _explaining() -> Iterator[None]:
     """What Arrow says about a broken file, in words for a person."""
     try:
         yield
-    except AmccError:
+    except AmccError:  # from `choose`: about columns, in our own words
         raise
     except UNREADABLE as error:
         raise FileFormatError(
@@ -67,7 +68,7 @@ def _explaining() -> Iterator[None]:
 
 
 def write(tables: Iterable[pa.Table], path: Path) -> None:
-    """Write tables with the same columns, one after the other, to one Parquet file."""
+    """Write tables with the same columns, one after the other, to one Parquet file; without a table, nothing."""
     with ExitStack() as stack:
         writer = None
         for table in tables:

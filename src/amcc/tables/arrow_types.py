@@ -15,7 +15,11 @@ Column: TypeAlias = pa.ChunkedArray | pa.Array
 
 
 def value_type(column: Column) -> pa.DataType:
-    """What the cells are, however they are encoded."""
+    """What the cells are, however they are encoded.
+
+    >>> value_type(pa.array(["a", "a"]).dictionary_encode())
+    DataType(string)
+    """
     encoded = pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type)
     return column.type.value_type if encoded else column.type
 
@@ -26,7 +30,11 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether each cell is a list, however it is stored."""
+    """Whether each cell is a list, however it is stored.
+
+    >>> is_list(pa.list_(pa.string())), is_list(pa.string())
+    (True, False)
+    """
     return bool(
         pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
         or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)

@@ -26,7 +26,7 @@ PIECE_ROWS = 1 << 17
 
 
 class Piece(NamedTuple):
-    """Some rows of a column, not yet translated."""
+    """Some rows of a column, not yet translated: raw indices, and the table to look them up in."""
 
     raw: npt.NDArray[Any]
     table: npt.NDArray[Any] | None
@@ -106,6 +106,7 @@ def by_distinct_cells(column: Column, name: str) -> tuple[Coded, pa.Array]:
     if encoded_here and chunks:  # then all chunks share one dictionary, and every entry is in use
         names = checked_text(chunks[-1].dictionary, name)
         return Coded(tuple((chunk.indices.to_numpy(), None) for chunk in chunks)), names
+    # Dictionaries that came with the file may hold names that no row uses; they must not become items or workers.
     used_parts = in_threads(lambda number: _used_part(chunks[number]), len(chunks))
     batches, n_names = [], 0
     for raw, used, dictionary in used_parts:
@@ -122,7 +123,7 @@ def _used_part(chunk: pa.DictionaryArray) -> tuple[npt.NDArray[Any], Mask, pa.Ar
     Entries that a filter left without a row do not count; a missing cell becomes an entry of its own.
     """
     indices, dictionary = chunk.indices, chunk.dictionary
-    if indices.null_count:
+    if indices.null_count:  # as int64: the new index may not fit the type that the others have
         indices = pc.fill_null(indices.cast(pa.int64()), len(dictionary))
         dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
     raw = np.asarray(indices)

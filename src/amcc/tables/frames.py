@@ -22,7 +22,7 @@ UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
 def as_frame(table: pa.Table, frame: Frame) -> Any:
-    """An Arrow table as the kind of frame the user wants."""
+    """An Arrow table as the kind of frame the user wants; polars is imported only for those who have it."""
     if frame == "arrow":
         return table
     if frame == "pandas":
@@ -40,6 +40,9 @@ def as_frame(table: pa.Table, frame: Frame) -> Any:
 
 def as_arrow(frame: Any, choose: Callable[[Sequence[str]], Sequence[str]] | None = None) -> pa.Table:
     """Turn a pandas, polars, Arrow or other eager data frame into an Arrow table.
+
+    Raises ParameterError for what is no data frame, ColumnError where two columns have one name, IdError for columns
+    with cells of several types.
 
     `choose` picks columns from those that are there (default: all); the others are not even looked at.
     """
@@ -66,7 +69,11 @@ def as_arrow(frame: Any, choose: Callable[[Sequence[str]], Sequence[str]] | None
 
 
 def column_names(frame: Any) -> list[str]:
-    """The names of the columns of a data frame; no column is looked at."""
+    """The names of the columns of a data frame; no column is looked at.
+
+    >>> column_names(pa.table({"item": [1], "label": ["a"]}))
+    ['item', 'label']
+    """
     names: list[str] = []
 
     def choose(found: Sequence[str]) -> list[str]:
@@ -85,6 +92,7 @@ def check_unique(names: list[str]) -> list[str]:
 
 
 def _as_column(name: str, series: Any) -> Any:
+    """A narwhals series as an Arrow column."""
     try:
         return series.to_arrow()
     except UNFIT:  # an object column with more than one type in it: find where

@@ -28,7 +28,10 @@ EXACT = 2**53
 
 @dataclass(frozen=True)
 class Ids:
-    """One column of names as integer codes into a vocabulary."""
+    """One column of names as integer codes into a vocabulary.
+
+    `coded` knows in which row a code stands first, for messages.
+    """
 
     coded: Coded
     names: pa.Array
@@ -107,12 +110,16 @@ def _text_or_whole_numbers(names: pa.Array, coded: Coded, role: str, name: str) 
 
 
 def recode(ids: Ids, vocabulary: pa.Array, role: str, name: str) -> Ids:
-    """The same ids as codes into a vocabulary that the user fixed; an id outside of it is an error."""
+    """The same ids as codes into a vocabulary that the user fixed; an id outside of it is an error.
+
+    Where one has numbers and the other has text, both are compared as text: 7 is "7".
+    """
     names = ids.names
     if names.type != vocabulary.type:
         names, vocabulary = names.cast(pa.string()), vocabulary.cast(pa.string())
     position = pc.index_in(names, value_set=vocabulary)
     if position.null_count:
+        # A name that only has another space is worth another message than a stranger.
         refuse_slips(vocabulary, names, role)
         stranger = first_true(pc.is_null(position))
         raise IdError(

@@ -51,7 +51,7 @@ def encode_lists(column: Column, name: str, separator: str | None) -> LabelLists
             f"column {name!r} must hold one list of labels per row; it holds {column.type}. For one label per row "
             "call the column 'label' (command line: --columns label=your_column)."
         )
-    start = _list_starts(column)
+    start = _list_starts(column)  # of rows: errors about an entry must name its row
     return LabelLists(
         encode_ids(pc.list_flatten(column), "label", name, start), start, np.asarray(pc.is_null(column))
     )  # fmt: skip
@@ -71,6 +71,7 @@ def _split(column: pa.Array, name: str, separator: str | None) -> pa.Array:
     if separator is None:
         separator = "|"
         _refuse_other_separators(column, name)
+    # Names in lists are trimmed, unlike others: people write "dog | cat", and cannot mean the spaces.
     lists = pc.split_pattern(column, separator)
     entries = pc.utf8_trim_whitespace(pc.list_flatten(lists))
     # Empty entries ("dog||cat", a "|" at the end) name no label; without them, rows begin earlier.

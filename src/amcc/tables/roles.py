@@ -66,9 +66,11 @@ def match_columns(
     for role in roles:
         if role in wanted:
             found[role] = wanted[role]
+        # Whoever maps `label` does not mean `labels`, even if there is such a column.
         elif OTHER_LAYOUT.get(role) in wanted:
             continue
         else:
+            # A column that is mapped, or has a role already, has no second one.
             free = [name for name in names if name not in {*wanted.values(), *found.values()}]
             if alike := only_column(role, ALIASES[role], free, _say_which):
                 found[role] = alike
@@ -104,7 +106,7 @@ def columns_named(aliases: tuple[str, ...], names: Iterable[str]) -> list[str]:
     return [name for name in names if _plain(name) in _plain_names(aliases)]
 
 
-@cache
+@cache  # asked for every role of every batch of a large file
 def _plain_names(aliases: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(_plain, aliases))
 
@@ -136,6 +138,8 @@ def _say_which(role: str, column: str) -> str:
 
 
 def _missing(role: Role, names: Sequence[str]) -> str:
+    """The error's text where no column plays a role that is needed."""
+    # A header that is one name with a separator in it was cut at another separator.
     hint = ""
     if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
         hint = " The header looks as if another separator were used: give it with separator= (--separator)."
@@ -146,7 +150,10 @@ def _missing(role: Role, names: Sequence[str]) -> str:
 
 
 class Columns(NamedTuple):
-    """The columns of a table that play a role, and which is which."""
+    """The columns of a table that play a role, and which is which.
+
+    Ask with `has` whether a role is there before asking for its cells, ids or lists.
+    """
 
     table: pa.Table
     roles: Mapping[Role, str]

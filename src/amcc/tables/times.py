@@ -50,6 +50,7 @@ def encode_times(column: Column, name: str) -> npt.NDArray[Any]:
 def _parsed_times(names: pa.Array) -> pa.Array:
     """Distinct times that were text; all missing if they cannot be read in one way."""
     words = pc.utf8_trim_whitespace(names)
+    # One way for the whole column, the strictest first: a float would round the nanoseconds that an integer holds.
     for kind in (pa.int64(), pa.float64(), pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
         try:
             times = words.cast(kind)

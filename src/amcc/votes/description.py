@@ -51,7 +51,11 @@ class LabelDescription:
 
 @dataclass(frozen=True)
 class Description:
-    """Statistics of votes. `agreement` is Krippendorff's α: with MASI distance on sets, nominal per label."""
+    """Statistics of votes. `agreement` is Krippendorff's α: with MASI distance on sets, nominal per label.
+
+    An answer is all votes of one worker on one item. `labels_per_answer` is the mean number of yes in an answer,
+    `share_unasked` the share of labels that an answer says nothing about.
+    """
 
     workers: int
     items: int
@@ -74,7 +78,10 @@ class Description:
 
 
 def describe(votes: Votes, n_boot: int, seed: int) -> Description:
-    """Counts and agreement; see `Votes.describe`."""
+    """Counts and agreement; see `Votes.describe`.
+
+    Shares without anything to divide by are 0, or 1 for what is unasked: no votes, nothing asked.
+    """
     if votes.reading.samples:
         # Samples of one worker agree with each other rather than with others: they would look like agreement.
         return replace(describe(votes.one_per_worker(), n_boot, seed), votes=len(votes))
@@ -100,6 +107,7 @@ def describe(votes: Votes, n_boot: int, seed: int) -> Description:
 
 
 def _labels(votes: Votes, agreements: list[Interval]) -> list[LabelDescription]:
+    """One description per label of the vocabulary, in its order, also of labels that nobody was asked about."""
     asked = np.bincount(votes.label, minlength=votes.n_labels).tolist()
     yes = np.bincount(votes.label[votes.value > 0], minlength=votes.n_labels).tolist()
     names = map(str, votes.label_names.to_pylist())
@@ -121,6 +129,7 @@ def _agreements(votes: Votes, rng: np.random.Generator, n_boot: int) -> tuple[In
         rng=rng,
         n_boot=n_boot,
     )
+    # After the labels, with the same generator: the order of the two fixes the numbers for a seed.
     answer_item, yes, asked = answer_matrices(votes, rng)
     sets = agreement.masi_alpha(answer_item, yes, asked, rng=rng, n_boot=n_boot, max_patterns=MAX_PATTERNS)
     per_label = zip(labels.alpha, labels.low, labels.high, strict=True)
@@ -134,6 +143,7 @@ def answer_matrices(votes: Votes, rng: np.random.Generator) -> tuple[Ints, Mask,
     """
     n_answers = votes.answers_per_item
     if n_answers.sum() > min(MAX_AGREEMENT_ANSWERS, MAX_AGREEMENT_CELLS // max(votes.n_labels, 1)):
+        # Items in random order, as many as fit: the first ones of the file may be of one kind.
         order = rng.permutation(votes.n_items)
         n_rows = np.cumsum(n_answers[order])
         n_cells = n_rows * _labels_so_far(votes, order)
@@ -142,6 +152,7 @@ def answer_matrices(votes: Votes, rng: np.random.Generator) -> tuple[Ints, Mask,
         votes = votes.select(chosen[votes.item])
     answer = votes.item.astype(np.int64) * max(votes.n_workers, 1) + votes.worker
     distinct, row = np.unique(answer, return_inverse=True)
+    # Only labels that occur get a column: a sample of items may know few of a hundred thousand.
     labels, column = np.unique(votes.label, return_inverse=True)
     yes, asked = np.zeros((2, len(distinct), len(labels)), dtype=bool)
     yes[row, column] = votes.value > 0

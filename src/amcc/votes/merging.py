@@ -93,10 +93,14 @@ def sort_and_merge(rows: VoteRows, on_conflict: OnConflict) -> tuple[tuple[Codes
 def _one_per_question(
     keys: Ints, rows: VoteRows, on_conflict: OnConflict, reading: Reading, layout: KeyLayout
 ) -> tuple[Ints, Reading]:
-    """One vote of a worker on a pair, unless all of them are samples."""
+    """One vote of a worker on a pair, unless all of them are samples.
+
+    keys : sorted. Returns those that are kept, sorted, and what was decided.
+    """
     again = same_question(keys[1:], keys[:-1])
     if on_conflict == "samples":
         return keys, replace(reading, samples=int(again.sum()))
+    # Of [no, no, yes], the first two repeat each other, and the last two contradict each other: one case of each.
     repeated = keys[1:] == keys[:-1]
     contradicts = again & ~repeated
     n_conflicts = int(contradicts.sum())
@@ -118,7 +122,10 @@ def _one_per_question(
 def _one_per_sample(
     keys: Ints, rows: VoteRows, on_conflict: OnConflict, reading: Reading, layout: KeyLayout
 ) -> tuple[Ints, Reading]:
-    """One vote of each sample of a worker on a pair: of what is said twice in one sample, the last counts."""
+    """One vote of each sample of a worker on a pair: of what is said twice in one sample, the last counts.
+
+    The sample is no part of a key, which has no bits left for it; so rows are sorted by question, sample and time.
+    """
     places, keys = rows.asked(layout)
     assert rows.sample is not None  # for the type checker: else `_one_per_question` is called
     sample = rows.sample[places]

@@ -40,7 +40,7 @@ def dense_votes(array: npt.ArrayLike, axes: Sequence[str] = AXES) -> DenseVotes:
         dense = np.asarray(array)
     except ValueError:
         raise ParameterError(f"a dense array must have three axes {tuple(axes)}; got ragged lists.") from None
-    if dense.dtype == bool:
+    if dense.dtype == bool:  # true and false leave no way to say "not asked"
         raise VoteValueError(
             "a dense array must say which questions were not asked; got only true and false. Use 1 for yes, -1 for "
             "no and 0 for not asked: np.where(array, 1, -1) if all were asked."
@@ -57,6 +57,7 @@ def dense_votes(array: npt.ArrayLike, axes: Sequence[str] = AXES) -> DenseVotes:
 def _asked(dense: npt.NDArray[Any]) -> Mask:
     """Where a question was asked. With a NaN anywhere, NaN is "not asked" and 0 is "no"; else 0 is "not asked"."""
     missing = np.isnan(dense) if dense.dtype.kind == "f" else np.zeros(dense.shape, dtype=bool)
+    # One convention per array: 0 would mean "no" in one cell and "not asked" in the next.
     with_nan = bool(missing.any())
     strange = ~missing & ~np.isin(dense, (0, 1) if with_nan else (-1, 0, 1))
     if strange.any():
@@ -69,7 +70,10 @@ def _asked(dense: npt.NDArray[Any]) -> Mask:
 
 
 def long_from_wide(frames: Any, threshold: float | None, zero: Zero | None) -> tuple[pa.Table, pa.Array]:
-    """A long table worker, item, label, value (+1, −1, 0 = not asked) from one frame per label, and the labels."""
+    """A long table worker, item, label, value (+1, −1, 0 = not asked) from one frame per label, and the labels.
+
+    frames : a mapping label → frame with one row per item and one column per worker, as cleanlab has them.
+    """
     if not isinstance(frames, Mapping):
         raise ParameterError(f"frames must be a mapping label → frame; got {type(frames).__name__}.")
     labels = tables.vocabulary_of(frames, "label")
@@ -78,6 +82,7 @@ def long_from_wide(frames: Any, threshold: float | None, zero: Zero | None) -> t
         table = tables.as_arrow(frame)
         indexed = hasattr(frame, "index") and hasattr(frame, "iloc")  # pandas, which alone names its rows
         items = tables.vocabulary_of(frame.index if indexed else range(table.num_rows), "item")
+        # Row numbers of one frame and names of another would silently become different items.
         if pieces and pieces[0]["item"].type != items.type:
             raise IdError(
                 f"items must be named alike in all frames; those of label {label!r} are {items.type}, those before "

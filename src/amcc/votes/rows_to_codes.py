@@ -35,7 +35,15 @@ def rows_to_codes(
     label_separator: str | None,
     on_conflict: OnConflict,
 ) -> VoteRows:
-    """Read a data frame; the options are those of `Votes.from_frame`."""
+    """Read a data frame; the options are those of `Votes.from_frame`.
+
+    >>> table = pa.table({"worker": ["bob", "ann"], "item": [5, 5], "label": ["cat", "cat"], "value": ["yes", "no"]})
+    >>> rows = rows_to_codes(
+    ...     table, columns=None, unmentioned=None, labels=None, items=None, threshold=None, zero=None,
+    ...     label_separator=None, on_conflict="error")
+    >>> rows.codes["worker"].codes.tolist(), rows.value.codes.tolist(), rows.names["worker"].to_pylist()
+    ([1, 0], [1, -1], ['ann', 'bob'])
+    """
     found = tables.read_columns(frame, columns, roles=roles_read(on_conflict))
     if found.table.num_rows == 0:
         raise EmptyInputError("there must be at least one vote; the table has columns but no rows.")
@@ -47,6 +55,7 @@ def rows_to_codes(
     known_labels = None if labels is None else tables.vocabulary_of(labels, "label")
     sample = found.ids("sample").codes if found.has("sample") else None
     named = {str(role): column for role, column in found.roles.items()}
+    # With a value and a label in each row the table is long; else rows are ticks, or answers with lists.
     if found.has("value") and found.has("label"):
         row, reading = None, Reading(columns=named)
         label = found.ids("label")
@@ -65,6 +74,7 @@ def rows_to_codes(
         return cells if row is None or cells is None else cells[row]
 
     time = tables.encode_times(found.cells("time"), found.roles["time"]) if found.has("time") else None
+    # Of long tables nothing is translated yet: `Coded` keeps Arrow's indices until keys are packed.
     of_row = {"item": item.coded, "worker": worker.coded}
     if row is not None:
         of_row = {role: Coded.of(coded.codes[row]) for role, coded in of_row.items()}
@@ -91,7 +101,10 @@ def check_codes(
     time: npt.ArrayLike | None = None,
     reading: Reading | None = None,
 ) -> VoteRows:
-    """Codes that a caller brings, checked: compiled loops index with them without looking."""
+    """Codes that a caller brings, checked: compiled loops index with them without looking.
+
+    codes, names : by role, "item", "worker" and "label"; value : (n_votes,) of −1, 0 (not asked) and 1.
+    """
     vocabularies = {role: tables.vocabulary_of(each, role) for role, each in names.items()}
     signs: Signs = np.asarray(value)
     coded = {}

@@ -56,7 +56,14 @@ def votes_from_ticks(
     unmentioned: Unmentioned | None,
     label_separator: str | None,
 ) -> TickedVotes:
-    """Expand a table that records only what was ticked to votes, in the order of its rows."""
+    """Expand a table that records only what was ticked to votes, in the order of its rows.
+
+    Parameters
+    ----------
+    columns : the table; item, worker, sample : its rows as codes.
+    known_labels : the whole label list, if the user gave it; else it is what the table names.
+    unmentioned, label_separator : see `Votes.from_frame`.
+    """
     _refuse_unclear(columns, unmentioned)
     if columns.has("labels"):
         lists = columns.lists("labels", label_separator)
@@ -72,7 +79,7 @@ def votes_from_ticks(
     n_labels = len(vocabulary)
     column = columns.roles.get("labels") or columns.roles["label"]
     ticked = np.unique(ticks.row * n_labels + tables.recode(ticks.labels, vocabulary, "label", column).codes)
-    if questions is None:
+    if questions is None:  # only the ticks are known, and all of them are yes
         vote, value = ticked, np.ones(len(ticked), dtype=np.int8)
     else:
         vote, value = questions, np.full(len(questions), -1, dtype=np.int8)
@@ -84,7 +91,7 @@ def votes_from_ticks(
                 f"{vocabulary[code].as_py()!r}, which column {columns.roles['asked']!r} does not list."
             )
         value[place] = 1
-    row, label = np.divmod(vote, max(n_labels, 1))
+    row, label = np.divmod(vote, max(n_labels, 1))  # without a label there is no vote either
     return TickedVotes(row, Ids(Coded.of(label.astype(np.int32)), vocabulary), value, ticks.n_blanks)
 
 
@@ -107,7 +114,7 @@ def _refuse_unclear(columns: Columns, unmentioned: Unmentioned | None) -> None:
 def _ticks_by_answer(columns: Columns, item: Ids, worker: Ids, sample: npt.NDArray[Any] | None) -> Ticks:
     """One row per tick: all rows of a worker on an item (in one sample) are one answer, kept under its first row."""
     answer = item.codes.astype(np.int64) * len(worker.names) + worker.codes
-    if sample is not None:
+    if sample is not None:  # a worker who is asked again gives another answer
         answer = answer * (int(sample.max(initial=0)) + 1) + sample
     _, first, inverse = np.unique(answer, return_index=True, return_inverse=True)
     return Ticks(np.sort(first), 0, first[inverse], columns.ids("label"))  # which refuses a row without a label
@@ -143,4 +150,5 @@ def _all_questions(ticks: Ticks, vocabulary: pa.Array, unmentioned: Unmentioned 
         len(vocabulary),
         cell_bytes=VOTE_BYTES,
     )
+    # Rows are sorted, so that these keys are too: sorting them would take most of the time of reading.
     return np.add.outer(ticks.answer_row * len(vocabulary), np.arange(len(vocabulary))).ravel()

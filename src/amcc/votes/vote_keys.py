@@ -52,11 +52,12 @@ class KeyLayout:
         def pack_piece(number: int) -> None:
             items, labels, workers, values = (pieces[number].codes() for pieces in columns)
             key = keys[ends[number] - len(values) : ends[number]]
+            # In place, bit by bit from the left: nothing but the keys is as long as the table.
             key[:] = items
             for code, bits in ((labels, self.label_bits), (workers, self.worker_bits), (values > 0, 1)):
                 key <<= bits
                 key |= code
-            key[values == 0] = -1
+            key[values == 0] = -1  # no vote has this key: the sign bit is never used
 
         in_threads(pack_piece, len(ends))
         return keys

@@ -1,4 +1,8 @@
-"""The type `Votes`: integer codes with three vocabularies, and views of them by pair and by coin."""
+"""The type `Votes`: integer codes with three vocabularies, and views of them by pair and by coin.
+
+Votes are sorted by item, label and worker. So the votes on a pair stand together, and a sum over pairs is one pass
+without an index; `pairs`, `n_yes` and all engines rely on that order. Views are made once, when first asked for.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The (item, label) pairs that anybody was asked about, sorted; votes of pair p are start[p]:start[p + 1]."""
+    """The (item, label) pairs that anybody was asked about, sorted; votes of pair p are start[p]:start[p + 1].
+
+    item, label : (n_pairs,) codes; start : (n_pairs + 1,) where each pair's votes begin.
+    """
 
     item: Codes
     label: Codes
@@ -202,6 +209,7 @@ class Votes:
     # -- looking -----------------------------------------------------------------------------------------------
 
     def __post_init__(self) -> None:
+        # Views are cached and arrays are shared with engines: a change in place would go unnoticed.
         for column in (self.item, self.worker, self.label, self.value):
             column.flags.writeable = False
 
@@ -218,6 +226,7 @@ class Votes:
             np.array_equal(a, b) for a, b in zip(self._codes(), other._codes(), strict=True)
         )
 
+    # Equal votes would need equal hashes, and a hash of all votes costs as much as comparing them.
     __hash__ = None  # type: ignore[assignment]
 
     def _codes(self) -> tuple[npt.NDArray[Any], ...]:
@@ -250,6 +259,7 @@ class Votes:
     @cached_property
     def pairs(self) -> Pairs:
         """The asked (item, label) pairs."""
+        # A pair begins where item or label differs from the vote before; written in place, to save memory.
         new = np.empty(len(self), dtype=bool)
         new[:1] = True
         np.not_equal(self.item[1:], self.item[:-1], out=new[1:])
@@ -262,6 +272,7 @@ class Votes:
         """The (worker, label) combinations that occur, and each vote's place among them."""
         key = self.worker.astype(np.int64) * self.n_labels + self.label
         n_keys = self.n_labels * self.n_workers
+        # A table of all combinations takes 5 bytes each; sorting takes 8 and more per vote, and far more time.
         if n_keys <= max(4 * len(self), 1_000_000):  # a table of all combinations is affordable: no sorting
             used = np.zeros(n_keys, dtype=bool)
             used[key] = True
@@ -297,13 +308,13 @@ class Votes:
         return passes.count_answers(self.item, self.worker, self.n_items, self.n_workers)
 
     def select(self, keep: Mask) -> Votes:
-        """The votes where `keep` holds, with unchanged vocabularies."""
+        """The votes where `keep`, (n_votes,), holds, with unchanged vocabularies: codes mean the same in both."""
         return replace(self, **{role: getattr(self, role)[keep] for role in ("item", "worker", "label", "value")})
 
     # -- giving back -------------------------------------------------------------------------------------------
 
     def to_arrow(self) -> pa.Table:
-        """Long table worker, item, label, value (±1), names dictionary-encoded."""
+        """Long table worker, item, label, value (±1), names dictionary-encoded; `sample` where there are several."""
         columns = {
             role: pa.DictionaryArray.from_arrays(pa.array(code), names)
             for role, code, names in (
@@ -320,6 +331,7 @@ class Votes:
         """(n_votes,) 1 for the first vote of a worker on a pair, 2 for the second, and so on."""
         place = np.arange(len(self))
         first = np.append(True, ~self._is_further_sample())[: len(self)]
+        # The running maximum of the places of first votes is the place where the current worker's votes began.
         return place - np.maximum.accumulate(np.where(first, place, 0)) + 1
 
     def _is_further_sample(self) -> Mask:
@@ -328,7 +340,10 @@ class Votes:
         return np.asarray(same & (self.worker[1:] == self.worker[:-1]))
 
     def one_per_worker(self) -> Votes:
-        """The same with one vote of each worker on a pair: yes where more than half of their samples say so."""
+        """The same with one vote of each worker on a pair: yes where more than half of their samples say so.
+
+        A tie is a no, as everywhere: a label is present if more say so than not.
+        """
         if not self.reading.samples:
             return self
         first = np.flatnonzero(np.append(True, ~self._is_further_sample())[: len(self)])
@@ -351,13 +366,17 @@ class Votes:
         return frame
 
     def to_sets(self, frame: Frame = "pandas") -> Any:
-        """Table worker, item, labels, asked: one row per answer with its ticked and its asked labels."""
+        """Table worker, item, labels, asked: one row per answer with its ticked and its asked labels.
+
+        Read back with `from_frame`, it gives the same votes: `asked` keeps what nobody was asked apart from a no.
+        """
         order = np.lexsort((self.label, self.worker, self.item))
         item, worker = self.item[order], self.worker[order]
         new = np.append(True, (item[1:] != item[:-1]) | (worker[1:] != worker[:-1]))[: len(self)]
         first = np.flatnonzero(new)
 
         def lists(kept: Mask) -> pa.Array:
+            """For each answer, the labels of those of its votes that are kept."""
             start = np.append(0, np.cumsum(kept))[np.append(first, len(self))]
             return pa.LargeListArray.from_arrays(
                 pa.array(start, pa.int64()), self.label_names.take(pa.array(self.label[order][kept]))
