@@ -126,6 +126,7 @@ def names_from_bytes(content: Any) -> pa.Array:
     if table.column_names != ["name"] or table["name"].type not in (pa.string(), pa.large_string(), pa.int64()):
         raise ValueError("it holds no names")
     names = table["name"].combine_chunks()
+    # A name that stands for two codes would make votes of one worker those of another.
     if names.null_count or len(names.unique()) < len(names):
         raise ValueError("names must be different and not missing")
     return names
@@ -170,7 +171,7 @@ class Stored:
         rule = None
         if typing.get_origin(kind) is Annotated:
             kind, rule = typing.get_args(kind)[:2]
-        if isinstance(kind, types.UnionType):
+        if isinstance(kind, types.UnionType):  # `X | None`: all that states use
             if self._is_none(path):
                 return None
             kind = next(choice for choice in typing.get_args(kind) if choice is not type(None))
@@ -214,6 +215,7 @@ class Stored:
             (number,) = typing.get_args(typing.get_args(kind)[1])
             if number is not Any:
                 wanted = np.dtype(number)
+                # Narrower numbers of the same kind fit; a float where codes belong does not, even if it is whole.
                 if array.dtype.kind != wanted.kind or not np.can_cast(array.dtype, wanted):
                     self.wrong(path, f"must hold {wanted}; it holds {array.dtype}")
                 array = array.astype(wanted, copy=False)  # where nothing was found, some libraries give smaller ones
@@ -265,5 +267,6 @@ def fits(value: Any, kind: Any) -> bool:
     if origin in (tuple, list):
         return isinstance(value, tuple | list) and all(fits(each, choices[0]) for each in value)
     if kind in (float, int):
+        # JSON writes 1.0 as 1.0 and 1 as 1, so that a whole float may come back as an int; true is no number.
         return isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
     return isinstance(value, origin or kind)

@@ -62,6 +62,10 @@ class Seats:
 class Roster:
     """Kind and family of workers, by name as text; a missing family is none.
 
+    >>> roster = Roster.from_frame(pa.table({"worker": ["ann", "gpt"], "kind": ["", "model"]}))
+    >>> roster.kind, roster.seats(pa.array(["gpt", "bob"])).kind
+    (('human', 'model'), array([1, 0], dtype=int8))
+
     ignored : columns of the table that were not used, for a note.
 
     Read it with `amcc.read_roster`, or make it from a data frame with `from_frame`.
@@ -97,6 +101,7 @@ class Roster:
         table = tables.as_arrow(frame, lambda _: used)
         if table.num_rows == 0:
             raise EmptyInputError("a workers file must name at least one worker; it has columns but no rows.")
+        # Rosters have some thousand rows at most: Python lists are quick enough from here on.
         worker = tables.encode_ids(table[used[0]], "worker", str(used[0]))
         kind = _kinds(table[used[1]], str(used[1]))
         no_family: list[str | None] = [None] * table.num_rows
@@ -129,6 +134,7 @@ class Roster:
     def notes(self, worker_names: pa.Array) -> list[str]:
         """What a person should know about how the roster meets these workers."""
         names = tables.text_of(worker_names)
+        # Neither is an error: a file of all workers serves for any part of the votes.
         absent = names.filter(pc.invert(pc.is_in(names, value_set=self.worker)))
         silent = self.worker.filter(pc.invert(pc.is_in(self.worker, value_set=names)))
         sentences = []
@@ -188,6 +194,7 @@ def _refuse_mixed_families(kind: list[Kind], family: list[str | None]) -> None:
     """All of a family are of one kind: what they share depends on it."""
     first: dict[str, int] = {}
     for row, name in enumerate(family):
+        # Workers without a family have nothing in common.
         before = row if name is None else first.setdefault(name, row)
         if kind[before] != kind[row]:
             raise ConflictError(

@@ -96,6 +96,7 @@ class Statement:
         if columns.has("labels"):
             lists = columns.lists("labels")
             given = np.flatnonzero(~lists.missing)
+            # Two lists of one item may differ, and which of them is true cannot be known.
             refuse_repeats(item.codes[given], given + 1, "item", "a truth with lists of labels")
             row, label, mentioned = lists.row, lists.labels, item.codes[given]
         else:
@@ -177,6 +178,7 @@ class Truth:
         cls, truth: Statement, known_items: pa.Array | None, known_pairs: Statement | None, unmentioned: Unmentioned
     ) -> Truth:
         """Put together what was read; see `from_frames`."""
+        # Blank cells of known pairs say nothing: what is said covers, whether yes or no.
         covered = None if known_pairs is None else known_pairs.said
         # Where nobody says what is covered, the truth's own kind does: lists of what is true speak of whole items.
         if known_items is None and covered is None and unmentioned == "unknown":
@@ -216,6 +218,7 @@ class Truth:
         """Raise EmptyInputError if it names items, or labels, and none of them is there: the names are others."""
         for role, said, names in (("item", self.items(), item), ("label", self.labels(), label)):
             named = pc.unique(pa.concat_arrays(said))
+            # Some strangers are normal, a truth may cover more than was voted on; nothing but strangers is a slip.
             if names is not None and len(named) and (positions(named, names) < 0).all():
                 raise EmptyInputError(
                     f"the truth must name {role}s of {where}; none of its {len(named):,} {role}s is there. It names "
@@ -231,6 +234,7 @@ class Truth:
             *shape,
             cell_bytes=SCORE_BYTES,
         )
+        # Every cell of the matrix as a key, row by row.
         keys = np.arange(len(item_names) * len(label_names))
         true, known = self.lookup(keys, item_names, label_names)
         return true.reshape(shape), known.reshape(shape)
@@ -302,7 +306,7 @@ def _refuse_unread_no(frame: Any, unread: Iterable[str]) -> None:
 
     Otherwise a column "checked" or "correct" with a no in it would be ignored, and the row would count as true.
     """
-    for name in unread:
+    for name in unread:  # one by one: a column that cannot be converted at all must not stop the others
         try:
             sign = tables.parse_values(_column(frame, name), name).codes
         except InputError:  # it says something else

@@ -634,7 +634,7 @@ def test_the_own_name_of_a_column_beats_the_others(names, expected):
 
 
 def test_two_columns_that_could_be_meant_are_refused_with_a_way_out():
-    with pytest.raises(ColumnError, match="'kind', 'Kind', 'type' all look like it. Rename kind to more"):
+    with pytest.raises(ColumnError, match=r"'kind', 'Kind', 'type' all look like it\. Rename kind to more"):
         tables.only_column(
             "more", ("kind", "type"), ["kind", "Kind", "type"], lambda role, one: f"Rename {one} to {role}"
         )

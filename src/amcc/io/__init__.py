@@ -57,7 +57,7 @@ def read_batches(path: str | Path, choose: Choose, *, separator: str | None = No
     """The rows of a table, some at a time: for files that are larger than memory."""
     path = Path(path)
     kind, options = _format_and_options(path, separator)
-    with naming(path):
+    with naming(path):  # also around what comes later: a damaged block may be the last one
         yield from kind.read_batches(path, choose, **options)
 
 
@@ -132,10 +132,11 @@ def read_votes(
     See `Votes.from_frame` for the layouts and the options. Ids in text files stay text. A folder of packed votes is
     read as it is.
     """
-    if Path(path).is_dir():
+    if Path(path).is_dir():  # packed votes: their options were used up when they were packed
         given = (separator, columns, unmentioned, labels, items, threshold, zero, label_separator)
         return open_packed(path, plain=not any(given) and on_conflict == "error").votes()
 
+    # Columns without a role are not even read: texts of items may be most of a file.
     def role_columns(names: Sequence[str]) -> list[str]:
         return list(tables.match_columns(names, columns, roles=roles_read(on_conflict)).values())
 
@@ -177,6 +178,7 @@ def read_truth(
     What the table does not mention is unknown, unless `known_items` or `known_pairs`, files with what it covers, or
     unmentioned="absent", which says that it covers everything, say otherwise; see `Truth.from_frames`.
     """
+    # Each file by itself first, so that an error names the right one; what they say together is the truth's affair.
     truth = _read_as(Statement.from_frame, path)
     items = None if known_items is None else _read_as(item_list, known_items)
     pairs = None if known_pairs is None else _read_as(Statement.from_frame, known_pairs)

@@ -88,10 +88,11 @@ def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
         raise ParameterError(f"separator must be one ASCII character such as ',' or a tab; got {separator!r}.")
     with open_text(path) as stream:
         line = _first_line(stream).decode("utf-8-sig")
-    if not line:
+    if not line:  # blank lines only
         raise FileFormatError("the file has no header line.")
     if separator is None:
         separator = "\t" if _is_tsv(path) else max(",;\t", key=line.count)
+    # By the standard library: a name may be quoted and hold the separator.
     names = next(csv.reader(io.StringIO(line), delimiter=separator))
     return tables.check_unique(names), separator
 

@@ -70,7 +70,7 @@ def _check_lines(path: Path) -> None:
     row = 1
     with open_text(path) as stream:
         for lines in _whole_lines(stream):
-            if _is_plain(lines):
+            if _is_plain(lines):  # counting bytes is quick, the rest is not
                 row += lines.count(b"\n")
                 continue
             depths, ends = _depths(lines)
@@ -108,6 +108,7 @@ def _is_plain(lines: bytes) -> bool:
     begun = lines.startswith(b"{") + lines.count(b"\n{")
     ended = lines.endswith(b"}") + lines.count(b"}\n") + lines.count(b"}\r\n")
     all_braces_there = begun == ended == lines.count(b"{") == lines.count(b"}") == n_lines
+    # Each line has one opening and one closing brace, at its ends: then it is one object, or Arrow says so itself.
     return all_braces_there and not LIST_IN_LIST.search(lines)
 
 

@@ -261,6 +261,7 @@ def _counting_from(row: int) -> Iterator[None]:
 
 def _partition(work: Path, source: Source, report: Progress) -> Plan:
     """Put every row into the bucket of its item."""
+    # What another file, or other options, left here is of no use.
     shutil.rmtree(work, ignore_errors=True)
     plan, n_rows = _survey(source, report)
     make_folder(work)

@@ -47,7 +47,7 @@ def read_batches(path: Path, choose: Choose) -> Iterator[pa.RecordBatch]:
 
 def _chosen(path: Path, choose: Choose) -> tuple[list[str], list[str]]:
     """The columns that are wanted, and those of them that hold text."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path) as file:  # only the footer is read
         schema = file.schema_arrow
     wanted = list(choose(check_unique(schema.names)))
     return wanted, [name for name in wanted if is_text(schema.field(name).type)]

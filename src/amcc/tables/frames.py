@@ -51,6 +51,7 @@ def as_arrow(frame: Any, choose: Callable[[Sequence[str]], Sequence[str]] | None
         frame = pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
         return frame.select(list(choose(check_unique(frame.column_names))))
+    # Here, since Arrow tables, and so all files, do not need it.
     import narwhals as nw
     from narwhals.exceptions import DuplicateError
 

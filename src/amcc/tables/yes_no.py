@@ -57,6 +57,7 @@ def parse_values(column: Column, name: str, *, threshold: float | None = None, z
         if (meaning := _meaning(spelling, threshold)) is None:
             raise VoteValueError(_unknown(name, spelling, coded.first_row(code), threshold))
         meanings.append(meaning)
+    # With 1 and 0 only, 0 is a no; with 1, 0 and −1 some tools mean "no" by 0 and others "not asked".
     if {"zero", "minus"} <= set(meanings) and zero is None:
         raise VoteValueError(
             f"column {name!r} has both -1 and 0 (row {coded.first_row(meanings.index('zero'))}), and 0 could mean 'no' "

@@ -93,6 +93,7 @@ def long_from_wide(frames: Any, threshold: float | None, zero: Zero | None) -> t
             same = {role: _constant(name, len(items)) for role, name in (("worker", worker), ("label", label))}
             pieces.append(pa.table({**same, "item": items, "value": value}))
     if not pieces:
+        # Frames without rows or columns are fine beside others: a label that nobody was asked about.
         raise EmptyInputError("there must be a frame with a row and a worker's column; there is none.")
     return pa.concat_tables(pieces), labels
 

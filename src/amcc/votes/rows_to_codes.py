@@ -90,6 +90,7 @@ def _items(found: Columns, further: Iterable[Any] | None) -> Ids:
     if further is None:
         return item
     vocabulary = tables.vocabulary_of(further, "item")
+    # "img1 " in the list and "img1" in the table would be two items, one of them without an answer.
     tables.refuse_slips(vocabulary, item.names, "item")
     return tables.recode(item, tables.with_further_names(item.names, vocabulary), "item", found.roles["item"])
 

@@ -77,6 +77,7 @@ def votes_from_ticks(
         vocabulary = ticks.labels.names if known_labels is None else known_labels
         questions = _all_questions(ticks, vocabulary, unmentioned)
     n_labels = len(vocabulary)
+    # Only now: `asked` may have named labels that nobody ticked.
     column = columns.roles.get("labels") or columns.roles["label"]
     ticked = np.unique(ticks.row * n_labels + tables.recode(ticks.labels, vocabulary, "label", column).codes)
     if questions is None:  # only the ticks are known, and all of them are yes

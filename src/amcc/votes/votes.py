@@ -281,21 +281,20 @@ class Votes:
         else:
             distinct, coin = np.unique(key, return_inverse=True)
         worker, label = np.divmod(distinct, self.n_labels)
+        # One index for coin and value: a compiled loop looks up what a vote is worth in one step.
         slot = coin.astype(np.int32) * 2 + (self.value > 0)
         return Coins(worker.astype(np.int32), label.astype(np.int32), slot)
 
     @cached_property
     def n_yes(self) -> Ints:
         """(n_pairs,) how many workers said yes to each asked pair."""
-        return (
-            np.add.reduceat(self.value > 0, self.pairs.start[:-1], dtype=np.int64)
-            if len(self)
-            else np.empty(0, dtype=np.int64)
-        )
+        # Votes of a pair stand together: each sum runs from where it begins to where the next one does.
+        counted: Ints = np.add.reduceat(self.value > 0, self.pairs.start[:-1], dtype=np.int64)
+        return counted
 
     @cached_property
     def answers_per_item(self) -> Ints:
-        """(n_items,) how many workers answered each item."""
+        """(n_items,) how many workers answered each item, that is, were asked about any label of it."""
         return self._answer_counts[0]
 
     @cached_property
@@ -309,6 +308,7 @@ class Votes:
 
     def select(self, keep: Mask) -> Votes:
         """The votes where `keep`, (n_votes,), holds, with unchanged vocabularies: codes mean the same in both."""
+        # Kept votes stay in order, so that nothing need be sorted again.
         return replace(self, **{role: getattr(self, role)[keep] for role in ("item", "worker", "label", "value")})
 
     # -- giving back -------------------------------------------------------------------------------------------
@@ -370,6 +370,7 @@ class Votes:
 
         Read back with `from_frame`, it gives the same votes: `asked` keeps what nobody was asked apart from a no.
         """
+        # Votes are sorted by label before worker; an answer is all labels of one worker on one item.
         order = np.lexsort((self.label, self.worker, self.item))
         item, worker = self.item[order], self.worker[order]
         new = np.append(True, (item[1:] != item[:-1]) | (worker[1:] != worker[:-1]))[: len(self)]
@@ -393,7 +394,11 @@ class Votes:
         return as_frame(table, frame)
 
     def to_dense(self) -> Signs:
-        """(n_workers, n_items, n_labels) int8 with 0 = not asked; for small data only."""
+        """(n_workers, n_items, n_labels) int8 with 0 = not asked; for small data only.
+
+        >>> Votes.from_dense([[[1, -1]], [[0, 1]]]).to_dense().tolist()
+        [[[1, -1]], [[0, 1]]]
+        """
         check_size("a dense array", "Use to_arrow().", self.n_workers, self.n_items, self.n_labels, cell_bytes=1)
         dense = np.zeros((self.n_workers, self.n_items, self.n_labels), dtype=np.int8)
         dense[self.worker, self.item, self.label] = self.value
