@@ -23,16 +23,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc.errors import FileFormatError
-from amcc.files import whole_file
+from amcc.files import check_is_file, first_line, whole_file
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+# The array of a file that holds its JSON text, as bytes.
 META = "meta"
-"""The array of a file that holds its JSON text, as bytes."""
 
-
+# By which shares that were summed up may miss 0 and 1.
 ROUNDING = 1e-9
-"""By which shares that were summed up may miss 0 and 1."""
 
 
 class Each:
@@ -57,7 +56,14 @@ class Each:
 
 
 def take_apart(value: Any, path: str, arrays: Arrays, plain: dict[str, Any]) -> None:
-    """Put the arrays of a state under their paths, and everything else likewise."""
+    """Put the arrays of a state under their paths, and everything else likewise.
+
+    >>> arrays, plain = {}, {}
+    >>> take_apart((1, 2), "sizes", arrays, plain)
+    >>> take_apart(np.array([0.5]), "share", arrays, plain)
+    >>> arrays, plain
+    ({'share': array([0.5])}, {'sizes': [1, 2]})
+    """
     if dataclasses.is_dataclass(value):
         parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     else:
@@ -75,7 +81,8 @@ def take_apart(value: Any, path: str, arrays: Arrays, plain: dict[str, Any]) -> 
 
 
 def write_fields(path: Path, meta: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write arrays and a description to one file that holds no pickle."""
+    """Write arrays and a description to one file that holds no pickle: reading a pickle may run any program."""
+    # In memory first: np.savez would put its own suffix behind a name that has another.
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **{**arrays, META: np.frombuffer(json.dumps(meta).encode(), np.uint8)})
     with whole_file(path) as temporary:
@@ -97,10 +104,7 @@ def names_to_bytes(names: pa.Array) -> bytes:
 
 def read_fields(path: Path, what: str) -> tuple[dict[str, Any], Arrays]:
     """Description and arrays of a file; `what` it must be, for the error where it is something else."""
-    if not path.exists():
-        raise FileFormatError(f"{path} does not exist.")
-    if path.is_dir():
-        raise FileFormatError(f"{path} is a directory, not {what}.")
+    check_is_file(path, what)
     try:
         with path.open("rb") as source, np.load(source, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -118,10 +122,11 @@ def names_from_bytes(content: Any) -> pa.Array:
         table = pa.ipc.open_file(pa.py_buffer(content)).read_all()
         table.validate(full=True)
     except Exception as error:  # Arrow says of a broken file many things
-        raise ValueError(f"it holds no names ({str(error).splitlines()[0] if str(error) else 'broken'})") from None
+        raise ValueError(f"it holds no names ({first_line(error)})") from None
     if table.column_names != ["name"] or table["name"].type not in (pa.string(), pa.large_string(), pa.int64()):
         raise ValueError("it holds no names")
     names = table["name"].combine_chunks()
+    # A name that stands for two codes would make votes of one worker those of another.
     if names.null_count or len(names.unique()) < len(names):
         raise ValueError("names must be different and not missing")
     return names
@@ -166,7 +171,7 @@ class Stored:
         rule = None
         if typing.get_origin(kind) is Annotated:
             kind, rule = typing.get_args(kind)[:2]
-        if isinstance(kind, types.UnionType):
+        if isinstance(kind, types.UnionType):  # `X | None`: all that states use
             if self._is_none(path):
                 return None
             kind = next(choice for choice in typing.get_args(kind) if choice is not type(None))
@@ -184,31 +189,36 @@ class Stored:
         return self._plain(kind, path)
 
     def _is_none(self, path: str) -> bool:
+        """Whether an optional field was None when it was written."""
         missing = path in self.plain and self.plain[path] is None
         self.used |= {path} if missing else set()
         return missing
 
     def _names(self, path: str, rule: Each | None) -> pa.Array:
+        """A vocabulary; its length is the size of all that has one entry for each name."""
         try:
             names = names_from_bytes(self._stored(self.arrays, path).tobytes())
         except ValueError as error:
             self.wrong(path, f"cannot be read: {error}")
         if rule is not None:
-            self.sizes[str(rule.of[0])] = len(names)  # what every other array must have one of for each name
+            self.sizes[str(rule.of[0])] = len(names)
         return names
 
     def _stored(self, where: Mapping[str, Any], path: str) -> Any:
+        """A field of the arrays or of the plain values; noted, so that fields nobody asks for are found."""
         if path not in where:
             self.wrong(path, "is missing")
         self.used.add(path)
         return where[path]
 
     def _array(self, kind: Any, path: str, rule: Each | None) -> npt.NDArray[Any]:
+        """An array of the type, sizes and numbers that are declared for the field."""
         array: npt.NDArray[Any] = self._stored(self.arrays, path)
         if typing.get_origin(kind) is np.ndarray:
             (number,) = typing.get_args(typing.get_args(kind)[1])
             if number is not Any:
                 wanted = np.dtype(number)
+                # Narrower numbers of the same kind fit; a float where codes belong does not, even if it is whole.
                 if array.dtype.kind != wanted.kind or not np.can_cast(array.dtype, wanted):
                     self.wrong(path, f"must hold {wanted}; it holds {array.dtype}")
                 array = array.astype(wanted, copy=False)  # where nothing was found, some libraries give smaller ones
@@ -220,6 +230,7 @@ class Stored:
         """Raise FileFormatError unless the array has the sizes and numbers that it must have."""
         parent = path.rpartition(".")[0]
         axes = [f"{parent}{axis}" if isinstance(axis, str) and axis.startswith(".") else axis for axis in rule.of]
+        # An axis without a known size takes the array's own, and from then on must have it wherever it occurs.
         sizes = [self.sizes.get(axis) if isinstance(axis, str) else axis for axis in axes]
         if array.ndim != len(sizes) or any(
             size not in (None, length) for size, length in zip(sizes, array.shape, strict=True)
@@ -229,6 +240,7 @@ class Stored:
         self.sizes |= {axis: length for axis, length in zip(axes, array.shape, strict=True) if isinstance(axis, str)}
         if rule.finite and not np.isfinite(array).all():
             self.wrong(path, "must hold numbers; some are infinite or missing")
+        # Sums of shares round; what lies this near to 0 and 1 is no damage.
         if rule.share and array.size and not (array.min() >= -ROUNDING and array.max() <= 1 + ROUNDING):
             self.wrong(path, "must hold shares between 0 and 1")
         if (rule.code is not None or rule.least is not None) and array.size:
@@ -237,6 +249,7 @@ class Stored:
                 self.wrong(path, f"must hold numbers from {least} to {most}; it has {array.min()} to {array.max()}")
 
     def _plain(self, kind: Any, path: str) -> Any:
+        """A number, text, truth value or list of them, of the declared type."""
         value = self._stored(self.plain, path)
         if not fits(value, kind):
             self.wrong(path, f"must be {kind}; it is {value!r}")
@@ -244,7 +257,11 @@ class Stored:
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Whether a value that was read from JSON is of this type; tuples have become lists there."""
+    """Whether a value that was read from JSON is of this type; tuples have become lists there.
+
+    >>> fits([1, 2], tuple[int, ...]), fits(True, int), fits(1, float), fits("a", int | None)
+    (True, False, True, False)
+    """
     choices, origin = typing.get_args(kind), typing.get_origin(kind)
     if origin in (types.UnionType, typing.Union):
         return any(fits(value, choice) for choice in choices)
@@ -253,5 +270,6 @@ def fits(value: Any, kind: Any) -> bool:
     if origin in (tuple, list):
         return isinstance(value, tuple | list) and all(fits(each, choices[0]) for each in value)
     if kind in (float, int):
+        # JSON writes 1.0 as 1.0 and 1 as 1, so that a whole float may come back as an int; true is no number.
         return isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
     return isinstance(value, origin or kind)

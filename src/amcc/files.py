@@ -1,8 +1,13 @@
-"""Files that are complete or absent, and errors that name them."""
+"""Files that are complete or absent, errors that name them, and the hash of what they hold.
+
+Whoever writes a file uses `whole_file`: a reader finds the old file or the new one, never half of one, whatever
+happens in between. Errors about files are worded here only: `not_written` and `not_read`.
+"""
 
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
@@ -20,22 +25,76 @@ except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+
+def not_written(path: Path, reason: str | OSError, way_out: str = "Make room, or choose another place.") -> InputError:
+    """The error that a file cannot be written, and why.
+
+    >>> str(not_written(Path("a.csv"), "it is a directory", "Name a file in it."))
+    'a.csv cannot be written: it is a directory. Name a file in it.'
+    """
+    return InputError(f"{path} cannot be written: {_reason(reason)}. {way_out}")
+
+
+def not_read(path: Path, reason: str | OSError, way_out: str = "") -> FileFormatError:
+    """The error that a file cannot be read, and why."""
+    return FileFormatError(f"{path} cannot be read: {_reason(reason)}. {way_out}".rstrip())
+
+
+def _reason(reason: str | OSError) -> str:
+    if isinstance(reason, OSError):  # only what the system says of it: Arrow says more, for engineers
+        return os.strerror(reason.errno) if reason.errno else str(reason)
+    return reason
+
+
+def first_line(error: Exception) -> str:
+    """What a library says about a problem, shortly: its first line, or the kind of error if it says nothing.
+
+    >>> first_line(ValueError("bad\\nin many lines")), first_line(KeyError())
+    ('bad', 'KeyError')
+    """
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+@contextmanager
+def written_to(path: Path, way_out: str = "Make room, or choose another place.") -> Iterator[None]:
+    """Say in errors of the system, such as a full disk, what could not be written."""
+    try:
+        yield
+    except OSError as error:
+        raise not_written(path, error, way_out) from None
+
+
+def check_is_file(path: Path, what: str | None = None) -> None:
+    """Raise FileFormatError unless there is a file; `what` it must be, for the error where it is a directory."""
+    if not path.exists():
+        raise FileFormatError(f"{path} does not exist.")
+    if path.is_dir():
+        raise FileFormatError(f"{path} is a directory{f', not {what}' if what else '; name a file in it'}.")
+
+
+def check_readable(path: Path) -> None:
+    """Raise a clear error unless `path` is a file with something in it."""
+    check_is_file(path)
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except OSError as error:
+        raise not_read(path, error) from None
+    if empty:
+        raise FileFormatError(f"{path} is empty; a table with a header line was expected.")
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
 def make_folder(path: Path) -> None:
     """Make a folder for output, unless it is there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {path} cannot be made: {error.strerror}. Choose another place.") from None
-
-
-@contextmanager
-def written_to(path: Path) -> Iterator[None]:
-    """Say in errors of the system, such as a full disk, what could not be written."""
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)  # Arrow says more, for engineers
-        raise InputError(f"{path} cannot be written: {reason}. Make room, or choose another place.") from None
 
 
 @contextmanager
@@ -46,9 +105,10 @@ def whole_file(path: Path) -> Iterator[Path]:
     there when they were killed goes.
     """
     if path.is_dir():
-        raise InputError(f"{path} cannot be written: it is a directory. Name a file in it.")
+        raise not_written(path, "it is a directory", "Name a file in it.")
     with written_to(path):
         remove_left_behind(path)
+        # Beside the file, since only within one file system is a renaming all or nothing.
         temporary = path.with_name(f".part-{secrets.token_hex(4)}-{path.name}")
         with ExitStack() as stack:
             stack.callback(_remove, temporary)  # before it is there: Ctrl-C may come at any moment
@@ -92,19 +152,22 @@ def _lock(file: IO[bytes], *, wait: bool) -> bool:
     return True
 
 
-def check_readable(path: Path) -> None:
-    """Raise a clear error unless `path` is a file with something in it."""
-    if not path.exists():
-        raise FileFormatError(f"{path} does not exist.")
-    if path.is_dir():
-        raise FileFormatError(f"{path} is a directory; name a file in it.")
-    try:
-        with path.open("rb") as file:
-            empty = not file.read(1)
-    except OSError as error:
-        raise FileFormatError(f"{path} cannot be read: {error.strerror}.") from None
-    if empty:
-        raise FileFormatError(f"{path} is empty; a table with a header line was expected.")
+# -- contents --------------------------------------------------------------------------------------------------------
+
+
+def content_hash(*parts: Path | str | Any) -> str:
+    """SHA-256, in 64 hexadecimal digits, of all parts one after the other.
+
+    A path stands for what its file holds, text for its UTF-8 bytes; bytes and contiguous arrays are what they are.
+    Parts are not told apart: put a separator between texts where that matters.
+
+    >>> content_hash("ab", b"c")[:16], content_hash("abc")[:16]
+    ('ba7816bf8f01cfea', 'ba7816bf8f01cfea')
+    """
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part.read_bytes() if isinstance(part, Path) else part.encode() if isinstance(part, str) else part)
+    return found.hexdigest()
 
 
 def open_text(path: Path) -> Any:

@@ -1,7 +1,8 @@
 """Who the workers are: people, language models or programs, and which of them are likely to err together.
 
 A roster is a table worker, kind, family. Workers of one family make the same mistakes more often than chance would
-have it: versions of one language model, annotators who were trained together, rules by one author.
+have it: versions of one language model, annotators who were trained together, rules by one author. A `Roster` knows
+workers by name; `Seats` is what it says about the workers of some votes, by code.
 """
 
 from __future__ import annotations
@@ -17,20 +18,19 @@ from amcc import tables
 from amcc.arrays import Codes, Signs
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError
 from amcc.fields import Each
+from amcc.tables import a_few
+from amcc.truth import positions
 
 Kind = Literal["human", "model", "code"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 HUMAN, MODEL, CODE = range(len(KINDS))
 
+# The columns of a roster; the first name of each is its own.
 COLUMNS: dict[str, tuple[str, ...]] = {
     "worker": tables.ALIASES["worker"],
     "kind": ("kind", "worker_kind", "type", "worker_type"),
     "family": ("family", "worker_family", "model_family"),
 }
-"""The columns of a roster; the first name of each is its own."""
-
-MOST_NAMED = 3
-"""Workers that one sentence names."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Seats:
     family_names: pa.Array
 
     def __post_init__(self) -> None:
+        # Seats may come from a file; `fields` turns a ValueError into an error that names the field.
         if self.kind.max(initial=0) >= len(KINDS) or self.family.max(initial=-1) >= len(self.family_names):
             raise ValueError("must hold kinds that there are, and families that have a name")
 
@@ -61,6 +62,12 @@ class Seats:
 class Roster:
     """Kind and family of workers, by name as text; a missing family is none.
 
+    >>> roster = Roster.from_frame(pa.table({"worker": ["ann", "gpt"], "kind": ["", "model"]}))
+    >>> roster.kind, roster.seats(pa.array(["gpt", "bob"])).kind
+    (('human', 'model'), array([1, 0], dtype=int8))
+
+    ignored : columns of the table that were not used, for a note.
+
     Read it with `amcc.read_roster`, or make it from a data frame with `from_frame`.
     """
 
@@ -73,26 +80,33 @@ class Roster:
     def from_frame(cls, frame: Any) -> Roster:
         """Read a table worker, kind, family; one row per worker.
 
+        Raises ColumnError, EmptyInputError, ConflictError or InputError where that is not so.
+
         kind is human, model or code; an empty cell is human. An empty family, or no such column, is no family. Other
         columns are ignored.
         """
         names = tables.column_names(frame)
-        found = {role: _column(role, names) for role in COLUMNS}
+        found = {
+            role: tables.only_column(role, aliases, names, lambda *_: "Rename the others.")
+            for role, aliases in COLUMNS.items()
+        }
         for role in ("worker", "kind"):
             if found[role] is None:
                 raise ColumnError(
                     f"a workers file must have the columns worker and kind (and may have family); {role} is missing, "
                     f"the columns are {', '.join(map(repr, names))}. Rename the column to {role!r}."
                 )
+        # In the order of COLUMNS: worker, kind, and family if it is there.
         used = [column for column in found.values() if column is not None]
         table = tables.as_arrow(frame, lambda _: used)
         if table.num_rows == 0:
             raise EmptyInputError("a workers file must name at least one worker; it has columns but no rows.")
+        # Rosters have some thousand rows at most: Python lists are quick enough from here on.
         worker = tables.encode_ids(table[used[0]], "worker", str(used[0]))
         kind = _kinds(table[used[1]], str(used[1]))
         no_family: list[str | None] = [None] * table.num_rows
         family = _families(table[used[2]], used[2]) if len(used) > 2 else no_family
-        text = worker.names.cast(pa.string()).take(pa.array(worker.codes))
+        text = tables.text_of(worker.names, worker.codes)
         _refuse_repeats(text.to_pylist(), kind, family)
         _refuse_mixed_families(kind, family)
         ignored = tuple(name for name in names if name not in used)
@@ -100,28 +114,27 @@ class Roster:
 
     def seats(self, worker_names: pa.Array) -> Seats:
         """Kinds and families of these workers; those who are not on the roster are people without a family."""
-        names = worker_names.cast(pa.string())
-        place = pc.fill_null(pc.index_in(names, value_set=self.worker), -1).to_numpy(zero_copy_only=False)
+        names, place = tables.text_of(worker_names), positions(worker_names, self.worker)
         listed = place >= 0
         if not listed.any():
             raise EmptyInputError(
                 f"a workers file must name workers of the votes; none of its {len(self.worker):,} workers voted. It "
-                f"names {_some(self.worker)}; the votes {_some(names)}. Write them alike."
+                f"names {a_few(self.worker)}; the votes {a_few(names)}. Write them alike."
             )
+        # A slip in one name would make a language model a human, silently.
         tables.refuse_slips(self.worker, names, "worker")
         code = np.array([KINDS.index(each) for each in self.kind], np.int8)
+        # Sorted, so that codes of families do not depend on the order of rows.
         families = pc.unique(self.family.drop_null()).sort()
-        of_row = np.asarray(
-            pc.fill_null(pc.index_in(self.family, value_set=families, skip_nulls=True), -1).to_numpy(
-                zero_copy_only=False
-            )
-        )
+        of_row = positions(self.family, families)  # −1 for no family
+        # Place −1, of workers who are not listed, takes the last row, which is then not used.
         kind = np.where(listed, code[place], HUMAN).astype(np.int8)
         return Seats(kind, np.where(listed, of_row[place], -1).astype(np.int32), families)
 
     def notes(self, worker_names: pa.Array) -> list[str]:
         """What a person should know about how the roster meets these workers."""
-        names = worker_names.cast(pa.string())
+        names = tables.text_of(worker_names)
+        # Neither is an error: a file of all workers serves for any part of the votes.
         absent = names.filter(pc.invert(pc.is_in(names, value_set=self.worker)))
         silent = self.worker.filter(pc.invert(pc.is_in(self.worker, value_set=names)))
         sentences = []
@@ -130,25 +143,15 @@ class Roster:
         if len(absent):
             sentences.append(
                 f"{len(absent):,} of {len(names):,} workers are not in the workers file and count as people without a "
-                f"family: {_some(absent)}"
+                f"family: {a_few(absent)}"
             )
         if len(silent):
-            sentences.append(f"{len(silent):,} of the workers file never voted: {_some(silent)}")
+            sentences.append(f"{len(silent):,} of the workers file never voted: {a_few(silent)}")
         return sentences + tables.note_on_lookalikes(pc.unique(self.family.drop_null()), "family")
 
 
-def _column(role: str, names: list[str]) -> str | None:
-    """The column that is called like the role; its own name beats the others."""
-    found = tables.columns_named(COLUMNS[role][:1], names) or tables.columns_named(COLUMNS[role], names)
-    if len(found) > 1:
-        raise ColumnError(
-            f"one column must hold the {role}; {', '.join(map(repr, found))} all look like it. Rename the others."
-        )
-    return found[0] if found else None
-
-
 def _kinds(column: pa.ChunkedArray, name: str) -> list[Kind]:
-    """The kind in each row."""
+    """The kind in each row; case and spaces do not matter, and an empty cell is a human."""
     kinds: list[Kind] = []
     for row, cell in enumerate(column.to_pylist(), start=1):
         word = "" if cell is None else str(cell).strip().lower()
@@ -164,14 +167,13 @@ def _kinds(column: pa.ChunkedArray, name: str) -> list[Kind]:
 def _families(column: pa.ChunkedArray, name: str) -> list[str | None]:
     """The family in each row, None where the cell is empty."""
     if not (tables.is_text(tables.value_type(column)) or pa.types.is_null(column.type)):
-        ids = tables.encode_ids(column.drop_null(), "family", name)  # numbers, if nothing else: for its errors
-        del ids
+        tables.encode_ids(column.drop_null(), "family", name)  # numbers, if nothing else: for its errors
     cells = column.to_pylist()
     return [None if cell is None or not str(cell).strip() else str(cell) for cell in cells]
 
 
 def _refuse_repeats(workers: list[str], kind: list[Kind], family: list[str | None]) -> None:
-    """A worker stands there once."""
+    """A worker stands there once: a second row would be a slip, or say something else."""
     first: dict[str, int] = {}
     for row, worker in enumerate(workers):
         before = first.setdefault(worker, row)
@@ -192,13 +194,10 @@ def _refuse_mixed_families(kind: list[Kind], family: list[str | None]) -> None:
     """All of a family are of one kind: what they share depends on it."""
     first: dict[str, int] = {}
     for row, name in enumerate(family):
+        # Workers without a family have nothing in common.
         before = row if name is None else first.setdefault(name, row)
         if kind[before] != kind[row]:
             raise ConflictError(
                 f"workers of one family must be of one kind; family {name!r} has a {kind[before]} in row {before + 1} "
                 f"and a {kind[row]} in row {row + 1}. Give them different families, or correct the kind."
             )
-
-
-def _some(names: pa.Array) -> str:
-    return ", ".join(map(repr, names[:MOST_NAMED].to_pylist())) + " …" * (len(names) > MOST_NAMED)

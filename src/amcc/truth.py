@@ -1,4 +1,10 @@
-"""Known truth, which may cover all pairs, only some items, or only some (item, label) pairs."""
+"""Known truth, which may cover all pairs, only some items, or only some (item, label) pairs.
+
+Three tables are known: what is true (item, label), which covers the items that it mentions; label sets (item, labels),
+which also know items without any label; and yes and no (item, label, truth), which covers its rows. A table first
+becomes a `Statement`, which knows its rows for messages; `Truth` is what statements say together, by name. Names are
+text here: ids that one file holds as numbers and another as text are the same.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import tables
-from amcc.arrays import Codes, Ints, Mask, Signs
+from amcc.arrays import Ints, Mask, Signs
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError, ParameterError, VoteValueError
 from amcc.memory import check_size
+from amcc.tables import a_few, text_of
 from amcc.votes import Unmentioned, Votes
 
+# Names of a column that says yes and no, in tables of truth only: tables of votes use those of `tables.ALIASES`.
 VERDICTS = ("truth", "is_true", "true", "gold", "ground_truth")
-"""Names of a column that says yes and no, in tables of truth only: tables of votes use those of `tables.ALIASES`."""
 
+# What a pair takes while it is compared: its key, what is true, known and predicted, its score, and their ranks.
 SCORE_BYTES = 64
-"""What a pair takes while it is compared: its key, what is true, known and predicted, its score, and their ranks."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class PairList:
 
     def keys(self, item_names: pa.Array, label_names: pa.Array) -> Ints:
         """Pairs as item code · n_labels + label code; pairs outside the vocabularies are left out."""
+        # 64 bits wide: the product of two codes does not fit in 32.
         item = positions(self.item, item_names)
         label = positions(self.label, label_names)
         inside = (item >= 0) & (label >= 0)
@@ -45,6 +53,7 @@ class PairList:
 
     def among(self, others: PairList) -> Mask:
         """(n_pairs,) which of them are also in another list."""
+        # Codes of our own names: what the other list names besides cannot match and is left out.
         items, labels = pc.unique(self.item), pc.unique(self.label)
         return np.isin(self.keys(items, labels), others.keys(items, labels))
 
@@ -77,27 +86,27 @@ class Statement:
         """Read a table item, label, which may have a column that says yes and no, or item, labels with lists."""
         names = tables.column_names(frame)
         _refuse_workers(names)
-        table, roles = tables.read_columns(
+        columns = tables.read_columns(
             frame, _verdict(names), needed=("item", "label"), roles=("item", "label", "labels", "value")
         )
-        item = tables.encode_ids(table[roles["item"]], "item", roles["item"])
-        only_yes = "labels" in roles or "value" not in roles
+        item, roles = columns.ids("item"), columns.roles
+        only_yes = columns.has("labels") or not columns.has("value")
         if only_yes:
             _refuse_unread_no(frame, [name for name in names if name not in (roles["item"], roles.get("label"))])
-        if "labels" in roles:
-            lists = tables.encode_lists(table[roles["labels"]], roles["labels"], None)
+        if columns.has("labels"):
+            lists = columns.lists("labels")
             given = np.flatnonzero(~lists.missing)
+            # Two lists of one item may differ, and which of them is true cannot be known.
             refuse_repeats(item.codes[given], given + 1, "item", "a truth with lists of labels")
             row, label, mentioned = lists.row, lists.labels, item.codes[given]
         else:
-            row, mentioned = np.arange(table.num_rows), item.codes
-            label = tables.encode_ids(table[roles["label"]], "label", roles["label"])
-        sign = (
-            np.ones(len(row), np.int8) if only_yes else tables.parse_values(table[roles["value"]], roles["value"]).codes
-        )
-        pairs = PairList(_taken(item.names, item.codes[row]), _taken(label.names, label.codes))
+            row, label, mentioned = np.arange(columns.table.num_rows), columns.ids("label"), item.codes
+        sign = np.ones(len(row), np.int8)
+        if not only_yes:
+            sign = tables.parse_values(columns.cells("value"), roles["value"]).codes
+        pairs = PairList(text_of(item.names, item.codes[row]), text_of(label.names, label.codes))
         _refuse_contradictions(item.codes[row].astype(np.int64) * len(label.names) + label.codes, sign, row + 1, pairs)
-        return cls(_taken(item.names, np.unique(mentioned)), pairs, sign, row + 1, only_yes)
+        return cls(text_of(item.names, np.unique(mentioned)), pairs, sign, row + 1, only_yes)
 
     @property
     def said(self) -> PairList:
@@ -132,7 +141,7 @@ class Truth:
             raise ParameterError(
                 "truth covers known items or known pairs, or everything (unmentioned='absent'); give one, not both."
             )
-        if not given:
+        if not given:  # the class is frozen, hence by way of `object`
             object.__setattr__(self, "known_items", pc.unique(self.positives.item))
 
     @classmethod
@@ -169,7 +178,9 @@ class Truth:
         cls, truth: Statement, known_items: pa.Array | None, known_pairs: Statement | None, unmentioned: Unmentioned
     ) -> Truth:
         """Put together what was read; see `from_frames`."""
+        # Blank cells of known pairs say nothing: what is said covers, whether yes or no.
         covered = None if known_pairs is None else known_pairs.said
+        # Where nobody says what is covered, the truth's own kind does: lists of what is true speak of whole items.
         if known_items is None and covered is None and unmentioned == "unknown":
             known_items, covered = (truth.items, None) if truth.only_yes else (None, truth.said)
         made = cls(truth.pairs.where(truth.sign > 0), known_items, covered, unmentioned)
@@ -183,6 +194,7 @@ class Truth:
         if self.known_pairs is not None:
             return
         blank = truth.sign == 0
+        # Another row may say what a blank one leaves open.
         blank[blank] = ~truth.pairs.where(blank).among(truth.said)
         if self.known_items is not None:
             blank[blank] = positions(truth.pairs.item.filter(pa.array(blank)), self.known_items) >= 0
@@ -206,10 +218,11 @@ class Truth:
         """Raise EmptyInputError if it names items, or labels, and none of them is there: the names are others."""
         for role, said, names in (("item", self.items(), item), ("label", self.labels(), label)):
             named = pc.unique(pa.concat_arrays(said))
+            # Some strangers are normal, a truth may cover more than was voted on; nothing but strangers is a slip.
             if names is not None and len(named) and (positions(named, names) < 0).all():
                 raise EmptyInputError(
                     f"the truth must name {role}s of {where}; none of its {len(named):,} {role}s is there. It names "
-                    f"{_some(named)}; {where} {_some(pc.unique(names)) or 'none'}. Write them alike."
+                    f"{a_few(named)}; {where} {a_few(pc.unique(names)) or 'none'}. Write them alike."
                 )
 
     def matrices(self, item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
@@ -221,6 +234,7 @@ class Truth:
             *shape,
             cell_bytes=SCORE_BYTES,
         )
+        # Every cell of the matrix as a key, row by row.
         keys = np.arange(len(item_names) * len(label_names))
         true, known = self.lookup(keys, item_names, label_names)
         return true.reshape(shape), known.reshape(shape)
@@ -233,10 +247,12 @@ class Truth:
 
     def lookup(self, keys: Ints, item_names: pa.Array, label_names: pa.Array) -> tuple[Mask, Mask]:
         """(n_keys,) what is true of pairs item code · n_labels + label code, and where that is known."""
+        # A pair outside of what is known is "not true" here as well: whoever uses `true` must look at `known`.
         true = np.isin(keys, self.positives.keys(item_names, label_names))
         if self.known_pairs is not None:
             known = np.isin(keys, self.known_pairs.keys(item_names, label_names))
         elif self.known_items is not None:
+            # Per item first, then per key: keys may be many millions, items are fewer.
             item_known = np.isin(np.arange(len(item_names)), positions(self.known_items, item_names))
             known = item_known[keys // max(len(label_names), 1)]
         else:
@@ -246,26 +262,16 @@ class Truth:
 
 def item_list(frame: Any) -> pa.Array:
     """Distinct items of a table, as text."""
-    table, roles = tables.read_columns(frame, needed=("item",), roles=("item",))
-    return _text(tables.encode_ids(table[roles["item"]], "item", roles["item"]).names)
+    return text_of(tables.read_columns(frame, needed=("item",), roles=("item",)).ids("item").names)
 
 
 def positions(names: pa.Array, vocabulary: pa.Array) -> Ints:
-    """Place of each name in the vocabulary, −1 where it is not there."""
-    found = pc.fill_null(pc.index_in(_text(names), value_set=_text(vocabulary)), -1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+    """Place of each name in the vocabulary, −1 where it is not there; numbers and text are compared as text.
 
-
-def _text(names: pa.Array) -> pa.Array:
-    return names.cast(pa.string())
-
-
-def _taken(names: pa.Array, codes: Codes) -> pa.Array:
-    return _text(names).take(pa.array(codes))
-
-
-def _some(names: pa.Array, most: int = 3) -> str:
-    return ", ".join(map(repr, names[:most].to_pylist())) + " …" * (len(names) > most)
+    >>> positions(pa.array(["7", "x"]), pa.array([5, 7]))
+    array([ 1, -1])
+    """
+    return np.asarray(pc.fill_null(pc.index_in(text_of(names), value_set=text_of(vocabulary)), -1), dtype=np.int64)
 
 
 # -- what a table of truth must not hold ---------------------------------------------------------------------------
@@ -296,8 +302,11 @@ def _refuse_workers(names: Iterable[str]) -> None:
 
 
 def _refuse_unread_no(frame: Any, unread: Iterable[str]) -> None:
-    """In a table of what is present every row is a yes, so that no other column may say no."""
-    for name in unread:
+    """In a table of what is present every row is a yes, so that no other column may say no.
+
+    Otherwise a column "checked" or "correct" with a no in it would be ignored, and the row would count as true.
+    """
+    for name in unread:  # one by one: a column that cannot be converted at all must not stop the others
         try:
             sign = tables.parse_values(_column(frame, name), name).codes
         except InputError:  # it says something else
@@ -311,6 +320,7 @@ def _refuse_unread_no(frame: Any, unread: Iterable[str]) -> None:
 
 
 def _column(frame: Any, name: str) -> pa.ChunkedArray:
+    """One column of a data frame; the others are not looked at."""
     return tables.as_arrow(frame, lambda _: [name])[name]
 
 
@@ -326,7 +336,10 @@ def _refuse_contradictions(key: Ints, sign: Signs, row: Ints, pairs: PairList) -
 
 
 def _refuse_other_verdicts(truth: Statement, known: Statement) -> None:
-    """Known pairs must be known: where one of the tables says yes or no, the other must not say something else."""
+    """Known pairs must be known: where one of the tables says yes or no, the other must not say something else.
+
+    A table that only lists what is true says no to nothing, so that it cannot differ in a no.
+    """
     says_yes = known.pairs.among(truth.pairs.where(truth.sign > 0))
     differs = (known.sign != 0) & (says_yes != (known.sign > 0)) & (not known.only_yes)
     unsaid = (known.sign != 0) & ~known.pairs.among(truth.said) & (not truth.only_yes)

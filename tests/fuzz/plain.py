@@ -27,6 +27,9 @@ NAMES: dict[str, str] = {
     "labels": "labels labelset tags tagset classes categories",
     "value": "value vote answer response present given score rating",
     "asked": "asked askedlabels labelsasked",
+    "kind": "kind workerkind type workertype",
+    "family": "family workerfamily modelfamily",
+    "share": "share soft softlabel yesshare",
 }
 """What docs/input.md and the command line call the columns, without case, spaces and dashes; the first wins."""
 
@@ -249,12 +252,12 @@ def _votes_of_ticks(
         raise RefusedError("no label")
     voted = []
     for (who, what, given), list_asked in zip(answers, asked, strict=True):
-        if given is None and list_asked is None:
+        if given is None:  # no answer, whatever was asked
             continue
         everything = list_asked if list_asked is not None else (vocabulary if unmentioned == "absent" else given)
-        if not set(given or ()) <= set(everything or ()):
+        if not set(given) <= set(everything):
             raise RefusedError("not asked")
-        voted += [(who, what, each, 1 if each in (given or ()) else -1) for each in everything or ()]
+        voted += [(who, what, each, 1 if each in given else -1) for each in everything]
     columns = list(zip(*voted, strict=True)) or [(), (), (), ()]
     result = collected(*columns)
     return {**result, "worker": set(worker), "item": set(item), "label": set(vocabulary)}
@@ -317,6 +320,49 @@ def prices(rows: Rows) -> dict[str, Decimal]:
             raise RefusedError("amount")
         listed[who] = Decimal(amount)
     return listed
+
+
+def roster(rows: Rows) -> dict[str, tuple[str, str | None]]:
+    """Kind and family by worker."""
+    found = roles(rows.columns, ("worker", "kind", "family"))
+    if not rows or not {"worker", "kind"} <= set(found):
+        raise RefusedError("columns")
+    listed: dict[str, tuple[str, str | None]] = {}
+    kinds: dict[str, str] = {}
+    for who, row in zip(names([row[found["worker"]] for row in rows]), rows, strict=True):
+        kind = str(row[found["kind"]]).strip().lower() or "human"
+        family = row[found["family"]] if "family" in found else ""
+        if kind not in ("human", "model", "code"):
+            raise RefusedError("kind")
+        if who in listed:
+            raise RefusedError("worker twice")
+        listed[who] = kind, family if family.strip() else None
+        if family.strip() and kinds.setdefault(name(family), kind) != kind:
+            raise RefusedError("mixed family")
+    return listed
+
+
+def soft_truth(rows: Rows) -> dict[tuple[str, str], float]:
+    """Share of yes by (item, label)."""
+    found = roles(rows.columns, ("worker", "item", "label", "labels"))
+    if "worker" in found:
+        counted: dict[tuple[str, str], list[int]] = {}
+        for (_, what, tag), sign in votes(rows)["votes"].items():
+            counted.setdefault((what, tag), []).append(sign > 0)
+        return {pair: sum(yes) / len(yes) for pair, yes in counted.items()}
+    columns = [column for column in rows.columns if bare(column) in NAMES["share"].split()]
+    if not rows or len(columns) != 1 or not {"item", "label"} <= set(found):
+        raise RefusedError("columns")
+    item, label = (names([row[found[role]] for row in rows]) for role in ("item", "label"))
+    shares: dict[tuple[str, str], float] = {}
+    for pair, row in zip(zip(item, label, strict=True), rows, strict=True):
+        written = row[columns[0]].strip().lower()
+        if not NUMBER.fullmatch(written) or not 0 <= float(written) <= 1:
+            raise RefusedError("share")
+        if pair in shares:
+            raise RefusedError("pair twice")
+        shares[pair] = float(written)
+    return shares
 
 
 def ids(data: bytes) -> list[str]:

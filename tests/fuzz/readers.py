@@ -17,14 +17,14 @@ import plain
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from amcc import DawidSkene, PackedVotes, load_model, pack_votes, read_truth, read_votes
+from amcc import DawidSkene, PackedVotes, load_model, pack_votes, read_roster, read_truth, read_votes
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import SimulatedCrowd
 from amcc.active.prices import Prices, read_price_list
 from amcc.active.strategies import Uniform
 from amcc.consensus import MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.io import read_ids
+from amcc.io import read_ids, read_soft_truth
 from amcc.votes import Votes
 
 LONG = b"worker,item,label,value\nann,1,cat,yes\nann,1,dog,no\nbob,1,cat,1\nbob,2,dog,-1\ncid,2,cat,\n"
@@ -57,6 +57,13 @@ SEEDS: dict[str, Sequence[bytes]] = {
         b"item,labels\n1,cat|dog\n2,\n",
     ),
     "prices": (b"worker,price\nann,1\nbob,0.25\n cid ,10.50\n", b"rater;cost\na;1\nb;2\n"),
+    "roster": (
+        b"worker,kind,family\nann,human,\ngpt-a,model,gpt\ngpt-b,Model,gpt\nrule,code,\n",
+        b"Rater ID;type\n7;human\n8;\n", b'worker,kind,family,note\n"a,b",model,f g,x\nc,model,f g,\n',
+    ),
+    "soft truth": (
+        b"item,label,share\n1,cat,0.25\n1,dog,1\n2,cat,0\n", b"task;tag;soft label\nx;a;.5\ny;a;1e-3\n", LONG,
+    ),
     "ids": (b"cat\ndog\n\nemu\n", b"a b\r\nc\r\n"),
 }  # fmt: skip
 
@@ -94,6 +101,21 @@ def _repacked(path: Path) -> dict[str, Any]:
 def _truth(path: Path) -> frozenset[tuple[str, str]]:
     positives = read_truth(path).positives
     return frozenset(zip(positives.item.to_pylist(), positives.label.to_pylist(), strict=True))
+
+
+def _roster(path: Path) -> dict[str, tuple[str, str | None]]:
+    """Who the workers are; their places among voters are looked up, too, for what can go wrong there."""
+    roster = read_roster(path)
+    seats = roster.seats(roster.worker)
+    assert seats.kinds().to_pylist() == list(roster.kind)
+    assert seats.families().to_pylist() == roster.family.to_pylist()
+    return dict(zip(roster.worker.to_pylist(), zip(roster.kind, roster.family.to_pylist(), strict=True), strict=True))
+
+
+def _soft_truth(path: Path) -> dict[tuple[str, str], float]:
+    soft = read_soft_truth(path)
+    pairs = zip(soft.pairs.item.to_pylist(), soft.pairs.label.to_pylist(), strict=True)
+    return dict(zip(pairs, soft.share.tolist(), strict=True))
 
 
 def _prices(path: Path) -> dict[str, Decimal]:
@@ -235,6 +257,10 @@ READERS: dict[str, Reader] = {
     ),
     "truth": Reader(".csv", _text("truth"), _truth, lambda data: plain.truth(plain.csv_rows(data)), share=2),
     "prices": Reader(".csv", _text("prices"), _prices, lambda data: plain.prices(plain.csv_rows(data)), share=2),
+    "roster": Reader(".csv", _text("roster"), _roster, lambda data: plain.roster(plain.csv_rows(data)), share=2),
+    "soft truth": Reader(
+        ".csv", _text("soft truth"), _soft_truth, lambda data: plain.soft_truth(plain.csv_rows(data)), share=2
+    ),
     "ids": Reader(".txt", _text("ids"), read_ids, plain.ids),
     "parquet": Reader(".parquet", _parquets, partial(_votes, unmentioned="absent"), share=4),
     "model": Reader(".npz", _files("model.npz"), _model, share=2),

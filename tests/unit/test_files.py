@@ -131,3 +131,49 @@ def test_a_full_standard_output_is_named():
         run = subprocess.run([sys.executable, "-m", "amcc", "methods"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert run.returncode == 1
     assert run.stderr == "error: standard output: No space left on device\n"
+
+
+# --- errors and hashes --------------------------------------------------------------------------------------
+
+
+def test_errors_of_the_system_are_told_in_its_own_words():
+    from amcc.files import first_line, not_read, not_written
+
+    full = OSError(28, "[Errno 28] while Arrow wrote")
+    assert str(not_written(Path("a"), full)) == (
+        "a cannot be written: No space left on device. Make room, or choose another place."
+    )
+    assert str(not_read(Path("a"), OSError("torn"))) == "a cannot be read: torn."
+    assert str(not_read(Path("a"), "it is torn", "Copy it again.")) == "a cannot be read: it is torn. Copy it again."
+    assert first_line(ValueError("one\ntwo")) == "one"
+    assert first_line(ValueError()) == "ValueError"
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    from amcc.errors import FileFormatError
+    from amcc.files import check_is_file
+
+    with pytest.raises(FileFormatError, match=r"absent does not exist\.$"):
+        check_is_file(tmp_path / "absent")
+    with pytest.raises(FileFormatError, match=r"is a directory, not a saved model\.$"):
+        check_is_file(tmp_path, "a saved model")
+    with pytest.raises(FileFormatError, match=r"is a directory; name a file in it\.$"):
+        check_is_file(tmp_path)
+
+
+def test_a_hash_depends_on_the_content_only(tmp_path):
+    import hashlib
+
+    import numpy as np
+
+    from amcc.files import content_hash
+
+    (tmp_path / "one").write_bytes("é".encode())
+    (tmp_path / "two").write_bytes("é".encode())
+    numbers = np.arange(3)
+    expected = hashlib.sha256("é".encode() + b"b" + numbers.tobytes()).hexdigest()
+    for first in (tmp_path / "one", tmp_path / "two", "é", "é".encode()):
+        assert content_hash(first, b"b", numbers) == expected
+    assert content_hash("é") != content_hash("e")
+    with pytest.raises(FileNotFoundError):
+        content_hash(tmp_path / "absent")

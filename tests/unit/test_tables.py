@@ -249,8 +249,8 @@ def test_broken_text_is_refused():
                 read(column)
 
 
-def test_a_long_column_is_coded_block_by_block(monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK", 3)
+def test_a_long_column_is_coded_piece_by_piece(monkeypatch):
+    monkeypatch.setattr("amcc.tables.coded.PIECE_ROWS", 3)
     column = pa.chunked_array([["c", "a", "b", "a"], [], ["b", "c", "a", "d"]])
     codes, names = encoded(column)
     assert [names[code] for code in codes] == column.to_pylist()
@@ -604,3 +604,63 @@ def test_a_slip_in_a_list_of_names_is_refused():
         tables.refuse_slips(pa.array(["bob", "ann"]), known, "worker")
     tables.refuse_slips(pa.array(["Ann", "bob", "ann ", "eve"]), known, "worker")
     tables.refuse_slips(pa.array([7]), pa.array([7, 8]), "worker")
+
+
+# --- tables with known roles ----------------------------------------------------------------------------------
+
+
+def test_columns_are_asked_for_by_role():
+    frame = pd.DataFrame({"Rater ID": ["bob", "ann"], "doc": [8, 7], "tags": [["x"], ["y", "x"]], "note": ["", ""]})
+    columns = tables.read_columns(frame)
+    assert columns.roles == {"worker": "Rater ID", "item": "doc", "labels": "tags"}
+    assert columns.table.column_names == ["Rater ID", "doc", "tags"]
+    assert [columns.has(role) for role in ("worker", "label", "labels")] == [True, False, True]
+    assert columns.ids("item").codes.tolist() == [1, 0]
+    assert columns.lists("labels").start.tolist() == [0, 1, 3]
+
+
+def test_a_label_column_of_lists_is_labels():
+    columns = tables.read_columns(pa.table({"worker": ["a"], "item": ["i"], "label": [["x", "y"]]}))
+    assert columns.roles["labels"] == "label"
+    assert not columns.has("label")
+
+
+@pytest.mark.parametrize(
+    "names, expected",
+    [(["kind", "type"], "kind"), (["Type"], "Type"), (["other"], None), ([], None)],
+)
+def test_the_own_name_of_a_column_beats_the_others(names, expected):
+    assert tables.only_column("kind", ("kind", "type"), names, lambda *_: "") == expected
+
+
+def test_two_columns_that_could_be_meant_are_refused_with_a_way_out():
+    with pytest.raises(ColumnError, match=r"'kind', 'Kind', 'type' all look like it\. Rename kind to more"):
+        tables.only_column(
+            "more", ("kind", "type"), ["kind", "Kind", "type"], lambda role, one: f"Rename {one} to {role}"
+        )
+
+
+@pytest.mark.parametrize(
+    "names, more, expected",
+    [
+        (["b"], ["c", "a", "b"], ["a", "b", "c"]),
+        ([2], [10, 1], [1, 2, 10]),
+        ([2], ["10"], ["10", "2"]),  # as text where one of them is
+        (["b"], [], ["b"]),
+        ([], [3, 1], [1, 3]),  # no names have no type
+    ],
+)
+def test_further_names_are_sorted_in(names, more, expected):
+    known = tables.vocabulary_of(names, "item")
+    assert tables.with_further_names(known, more).to_pylist() == expected
+
+
+def test_names_of_codes_are_text():
+    assert tables.text_of(pa.array([7, 9]), np.array([1, 1, 0])).to_pylist() == ["9", "9", "7"]
+    assert tables.text_of(pa.array([7, 9])).to_pylist() == ["7", "9"]
+
+
+def test_messages_quote_a_few_names():
+    assert tables.a_few(pa.array(["a", "b"])) == "'a', 'b'"
+    assert tables.a_few(pa.array(["a", "b"]), most=1) == "'a' …"
+    assert tables.listed(range(14)).endswith("11, … (14 in all)")

@@ -18,7 +18,8 @@ from amcc.errors import (
     ParameterError,
     VoteValueError,
 )
-from amcc.votes import MAX_AGREEMENT_CELLS, Reading, Votes, _answer_matrices
+from amcc.votes import Reading, Votes
+from amcc.votes.description import MAX_AGREEMENT_CELLS, answer_matrices
 
 EXACT = {"rtol": 0, "atol": 1e-12}
 
@@ -565,7 +566,7 @@ def test_agreement_looks_at_as_many_answers_as_have_room_with_their_own_labels()
         item, worker, label, np.ones(len(item), int), item_names=range(4000), worker_names=[0, 1],
         label_names=range(40_000),
     )  # fmt: skip
-    answer_item, yes, asked = _answer_matrices(votes, np.random.default_rng(0))
+    answer_item, yes, asked = answer_matrices(votes, np.random.default_rng(0))
     assert len(answer_item) > 1900
     assert yes.size <= MAX_AGREEMENT_CELLS
     assert (asked.sum(axis=1) == 10).all()
@@ -573,7 +574,7 @@ def test_agreement_looks_at_as_many_answers_as_have_room_with_their_own_labels()
 
 def test_agreement_of_very_many_answers_looks_at_a_sample_of_items(crowd, monkeypatch):
     whole = crowd.votes.describe(n_boot=5).agreement.estimate
-    monkeypatch.setattr("amcc.votes.MAX_AGREEMENT_ANSWERS", 500)
+    monkeypatch.setattr("amcc.votes.description.MAX_AGREEMENT_ANSWERS", 500)
     sampled = crowd.votes.describe(n_boot=5).agreement.estimate
     assert sampled != whole
     assert_allclose(sampled, whole, atol=0.1, rtol=0)  # half of the items
@@ -677,3 +678,13 @@ def test_agreement_counts_samples_once():
     assert often.votes == 12
     assert often.agreement == once.agreement
     assert often.by_label == once.by_label
+
+
+def test_whoever_was_asked_and_did_not_answer_has_not_said_no():
+    """A missing cell beside a list of asked labels is no answer; an empty list denies them all."""
+    table = {"worker": ["a", "b", "c"], "item": ["i", "i", "i"], "asked": [["x", "y"]] * 3}
+    votes = Votes.from_frame(pa.table({**table, "labels": pa.array([["x"], None, []], pa.list_(pa.string()))}))
+    given = {(row["worker"], row["label"]): row["value"] for row in votes.to_arrow().to_pylist()}
+    assert given == {("a", "x"): 1, ("a", "y"): -1, ("c", "x"): -1, ("c", "y"): -1}
+    assert votes.worker_names.to_pylist() == ["a", "b", "c"]
+    assert votes.reading.blanks == 1

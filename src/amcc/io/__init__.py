@@ -1,13 +1,19 @@
-"""Readers and writers: one file per format, chosen by the suffix of the path."""
+"""Readers and writers: one file per format, chosen by the suffix of the path.
+
+`read_votes`, `read_truth`, `read_roster` and `read_soft_truth` first read a table (`read_table`), whatever its format,
+and then make of it what is wanted. Errors about the data name the file, since the types that read tables do not know
+it. A new format is a new file in this folder: see `format`. `pack` reads files that are larger than memory.
+"""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -16,8 +22,8 @@ import pyarrow as pa
 from amcc import tables
 from amcc.engine.packed import PackedVotes
 from amcc.errors import FileFormatError, InputError, ParameterError
-from amcc.files import check_readable, whole_file
-from amcc.io import csv, jsonl, parquet
+from amcc.files import check_readable, first_line, whole_file
+from amcc.io.format import FORMATS, Choose, Format, format_of
 from amcc.roster import Roster
 from amcc.soft_truth import SoftTruth
 from amcc.tables import Zero
@@ -27,112 +33,67 @@ from amcc.votes import OnConflict, Unmentioned, Votes, roles_read
 Made = TypeVar("Made")
 
 __all__ = [
-    "open_packed",
-    "read_ids",
-    "read_roster",
-    "read_soft_truth",
-    "read_table",
-    "read_truth",
-    "read_votes",
-    "spool",
-    "whole_file",
-    "write_table",
-    "write_tables",
-    "write_votes",
-]
+    "FORMATS", "format_of", "open_packed", "read_ids", "read_roster", "read_soft_truth", "read_table", "read_truth",
+    "read_votes", "spool", "write_table", "write_tables", "write_votes",
+]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Format:
-    """A file format: its suffixes, how to read a table and how to write one."""
-
-    suffixes: tuple[str, ...]
-    read: Callable[..., pa.Table]
-    read_batches: Callable[..., Iterator[pa.RecordBatch]]
-    write: Callable[[Iterable[pa.Table], Path], None]
-
-
-FORMATS = (
-    Format((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"), csv.read, csv.read_batches, csv.write),
-    Format((".parquet", ".pq"), parquet.read, parquet.read_batches, parquet.write),
-    Format((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"), jsonl.read, jsonl.read_batches, jsonl.write),
-)
-
-
-SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
-
-
+# How a gzip file begins, and how much of a stream is looked at to see its format.
 GZIP, SNIFFED = b"\x1f\x8b", 1 << 16
-"""How a compressed file begins, and how much of a stream is looked at."""
 
 
-def format_of(path: Path) -> Format:
-    """The format that a path's suffix stands for."""
-    for kind in FORMATS:
-        if path.name.lower().endswith(kind.suffixes):
-            return kind
-    if path.suffix.lower() in SPREADSHEETS:
-        raise InputError(
-            f"{path} is a spreadsheet, which is neither read nor written; save it as CSV (in most programs: File, "
-            "Save as, CSV UTF-8)."
-        )
-    known = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
-    raise InputError(f"{path}: the suffix must say the format, one of {known}.")
+def read_table(path: str | Path, choose: Choose | None = None, *, separator: str | None = None) -> pa.Table:
+    """Read a table; `choose` picks columns from those that are there (default: all).
 
-
-def read_table(
-    path: str | Path,
-    choose: Callable[[Sequence[str]], Sequence[str]] | None = None,
-    *,
-    separator: str | None = None,
-) -> pa.Table:
-    """Read a table; `choose` picks columns from those that are there (default: all)."""
+    `separator` separates the columns of text tables; it is guessed unless it is given.
+    """
     path = Path(path)
     kind, options = _format_and_options(path, separator)
     with naming(path):
         return kind.read(path, choose or (lambda names: names), **options)
 
 
-def read_batches(
-    path: str | Path, choose: Callable[[Sequence[str]], Sequence[str]], *, separator: str | None = None
-) -> Iterator[pa.RecordBatch]:
+def read_batches(path: str | Path, choose: Choose, *, separator: str | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of a table, some at a time: for files that are larger than memory."""
     path = Path(path)
     kind, options = _format_and_options(path, separator)
-    with naming(path):
+    with naming(path):  # also around what comes later: a damaged block may be the last one
         yield from kind.read_batches(path, choose, **options)
 
 
 def _format_and_options(path: Path, separator: str | None) -> tuple[Format, dict[str, str]]:
     check_readable(path)
     kind = format_of(path)
-    if separator is not None and kind.read is not csv.read:
+    if separator is not None and not kind.has_separator:
         raise ParameterError(f"separator is for text tables; {path} is not one.")
     return kind, {} if separator is None else {"separator": separator}
 
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Say in errors about the data in which file they are, also in those of Arrow about what nobody thought of."""
+    """Say in errors about the data in which file they are, also in those of Arrow about what nobody thought of.
+
+    Types that read tables (`Votes`, `Truth`, …) know rows and columns, not files: their errors pass through here.
+    """
     try:
         yield
     except InputError as error:
         raise type(error)(f"{path}: {error}") from None
     except pa.ArrowException as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileFormatError(
             f"{path}: the file must hold text, numbers and lists of them; it is damaged, or holds something else "
-            f"({reason}). Copy it again, or save it as CSV."
+            f"({first_line(error)}). Copy it again, or save it as CSV."
         ) from None
 
 
 def spool(stream: IO[bytes], folder: Path) -> Path:
-    """Put what a stream holds into a file whose suffix says its format: Parquet, JSON lines or delimited text."""
+    """Put what a stream holds into a file that is named by its format: what no format claims is delimited text."""
     start = stream.read(SNIFFED)
     text, packed = start, start.startswith(GZIP)
     with suppress(zlib.error):  # whoever reads the file will say that it is damaged
+        # 31: a window of 32 KB, the largest there is, and 16 for the header of gzip
         text = zlib.decompressobj(wbits=31).decompress(start, SNIFFED) if packed else start
-    suffix = ".parquet" if text.startswith(b"PAR1") else ".jsonl" if text.lstrip().startswith(b"{") else ".csv"
+    suffix = next((kind.suffixes[0] for kind in FORMATS if kind.starts(text)), ".csv")
     path = folder / f"standard-input{suffix}{'.gz' * packed}"
     with path.open("wb") as file:
         file.write(start)
@@ -171,10 +132,11 @@ def read_votes(
     See `Votes.from_frame` for the layouts and the options. Ids in text files stay text. A folder of packed votes is
     read as it is.
     """
-    if Path(path).is_dir():
+    if Path(path).is_dir():  # packed votes: their options were used up when they were packed
         given = (separator, columns, unmentioned, labels, items, threshold, zero, label_separator)
         return open_packed(path, plain=not any(given) and on_conflict == "error").votes()
 
+    # Columns without a role are not even read: texts of items may be most of a file.
     def role_columns(names: Sequence[str]) -> list[str]:
         return list(tables.match_columns(names, columns, roles=roles_read(on_conflict)).values())
 
@@ -216,6 +178,7 @@ def read_truth(
     What the table does not mention is unknown, unless `known_items` or `known_pairs`, files with what it covers, or
     unmentioned="absent", which says that it covers everything, say otherwise; see `Truth.from_frames`.
     """
+    # Each file by itself first, so that an error names the right one; what they say together is the truth's affair.
     truth = _read_as(Statement.from_frame, path)
     items = None if known_items is None else _read_as(item_list, known_items)
     pairs = None if known_pairs is None else _read_as(Statement.from_frame, known_pairs)
@@ -234,17 +197,22 @@ def read_roster(path: str | Path) -> Roster:
 
 
 def _read_as(make: Callable[[pa.Table], Made], path: str | Path) -> Made:
+    """Read a table and make of it what is wanted; errors of both name the file."""
     table = read_table(path)
     with naming(path):
         return make(table)
 
 
 def read_ids(path: str | Path) -> list[Any]:
-    """Read a list of names: the first column of a table, or of a .txt file one name per line without a header."""
+    """Read a list of names: the first column of a table, or of a .txt file one name per line without a header.
+
+    Blank lines and cells are no names. Names keep their spaces: "dog " is not "dog".
+    """
     path = Path(path)
     check_readable(path)
     try:
         if path.suffix.lower() in (".txt", ".list", ""):
+            # Not splitlines(), which also cuts at form feeds and other characters that names may hold.
             names: list[Any] = re.split(r"\r\n|\r|\n", path.read_bytes().decode("utf-8-sig"))
         else:
             table = read_table(path, lambda columns: columns[:1])
@@ -253,3 +221,8 @@ def read_ids(path: str | Path) -> list[Any]:
     except UnicodeDecodeError:
         raise FileFormatError(f"{path}: the file must be UTF-8 text. Save it as UTF-8.") from None
     return [name for name in names if name is not None and str(name).strip()]
+
+
+# Formats register themselves when they are imported. Last, since what is in this folder may use what is above.
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -30,16 +31,21 @@ from amcc.files import make_folder, whole_file, written_to
 from amcc.io import naming, read_batches
 from amcc.votes import Reading, Votes, roles_read
 
+# Votes of a block, about: some ten megabytes, a few of which are in memory at a time.
 BLOCK_VOTES = 1_000_000
-"""Votes of a block, about."""
 
+# Rows of a batch that are looked at to cut ranges: a batch has some 100 000, and ranges need only be about equal.
 SAMPLED_ROWS = 1000
-"""Rows of a batch whose items are looked at to cut ranges."""
 
+# Files that may be open at the same time: many systems allow 1024.
 MOST_BUCKETS = 500
-"""Files that may be open at the same time."""
 
+# Lists of distinct names that are kept before they are merged: merging each time would look at all names each time.
+MOST_LISTS = 20
+
+# Written when all rows are in their buckets: without it, a packing begins anew.
 PLAN = "plan.json"
+# Called with what is going on, how far it is, and how far it goes (0: not known).
 Progress = Callable[[str, int, int], object]
 
 
@@ -69,8 +75,8 @@ def pack_votes(
     _check_free(folder, overwrite)
     work = folder.with_name(f".packing-{folder.name}")
     report = progress or (lambda what, done, total: None)
-    source = Source(path, reading)
-    plan = _resumed(work, source, block_votes) or _partition(work, source, block_votes, report)
+    source = Source(path, reading, block_votes)
+    plan = _resumed(work, source) or _partition(work, source, report)
     entries, readings = [], []
     for number in range(len(plan.bounds) + 1):
         report("packing blocks", number, len(plan.bounds) + 1)
@@ -83,6 +89,7 @@ def pack_votes(
 
 
 def _check_free(folder: Path, overwrite: bool) -> None:
+    """Raise InputError where something else is there, or packed votes that must not make way."""
     if (folder / META).exists():
         if not overwrite:
             raise InputError(f"{folder} holds packed votes already. Choose another folder, or say --overwrite.")
@@ -92,26 +99,28 @@ def _check_free(folder: Path, overwrite: bool) -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """A file of votes and how it is to be read."""
+    """A file of votes, how it is to be read, and about how many votes a block is to have."""
 
     path: Path
     reading: Mapping[str, Any]
+    block_votes: int
 
     def batches(self) -> Iterator[pa.Table]:
         """Its rows, some at a time, with the columns that matter."""
 
         def role_columns(names: Sequence[str]) -> list[str]:
-            roles = roles_read(self.reading.get("on_conflict") or "error")
-            return list(tables.match_columns(names, self.reading.get("columns"), roles=roles).values())
+            return list(tables.match_columns(names, self.reading.get("columns"), roles=self._roles_read()).values())
 
         for batch in read_batches(self.path, role_columns, separator=self.reading.get("separator")):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])
 
-    def roles(self, table: pa.Table) -> dict[tables.Role, str]:
+    def columns(self, table: pa.Table) -> tables.Columns:
         """Which column is what."""
-        roles = roles_read(self.reading.get("on_conflict") or "error")
-        return tables.read_columns(table, self.reading.get("columns"), roles=roles)[1]
+        return tables.read_columns(table, self.reading.get("columns"), roles=self._roles_read())
+
+    def _roles_read(self) -> tuple[tables.Role, ...]:
+        return roles_read(self.reading.get("on_conflict") or "error")
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a packing to go on."""
@@ -119,18 +128,25 @@ class Source:
         return {
             "path": str(self.path.resolve()),
             "size": state.st_size,
-            "changed": state.st_mtime_ns,
-            "reading": repr(sorted((name, _listed(value)) for name, value in self.reading.items())),
+            "changed": state.st_mtime_ns,  # a hash would need another pass over the file
+            "reading": repr(sorted((name, _repeatable(value)) for name, value in self.reading.items())),
+            "block_votes": self.block_votes,
         }
 
 
-def _listed(value: Any) -> Any:
+def _repeatable(value: Any) -> Any:
+    """Lists, arrays and sets of names as lists: other kinds of the same names are the same option."""
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the survey found. bounds : the first items of all buckets but the first."""
+    """What the survey found.
+
+    worker_names, label_names : the vocabularies of all blocks, sorted.
+    bounds : the first items of all buckets but the first.
+    items : items that the user named beside those of the table, sorted.
+    """
 
     worker_names: pa.Array
     label_names: pa.Array
@@ -142,7 +158,11 @@ class Plan:
 
 
 class _Survey:
-    """Distinct workers, labels and values, and a sample of the items of rows."""
+    """Distinct workers, labels and values, and a sample of the items of rows.
+
+    Items are as many as fill the memory, perhaps: of them only a sample is kept. rows : how many there were; votes :
+    how many they may become.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -152,28 +172,31 @@ class _Survey:
         self.votes = 0
 
     def look_at(self, table: pa.Table) -> None:
-        roles = self.source.roles(table)
+        """Note what the rows of a batch hold."""
+        columns = self.source.columns(table)
         with _counting_from(self.rows):
-            item, worker = (tables.encode_ids(table[roles[role]], role, roles[role]) for role in ("item", "worker"))
-            self._add("worker", worker.names)
+            item = columns.ids("item")
+            self._add("worker", columns.ids("worker").names)
             stride = max(1, len(item.codes) // SAMPLED_ROWS)
+            # Rows, not distinct items: a range must hold about equally many rows, however many an item has.
             self.sample.append(item.names.take(pa.array(item.codes[::stride])))
-            self.votes += self._look_at_labels(table, roles)
-            if "value" in roles:
+            self.votes += self._look_at_labels(columns)
+            if columns.has("value"):
                 # The spellings of a vote are told apart by what they are together: 0 beside −1 needs an explanation.
-                self._add("value", pc.unique(_decoded(table[roles["value"]])))
+                cells = columns.cells("value")
+                self._add("value", pc.unique(cells.cast(tables.value_type(cells))))
         self.rows += table.num_rows
 
-    def _look_at_labels(self, table: pa.Table, roles: Mapping[tables.Role, str]) -> int:
+    def _look_at_labels(self, columns: tables.Columns) -> int:
         """Note the labels; how many votes the rows may become."""
-        n_votes = int(table.num_rows)
-        for role in ("label", "labels", "asked"):
-            if role == "label" and role in roles:
-                self._add("label", tables.encode_ids(table[roles[role]], "label", roles[role]).names)
-            elif role in roles:
-                lists = tables.encode_lists(table[roles[role]], roles[role], self.source.reading.get("label_separator"))
-                self._add("label", lists.labels.names)
-                n_votes = max(n_votes, len(lists.row))
+        n_votes = int(columns.table.num_rows)
+        if columns.has("label"):
+            self._add("label", columns.ids("label").names)
+        list_roles: tuple[tables.Role, ...] = ("labels", "asked")
+        for role in filter(columns.has, list_roles):
+            lists = columns.lists(role, self.source.reading.get("label_separator"))
+            self._add("label", lists.labels.names)
+            n_votes = max(n_votes, len(lists.row))
         return n_votes
 
     def _add(self, what: str, names: pa.Array) -> None:
@@ -181,7 +204,7 @@ class _Survey:
         if known and known[0].type != names.type:  # labels given as numbers, and asked as text
             names, known[:] = names.cast(pa.string()), [each.cast(pa.string()) for each in known]
         known.append(names)
-        if len(known) > 20:  # keep it small
+        if len(known) > MOST_LISTS:
             self.distinct[what] = [pc.unique(pa.concat_arrays(known))]
 
     def names_of(self, role: str) -> pa.Array:
@@ -193,16 +216,13 @@ class _Survey:
         """The first item of all buckets but the first, by the sample."""
         sample = pa.concat_arrays(self.sample)
         sample = sample.take(pc.sort_indices(sample))
+        # Cuts at the same item fall together: all rows of an item go into one bucket.
         cuts = np.unique(np.linspace(0, len(sample), n_buckets + 1)[1:-1].astype(np.int64))
         bounds = pc.unique(sample.take(pa.array(cuts)))
         return bounds.filter(pc.not_equal(bounds, sample[0]))  # the first bucket, too, must have a row
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _survey(source: Source, block_votes: int, report: Progress) -> tuple[Plan, int]:
+def _survey(source: Source, report: Progress) -> tuple[Plan, int]:
     """Look at all rows once; also how many there are."""
     survey = _Survey(source)
     for table in source.batches():
@@ -221,7 +241,8 @@ def _survey(source: Source, block_votes: int, report: Progress) -> tuple[Plan, i
         n_votes = survey.votes
     else:  # only ticks are recorded: an answer may speak of all labels
         n_votes = survey.rows * len(labels) if reading.get("unmentioned") == "absent" else survey.votes
-    n_buckets = min(max(1, round(n_votes / block_votes)), MOST_BUCKETS)
+    # More buckets than files may be open make larger blocks: slower, never wrong.
+    n_buckets = min(max(1, round(n_votes / source.block_votes)), MOST_BUCKETS)
     return Plan(survey.names_of("worker"), labels, survey.bounds(n_buckets), _further_items(source)), survey.rows
 
 
@@ -238,17 +259,17 @@ def _counting_from(row: int) -> Iterator[None]:
 # -- partition -----------------------------------------------------------------------------------------------------
 
 
-def _partition(work: Path, source: Source, block_votes: int, report: Progress) -> Plan:
+def _partition(work: Path, source: Source, report: Progress) -> Plan:
     """Put every row into the bucket of its item."""
+    # What another file, or other options, left here is of no use.
     shutil.rmtree(work, ignore_errors=True)
-    plan, n_rows = _survey(source, block_votes, report)
+    plan, n_rows = _survey(source, report)
     make_folder(work)
     done = 0
     with written_to(work), ExitStack() as stack:  # closing writes, too
         buckets: dict[int, Any] = {}
         for table in source.batches():
-            roles = source.roles(table)
-            for number, rows in _rows_of_buckets(table, roles["item"], plan.bounds):
+            for number, rows in _rows_of_buckets(source.columns(table), plan.bounds):
                 if number not in buckets:
                     sink = stack.enter_context(pa.OSFile(str(_bucket(work, number)), "wb"))
                     buckets[number] = stack.enter_context(pa.ipc.new_stream(sink, rows.schema))
@@ -259,18 +280,14 @@ def _partition(work: Path, source: Source, block_votes: int, report: Progress) -
     write_names(work / "labels.arrow", plan.label_names)
     write_names(work / "bounds.arrow", plan.bounds)
     with whole_file(work / PLAN) as temporary:
-        temporary.write_text(json.dumps(_identity(source, block_votes)))
+        temporary.write_text(json.dumps(source.identity()))
     return plan
 
 
-def _identity(source: Source, block_votes: int) -> dict[str, Any]:
-    return {**source.identity(), "block_votes": block_votes}
-
-
-def _resumed(work: Path, source: Source, block_votes: int) -> Plan | None:
+def _resumed(work: Path, source: Source) -> Plan | None:
     """The plan of an earlier packing of the same file, if its rows are all in their buckets."""
     try:
-        if json.loads((work / PLAN).read_text()) != _identity(source, block_votes):
+        if json.loads((work / PLAN).read_text()) != source.identity():
             return None
         files = (work / f"{what}.arrow" for what in ("workers", "labels", "bounds"))
         workers, labels, bounds = (names_from_bytes(file.read_bytes()) for file in files)
@@ -292,12 +309,13 @@ def _bucket(work: Path, number: int) -> Path:
     return work / f"bucket-{number:05}.arrow"
 
 
-def _rows_of_buckets(table: pa.Table, item_column: str, bounds: pa.Array) -> Iterator[tuple[int, pa.Table]]:
+def _rows_of_buckets(columns: tables.Columns, bounds: pa.Array) -> Iterator[tuple[int, pa.Table]]:
     """The rows of each bucket that has some, in their order."""
-    ids = tables.encode_ids(table[item_column], "item", item_column)
-    first = np.array([_first_at_least(ids.names, bound) for bound in bounds.to_pylist()], dtype=np.int64)
+    table, ids = columns.table, columns.ids("item")
+    first = np.array(_places(ids.names, bounds), dtype=np.int64)
     of_name = np.searchsorted(first, np.arange(len(ids.names)), side="right").astype(np.int16)
     bucket = of_name[ids.codes]
+    # Stable: where the last vote counts and there is no time, the order of rows says which that is.
     if (bucket[1:] < bucket[:-1]).any():
         order = np.argsort(bucket, kind="stable")
         table, bucket = table.take(pa.array(order)), bucket[order]
@@ -306,13 +324,9 @@ def _rows_of_buckets(table: pa.Table, item_column: str, bounds: pa.Array) -> Ite
         yield number, _compact(table.slice(start, end - start))
 
 
-def _first_at_least(names: pa.Array, bound: Any) -> int:
-    """Place of the first of the sorted names that is not before the bound."""
-    low, high = 0, len(names)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if names[middle].as_py() < bound else (low, middle)
-    return low
+def _places(names: pa.Array, bounds: pa.Array) -> list[int]:
+    """Where each bound would stand among the sorted names: the first name that is not before it."""
+    return [bisect_left(names, bound, key=lambda name: name.as_py()) for bound in bounds.to_pylist()]
 
 
 def _compact(table: pa.Table) -> pa.Table:
@@ -325,6 +339,7 @@ def _compact(table: pa.Table) -> pa.Table:
 
 
 def _used_only(cells: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The same cells with a dictionary of those entries that occur, renumbered."""
     used = pc.drop_null(pc.unique(cells.indices))
     place = np.zeros(len(cells.dictionary), np.int32)
     place[used.to_numpy()] = np.arange(len(used))
@@ -335,7 +350,7 @@ def _used_only(cells: pa.DictionaryArray) -> pa.DictionaryArray:
 
 
 def _pack_bucket(work: Path, number: int, source: Source, plan: Plan) -> tuple[Entry, Reading]:
-    """Read a bucket as votes and write them as a block."""
+    """Read a bucket as votes and write them as a block; what was decided is noted beside it."""
     path = _bucket(work, number)
     with pa.OSFile(str(path)) as file:  # every bucket has a row: its first item was in the sample
         table = pa.ipc.open_stream(file).read_all()
@@ -348,7 +363,7 @@ def _pack_bucket(work: Path, number: int, source: Source, plan: Plan) -> tuple[E
     entry = write_block(work, number, votes)
     with whole_file(work / f"entry-{number:05}.json") as temporary:
         temporary.write_text(json.dumps([asdict(entry), asdict(votes.reading)]))
-    path.unlink()
+    path.unlink()  # only now: a packing that is killed before reads the bucket again
     return entry, votes.reading
 
 
@@ -356,7 +371,7 @@ def _items_between(plan: Plan, number: int) -> pa.Array | None:
     """Further items, given by the user, that belong to the bucket."""
     if plan.items is None:
         return None
-    cuts = [0, *(_first_at_least(plan.items, bound) for bound in plan.bounds.to_pylist()), len(plan.items)]
+    cuts = [0, *_places(plan.items, plan.bounds), len(plan.items)]
     return plan.items.slice(cuts[number], cuts[number + 1] - cuts[number])
 
 
@@ -371,20 +386,17 @@ def _votes_of(table: pa.Table, source: Source, plan: Plan, items: pa.Array | Non
         raise type(error)(
             f"{source.path}: {error} (Rows are counted among those of nearby items, not in the whole table.)"
         ) from None
-    worker = pc.index_in(votes.worker_names, value_set=plan.worker_names).to_numpy(zero_copy_only=False)
-    return replace(votes, worker=worker.astype(np.int32)[votes.worker], worker_names=plan.worker_names)
+    # The bucket knows some workers only: their codes become those of all workers.
+    worker = np.asarray(pc.index_in(votes.worker_names, value_set=plan.worker_names)).astype(np.int32)
+    return replace(votes, worker=worker[votes.worker], worker_names=plan.worker_names)
 
 
 def _without_votes(table: pa.Table, source: Source, plan: Plan, items: pa.Array | None) -> Votes:
-    column = source.roles(table)["item"]
-    names = tables.encode_ids(table[column], "item", column).names
-    if items is not None and len(items):
-        names = pc.unique(pa.concat_arrays([names, items]))
-        names = names.take(pc.sort_indices(names))
+    """The items of rows that are all blank."""
+    names = tables.with_further_names(source.columns(table).ids("item").names, () if items is None else items)
     nothing: Codes = np.empty(0, np.int32)
-    reading = Reading(blanks=table.num_rows)
-    signs = nothing.astype(np.int8)
-    return Votes(nothing, nothing, nothing, signs, names, plan.worker_names, plan.label_names, reading)
+    no_signs, reading = nothing.astype(np.int8), Reading(blanks=table.num_rows)
+    return Votes(nothing, nothing, nothing, no_signs, names, plan.worker_names, plan.label_names, reading)
 
 
 def _finished(work: Path, number: int) -> tuple[Entry, Reading] | None:
@@ -397,6 +409,7 @@ def _finished(work: Path, number: int) -> tuple[Entry, Reading] | None:
 
 
 def _all_of(readings: Sequence[Reading]) -> Reading:
+    """What was decided in all blocks together."""
     counts = ("duplicates_dropped", "conflicts_resolved", "blanks")
     last = next((reading for reading in readings if reading.columns), readings[0])
     return replace(last, **{name: sum(getattr(reading, name) for reading in readings) for name in counts})
@@ -423,20 +436,22 @@ def _all_coins(work: Path, entries: Sequence[Entry], n_labels: int) -> Codes:
     keys = np.empty(0, np.int64)
     for entry in entries:
         with (work / entry.file).open("rb") as file:
+            # In the order of `write_block`: the fifth and sixth are worker and label of the block's coins.
             arrays = [np.load(file, allow_pickle=False) for _ in range(6)]
         keys = np.union1d(keys, arrays[4].astype(np.int64) * n_labels + arrays[5])
     return np.stack(np.divmod(keys, max(n_labels, 1))).astype(np.int32)
 
 
 def _take_place(work: Path, folder: Path) -> None:
-    """Put the finished folder where it belongs; what was there before goes only then."""
+    """Put the finished folder where it belongs; what was there before goes only then.
+
+    A full folder cannot be replaced in one step, hence two renamings: whoever is killed between them leaves both.
+    """
     old = folder.with_name(f".old-{folder.name}")
-    try:
+    with written_to(folder, f"The votes are in {work}."):
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
             folder.rename(old)
         make_folder(folder.parent)
         work.rename(folder)
         shutil.rmtree(old, ignore_errors=True)  # also that of a packing that was killed between the two renamings
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror or error}. The votes are in {work}.") from None

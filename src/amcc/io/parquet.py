@@ -1,65 +1,79 @@
-"""Parquet files."""
+"""Parquet files.
+
+Text stays dictionary-encoded as it is stored. Everything is validated: a footer may name any type, size and place, and
+Arrow reads codes of words that are not in the dictionary without a word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from amcc.errors import AmccError, FileFormatError
+from amcc.files import first_line
+from amcc.io.format import Choose, Format, register
 from amcc.tables import check_unique, is_text
 
+# Rows of a batch: with a few columns, some ten megabytes.
 BATCH_ROWS = 1 << 19
 
+# What Arrow raises for files with parts that do not go together.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
-"""What Arrow raises for files whose parts do not go together: a footer may name any type, size and place."""
 
 
-def read(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> pa.Table:
-    """Read the columns that `choose` picks; text stays dictionary-encoded as it is stored."""
-    try:
-        with pq.ParquetFile(path) as file:
-            schema = file.schema_arrow
-        wanted = list(choose(check_unique(schema.names)))
-        text = [name for name in wanted if is_text(schema.field(name).type)]
+def read(path: Path, choose: Choose) -> pa.Table:
+    """Read the columns that `choose` picks."""
+    with _explaining():
+        wanted, text = _chosen(path, choose)
+        # No partitioning: a folder that is called year=2024 would become a column.
         table = pq.read_table(path, columns=wanted, read_dictionary=text, partitioning=None)
-        table.validate(full=True)  # Arrow reads codes of words that are not in the dictionary without a word
+        table.validate(full=True)
         return table
-    except AmccError:
-        raise
-    except UNREADABLE as error:
-        raise FileFormatError(_explained(error)) from None
 
 
-def read_batches(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[pa.RecordBatch]:
+def read_batches(path: Path, choose: Choose) -> Iterator[pa.RecordBatch]:
     """The same rows, some at a time."""
-    try:
-        with pq.ParquetFile(path) as file:
-            schema = file.schema_arrow
-        wanted = list(choose(check_unique(schema.names)))
-        text = [name for name in wanted if is_text(schema.field(name).type)]
+    with _explaining():
+        wanted, text = _chosen(path, choose)
         with pq.ParquetFile(path, read_dictionary=text) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
                 batch.validate(full=True)
                 yield batch
-    except AmccError:
+
+
+def _chosen(path: Path, choose: Choose) -> tuple[list[str], list[str]]:
+    """The columns that are wanted, and those of them that hold text."""
+    with pq.ParquetFile(path) as file:  # only the footer is read
+        schema = file.schema_arrow
+    wanted = list(choose(check_unique(schema.names)))
+    return wanted, [name for name in wanted if is_text(schema.field(name).type)]
+
+
+@contextmanager
+def _explaining() -> Iterator[None]:
+    """What Arrow says about a broken file, in words for a person."""
+    try:
+        yield
+    except AmccError:  # from `choose`: about columns, in our own words
         raise
     except UNREADABLE as error:
-        raise FileFormatError(_explained(error)) from None
-
-
-def _explained(error: Exception) -> str:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"the file is not a readable Parquet file, or it is cut off ({reason}). Copy or download it again."
+        raise FileFormatError(
+            f"the file is not a readable Parquet file, or it is cut off ({first_line(error)}). Copy or download it "
+            "again."
+        ) from None
 
 
 def write(tables: Iterable[pa.Table], path: Path) -> None:
-    """Write tables with the same columns, one after the other, to one Parquet file."""
+    """Write tables with the same columns, one after the other, to one Parquet file; without a table, nothing."""
     with ExitStack() as stack:
         writer = None
         for table in tables:
             writer = writer or stack.enter_context(pq.ParquetWriter(path, table.schema))
             writer.write_table(table)
+
+
+register(Format((".parquet", ".pq"), read, read_batches, write, starts=lambda beginning: beginning.startswith(b"PAR1")))
