@@ -13,21 +13,17 @@ from numpy.testing import assert_allclose
 
 from amcc import AMCC, DawidSkene, MajorityVote, Roster, Truth, Votes, load_model
 from amcc.active.base import as_they_count
-from amcc.consensus import families
 from amcc.consensus.families import (
-    Moments,
-    Tree,
-    Views,
     describe_families,
-    design_weights,
     effective_counts,
-    fit_views,
-    moments_of,
     samples_per_pair,
     shared_errors,
-    told_by,
-    tree_of,
 )
+from amcc.consensus.families import tree as tree_module
+from amcc.consensus.families.correlations import Moments, moments_of
+from amcc.consensus.families.tree import Tree, tree_of
+from amcc.consensus.families.views import Views, fit_views
+from amcc.consensus.families.weights import design_weights, told_by
 from amcc.consensus.settling import settled
 from amcc.engine.base import InMemory
 from amcc.errors import NotFittedError, ParameterError
@@ -284,7 +280,7 @@ def test_a_roster_needs_votes_in_memory(judged):
 
 
 def test_many_models_are_pooled_by_family(monkeypatch, judged):
-    monkeypatch.setattr(families, "MOST_SOURCES", 3)
+    monkeypatch.setattr(tree_module, "MOST_SOURCES", 3)
     who = judged.roster.seats(judged.votes.worker_names)
     tree = tree_of(who, np.ones(7, np.int64), truth=False)
     assert tree.source.tolist() == [0] * 4 + [1] * 3

@@ -21,7 +21,9 @@ from scipy.sparse import coo_array
 from scipy.stats import norm
 
 from amcc.arrays import Floats, Ints, Mask
-from amcc.consensus.families import MOST_SQUARED, Tree, centred_votes, moments_of
+from amcc.consensus.families.correlations import centred_votes, moments_of
+from amcc.consensus.families.tree import Tree
+from amcc.consensus.families.weights import MOST_SQUARED
 from amcc.roster import KINDS, MODEL, Seats
 from amcc.votes import Votes
 
