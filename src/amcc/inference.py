@@ -29,7 +29,7 @@ With 0.1, intervals cover 2 points less where clusters err together (correlation
 
 
 @dataclass(frozen=True)
-class Shares:
+class SliceShares:
     """Estimates with intervals; numbers, or arrays with one entry per group. NaN where nothing was measured.
 
     n : rows behind each. clusters : how many clusters these come from. effective : how many independent rows of an
@@ -43,14 +43,14 @@ class Shares:
     clusters: AnyInts
     effective: Floats
 
-    def at(self, group: int) -> Estimate:
+    def at(self, group: int) -> SliceEstimate:
         """One of them."""
         estimate, low, high = (float(each[group]) for each in (self.estimate, self.low, self.high))
-        return Estimate(estimate, low, high, int(self.n[group]))
+        return SliceEstimate(estimate, low, high, int(self.n[group]))
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SliceEstimate:
     """A number with its interval, from `n` rows; NaN where nothing was measured."""
 
     estimate: float
@@ -70,7 +70,7 @@ class Corrected:
     estimate: float
     low: float
     high: float
-    slice: Estimate
+    slice: SliceEstimate
     predicted: float
     power: float
     n: int
@@ -115,7 +115,7 @@ def wilson(share: npt.ArrayLike, n: npt.ArrayLike, level: float) -> tuple[Floats
     return np.clip(np.minimum(low, p), 0.0, 1.0), np.clip(np.maximum(high, p), 0.0, 1.0)
 
 
-def newcombe(first: Shares, second: Shares) -> tuple[Floats, Floats]:
+def newcombe(first: SliceShares, second: SliceShares) -> tuple[Floats, Floats]:
     """Interval of the difference of two shares, from the intervals of both (Newcombe 1998, "square and add")."""
     difference = first.estimate - second.estimate
     below = np.hypot(first.estimate - first.low, second.high - second.estimate)
@@ -127,7 +127,7 @@ def newcombe(first: Shares, second: Shares) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class Fit:
+class PredictionFit:
     """Answers on a slice explained by predictions, as far as the slice supports it.
 
     power : slope λ of answers on predictions. unexplained : share of the answers' variance that is left, at most 1.
@@ -140,7 +140,7 @@ class Fit:
     predicted_spread: float
 
 
-def power_of(answer: Floats, predicted: Floats) -> Fit:
+def power_of(answer: Floats, predicted: Floats) -> PredictionFit:
     """How far the predictions should correct the slice (the power tuning of PPI++), never so far that it harms.
 
     λ = Σ(f − f̄)(y − ȳ) / (Σ(f − f̄)² + FLAT): the slope of y on f, which makes the variance of y − λ f smallest.
@@ -155,8 +155,8 @@ def power_of(answer: Floats, predicted: Floats) -> Fit:
     spread, spread_f = float(y @ y) + SURPRISE, float(f @ f) + FLAT
     left = (1 - together**2 / (spread * spread_f)) * ((n - 1) / (n - 2) if n > 2 else 1.0)
     if left >= 1:
-        return Fit(0.0, 1.0, spread, spread_f)
-    return Fit(together / spread_f, left, spread, spread_f)
+        return PredictionFit(0.0, 1.0, spread, spread_f)
+    return PredictionFit(together / spread_f, left, spread, spread_f)
 
 
 def unseen(n: int, n_all: int) -> float:
@@ -166,7 +166,7 @@ def unseen(n: int, n_all: int) -> float:
 
 def _uncorrected(mean_of_all: float, n_all: int) -> Corrected:
     """Where nobody was asked, nothing was measured."""
-    nothing = Estimate(np.nan, np.nan, np.nan, 0)
+    nothing = SliceEstimate(np.nan, np.nan, np.nan, 0)
     return Corrected(np.nan, np.nan, np.nan, nothing, mean_of_all, 0.0, 0, n_all)
 
 
@@ -195,7 +195,7 @@ def corrected_share(answer: Floats, predicted: Floats, mean_of_all: float, n_all
         n_alone = n / np.float64(of_chance * unseen(n, n_all))
     alone = wilson(share, n_alone, level)
     low, high = wilson(theta, n_alone / fit.unexplained, level)
-    slice_alone = Estimate(share, float(alone[0]), float(alone[1]), n)
+    slice_alone = SliceEstimate(share, float(alone[0]), float(alone[1]), n)
     return Corrected(theta, float(low), float(high), slice_alone, mean_of_all, fit.power, n, n_all)
 
 
@@ -218,7 +218,7 @@ def corrected_mean(answer: Floats, predicted: Floats, mean_of_all: float, n_all:
     alone = student_quantile(level, n - 1) * error
     off = n * (mean_of_all - float(predicted.mean())) ** 2 / fit.predicted_spread if fit.power else 0.0
     reach = student_quantile(level, n - 2) * error * float(np.sqrt(fit.unexplained * (1 + off)))
-    slice_alone = Estimate(mean, max(0.0, mean - alone), mean + alone, n)
+    slice_alone = SliceEstimate(mean, max(0.0, mean - alone), mean + alone, n)
     return Corrected(theta, max(0.0, theta - reach), theta + reach, slice_alone, mean_of_all, fit.power, n, n_all)
 
 
@@ -228,7 +228,7 @@ def corrected_mean(answer: Floats, predicted: Floats, mean_of_all: float, n_all:
 def clustered_shares(
     value: Floats, group: AnyInts, cluster: AnyInts, n_groups: int, level: float, *, left: float = 1.0,
     weight: Floats | None = None,
-) -> Shares:  # fmt: skip
+) -> SliceShares:  # fmt: skip
     """Mean of values from 0 to 1 in each group, with Wilson's interval for its effective number of rows.
 
     value, group, cluster : (n,) of the slice; rows of one cluster may err together. left : share of the clusters that
@@ -250,7 +250,7 @@ def clustered_shares(
         effect, n_clusters = design_effects(value, weight, share, group, cluster)
         effective = n_even / (effect * left)
         low, high = wilson(share, effective, level)
-    return Shares(share, low, high, np.bincount(group, minlength=n_groups), n_clusters, effective)
+    return SliceShares(share, low, high, np.bincount(group, minlength=n_groups), n_clusters, effective)
 
 
 def design_effects(
@@ -297,7 +297,7 @@ def kappa(agree: Floats, yes: Floats, other_yes: Floats) -> Floats:
         return np.asarray(np.where(chance < 1 - ALWAYS, (agree - chance) / (1 - chance), np.nan))
 
 
-def kappas(vote: Floats, answer: Floats, group: AnyInts, agreement: Shares, level: float) -> Shares:
+def kappas(vote: Floats, answer: Floats, group: AnyInts, agreement: SliceShares, level: float) -> SliceShares:
     """Cohen's kappa between votes and answers in each group, from their agreement.
 
     vote : (n,) 0 or 1. answer : (n,) from 0 to 1. The interval of agreement, set against the chance agreement c of the

@@ -177,7 +177,7 @@ class Findings:
 class Disagreement:
     """(n_pairs,) kinds of disagreement as places in `kinds.KINDS`, and what they were decided by."""
 
-    asked: kinds.Asked
+    asked: kinds.AskedPairs
     explanations: kinds.Explanations
     kind: npt.NDArray[np.int8]
     member: Floats

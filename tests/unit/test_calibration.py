@@ -17,8 +17,8 @@ from amcc.consensus.calibration import (
     LABEL_SPREAD,
     SLOPE_SPREAD,
     Calibration,
-    cross_fitted,
     fit_calibration,
+    held_out_calibrated,
 )
 from amcc.truth import PairList
 
@@ -56,15 +56,15 @@ def test_cross_fitted_probabilities_have_not_seen_the_truth_of_their_item():
     rng = np.random.default_rng(1)
     proba, label, item = rng.uniform(0.01, 0.99, 60), np.tile([0, 1, 2], 20), np.repeat(np.arange(20), 3)
     present = rng.random(60) < 0.3
-    found = cross_fitted(proba, label, present, item, 3)
+    found = held_out_calibrated(proba, label, present, item, 3)
     out = item == 7
     rest = fit_calibration(proba[~out], label[~out], present[~out], 3)
     assert_allclose(found[out], rest.of(proba[out], label[out]), rtol=1e-12)
-    other = cross_fitted(proba, label, present ^ out, item, 3)
+    other = held_out_calibrated(proba, label, present ^ out, item, 3)
     assert_allclose(other[out], found[out], rtol=1e-12)
     assert np.abs(other[~out] - found[~out]).max() > 1e-3
     many = np.arange(3 * FOLDS)
-    assert np.isfinite(cross_fitted(np.full(len(many), 0.2), many % 3, many % 5 == 0, many, 3)).all()
+    assert np.isfinite(held_out_calibrated(np.full(len(many), 0.2), many % 3, many % 5 == 0, many, 3)).all()
 
 
 def test_nothing_known_changes_nothing_and_new_labels_have_no_offset():

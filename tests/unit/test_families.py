@@ -20,10 +20,10 @@ from amcc.consensus.families import (
     shared_errors,
 )
 from amcc.consensus.families import tree as tree_module
-from amcc.consensus.families.correlations import Moments, moments_of
-from amcc.consensus.families.tree import Tree, tree_of
+from amcc.consensus.families.correlations import VoteCorrelations, vote_correlations
+from amcc.consensus.families.tree import ViewTree, tree_of
 from amcc.consensus.families.views import Views, fit_views
-from amcc.consensus.families.weights import design_weights, told_by
+from amcc.consensus.families.weights import design_weights, information_in
 from amcc.consensus.settling import settled
 from amcc.engine.base import InMemory
 from amcc.errors import NotFittedError, ParameterError
@@ -55,7 +55,7 @@ def test_equal_models_weigh_as_the_design_effect_says():
     views = Views(a_tree([MODEL] * 3, [-1] * 3), np.full(3, np.sqrt(0.6)), np.array([np.sqrt(0.5)]))
     assert_allclose(design_weights(views, np.ones((3, 3)) - np.eye(3)), 7 / 13)
     # together they are worth 3 · 7/13 votes of one of them
-    assert_allclose(told_by(views, np.ones(3)).truth / (0.3 / 0.7), 21 / 13)
+    assert_allclose(information_in(views, np.ones(3)).truth / (0.3 / 0.7), 21 / 13)
 
 
 def test_a_single_model_and_people_weigh_fully():
@@ -81,7 +81,7 @@ def test_what_all_votes_tell_is_that_of_the_inverse_covariance():
     skill, total = views.skill, views.correlation()
     np.fill_diagonal(total, 1.0)
     told = skill @ np.linalg.solve(total - np.outer(skill, skill), skill)
-    assert_allclose(told_by(views, np.ones(5)).truth, told, rtol=1e-12)
+    assert_allclose(information_in(views, np.ones(5)).truth, told, rtol=1e-12)
 
 
 def test_human_families_have_views_of_their_own():
@@ -104,7 +104,7 @@ def test_views_are_found_again_where_several_people_tell():
     tree = a_tree([MODEL] * 4 + [HUMAN] * 3, [0, 0, -1, -1, -1, -1, -1], "a")
     planted = Views(tree, np.array([0.6, 0.7, 0.8, 0.65, 0.75]), np.array([0.45, 0.9]))
     many = np.full((5, 5), 1e6)
-    found = fit_views(tree, Moments(planted.correlation(), many, np.ones((5, 5))))
+    found = fit_views(tree, VoteCorrelations(planted.correlation(), many, np.ones((5, 5))))
     assert_allclose(found.loading, planted.loading, atol=0.03)
     assert_allclose(found.validity, planted.validity, atol=0.05)
 
@@ -117,7 +117,7 @@ def test_moments_are_correlations_within_labels():
     votes = Votes.from_dense(np.where(yes, 1, -1))
     tree = a_tree([MODEL, MODEL], [-1, -1])
     nothing = np.zeros(len(votes.pairs), dtype=bool)
-    found = moments_of(votes, tree, nothing, nothing)
+    found = vote_correlations(votes, tree, nothing, nothing)
     assert np.corrcoef(yes.reshape(2, -1))[0, 1] > 0.5
     assert abs(found.correlation[0, 1]) < 0.03
     assert found.shared.tolist() == [[0, 8000], [8000, 0]]
@@ -291,7 +291,7 @@ def test_many_models_are_pooled_by_family(monkeypatch, judged):
 
 
 def test_tree_without_votes_of_models():
-    assert isinstance(a_tree([HUMAN], [-1]), Tree)
+    assert isinstance(a_tree([HUMAN], [-1]), ViewTree)
     assert a_tree([HUMAN], [-1]).view_kind.tolist() == []
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc.arrays import Floats
-from amcc.audit.slices import Answers, Pairs, People, Slice
+from amcc.audit.slices import ConsensusPairs, People, PeopleAnswers, Slice
 from amcc.errors import InputError
 from amcc.truth import Truth, positions
 from amcc.votes import Votes
@@ -25,7 +25,7 @@ FEW = 20
 """Items below which a slice is called small: its intervals hold, and are wide."""
 
 
-def refuse_told(pairs: Pairs, answers: Answers) -> None:
+def refuse_told(pairs: ConsensusPairs, answers: PeopleAnswers) -> None:
     """A consensus that was given answers as known truth repeats them, with probabilities of exactly 0 and 1.
 
     Others have such probabilities, too, when votes are counted; but they have them everywhere, and not always right.

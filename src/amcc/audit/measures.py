@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.arrays import Floats, Ints
-from amcc.audit.slices import Slice, places, table_of, with_blanks
+from amcc.audit.slices import Slice, places, rows_to_table, with_blanks
 from amcc.errors import InputError
 from amcc.inference import (
     Corrected,
-    Estimate,
+    SliceEstimate,
     corrected_mean,
     corrected_share,
     kappas,
@@ -41,7 +41,7 @@ def prevalence(slice_: Slice) -> pa.Table:
         found = corrected_share(slice_.answer[mine], predicted[mine], float(mean[code]), int(n_all[code]), slice_.level)
         rows.append({"label": pairs.label_names[code].as_py(), **corrected_row(found)})
     rows.sort(key=lambda row: -row["share" if row["slice"] else "consensus_share"])
-    return table_of(rows)
+    return rows_to_table(rows)
 
 
 def corrected_row(found: Corrected, what: str = "share") -> dict[str, Any]:
@@ -88,10 +88,10 @@ def errors(slice_: Slice) -> pa.Table:
         measured = slice_.share(slice_.wrong[mine], mine)
         claimed = float(pairs.claimed_error[kind].mean()) if kind.any() else np.nan
         rows.append({"pairs": name, "number": int(kind.sum()), **_claim(claimed, measured)})
-    return table_of(rows)
+    return rows_to_table(rows)
 
 
-def _claim(claimed: float, measured: Estimate) -> dict[str, Any]:
+def _claim(claimed: float, measured: SliceEstimate) -> dict[str, Any]:
     """Columns that set a claim beside what was measured."""
     return {
         "slice": measured.n,
@@ -118,7 +118,7 @@ def calibration(slice_: Slice) -> pa.Table:
         }
         for code in np.flatnonzero(number).tolist()
     ]
-    return table_of(rows)
+    return rows_to_table(rows)
 
 
 # -- agreement with people -----------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def judges(slice_: Slice, cast: Cast, worker_names: pa.Array) -> pa.Table:
     return with_blanks(table).take(pa.array(np.lexsort((of_label, worker, -overall[worker]))))
 
 
-def between_people(slice_: Slice) -> Estimate | None:
+def between_people(slice_: Slice) -> SliceEstimate | None:
     """How often two people who answered the same pair disagree."""
     several = np.flatnonzero(slice_.answers.n[slice_.chosen] > 1)
     if not several.size:

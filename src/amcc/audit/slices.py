@@ -15,19 +15,19 @@ from amcc.arrays import Floats, Ints, Mask, find_sorted
 from amcc.errors import EmptyInputError, InputError
 from amcc.evaluate import read_consensus
 from amcc.inference import (
-    Estimate,
-    Shares,
+    SliceEstimate,
+    SliceShares,
     clustered_shares,
 )
 from amcc.truth import PairList, Truth, positions
 from amcc.votes import Votes
 
-Rule = Literal["majority", "share"]
+AnswerRule = Literal["majority", "share"]
 People = Truth | Votes
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ConsensusPairs:
     """A consensus in codes; items are in the order of its rows."""
 
     item_names: pa.Array
@@ -39,7 +39,7 @@ class Pairs:
     settled: Mask | None
 
     @classmethod
-    def of(cls, table: Any) -> Pairs:
+    def of(cls, table: Any) -> ConsensusPairs:
         """Those that a table of pairs lists."""
         listed = read_consensus(tables.as_arrow(table))
         if listed.probability is None:
@@ -74,13 +74,13 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Answers:
+class PeopleAnswers:
     """(n_pairs,) how many people answered each pair, and how many said yes."""
 
     n: Ints
     yes: Ints
 
-    def said(self, rule: Rule) -> Floats:
+    def said(self, rule: AnswerRule) -> Floats:
         """(n_pairs,) what people say, from 0 to 1; NaN where nobody was asked."""
         with np.errstate(invalid="ignore"):
             share = self.yes / self.n
@@ -89,13 +89,13 @@ class Answers:
         return np.asarray(np.where(self.n > 0, (np.sign(share - 0.5) + 1) / 2, np.nan))
 
 
-def answers_on(pairs: Pairs, people: People) -> Answers:
+def answers_on(pairs: ConsensusPairs, people: People) -> PeopleAnswers:
     """What people say about the pairs of a consensus, where they say anything."""
     where = "the consensus"
     if isinstance(people, Truth):
         people.check_names(where, item=pairs.item_names, label=pairs.label_names)
         true, known = people.lookup(pairs.keys, pairs.item_names, pairs.label_names)
-        answers = Answers(known.astype(np.int64), (true & known).astype(np.int64))
+        answers = PeopleAnswers(known.astype(np.int64), (true & known).astype(np.int64))
     else:
         as_truth(people).check_names(where, item=pairs.item_names, label=pairs.label_names)
         item = positions(people.item_names, pairs.item_names)[people.item]
@@ -105,7 +105,7 @@ def answers_on(pairs: Pairs, people: People) -> Answers:
         there, n_pairs = place >= 0, len(order)
         place = order[place[there]]
         n = np.bincount(place, minlength=n_pairs)
-        answers = Answers(n, np.bincount(place[people.value[there] > 0], minlength=n_pairs))
+        answers = PeopleAnswers(n, np.bincount(place[people.value[there] > 0], minlength=n_pairs))
     if not answers.n.any():
         raise EmptyInputError("people must have answered at least one pair of the consensus; they answered none.")
     return answers
@@ -135,8 +135,8 @@ def named(votes: Votes, item: npt.NDArray[Any], label: npt.NDArray[Any]) -> tupl
 class Slice:
     """The pairs of a consensus that people answered; `said` is NaN at the others."""
 
-    pairs: Pairs
-    answers: Answers
+    pairs: ConsensusPairs
+    answers: PeopleAnswers
     said: Floats
     level: float
 
@@ -172,17 +172,17 @@ class Slice:
 
     def shares(
         self, value: Floats, group: Ints, n_groups: int, place: Ints | None = None, weight: Floats | None = None
-    ) -> Shares:
+    ) -> SliceShares:
         """Means by group over these pairs, or those at `place` among them; pairs of one item may err together."""
         item = self.item if place is None else self.item[place]
         return clustered_shares(value, group, item, n_groups, self.level, left=self.left, weight=weight)
 
-    def share(self, value: Floats, place: Ints) -> Estimate:
+    def share(self, value: Floats, place: Ints) -> SliceEstimate:
         """The mean over those at `place`."""
         return self.shares(value, np.zeros(len(place), np.int64), 1, place).at(0)
 
 
-def table_of(rows: list[dict[str, Any]]) -> pa.Table:
+def rows_to_table(rows: list[dict[str, Any]]) -> pa.Table:
     """Rows as a table, see `with_blanks`."""
     return with_blanks(pa.Table.from_pylist(rows))
 

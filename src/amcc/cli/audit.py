@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from amcc import tables
-from amcc.audit import LEVEL, Audit, Rule, cross_fitted
+from amcc.audit import LEVEL, AnswerRule, Audit, cross_fitted
 from amcc.audit import audit as measure
 from amcc.cli.common import (
     DEFAULT_METHOD,
@@ -65,7 +65,7 @@ def audit(
     known_pairs: KnownPairs = None,
     truth_unmentioned: TruthUnmentioned = "unknown",
     people_rule: Annotated[
-        Rule, typer.Option("--people", help="What several people say: what most do, or the share of yes.")
+        AnswerRule, typer.Option("--people", help="What several people say: what most do, or the share of yes.")
     ] = "majority",
     method: Method = DEFAULT_METHOD,
     roster: WorkersFile = None,

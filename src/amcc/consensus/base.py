@@ -30,7 +30,7 @@ from amcc.consensus.item_features import ItemPrior, fit_item_prior
 from amcc.consensus.matching import known_or_mean, new_code
 from amcc.consensus.pair_columns import PairReader, learn_reader, sample_of
 from amcc.consensus.rounds import count_votes
-from amcc.consensus.settling import ASSUMED, Basis, Settling, measured
+from amcc.consensus.settling import ASSUMED, Basis, Settling, measured_settling
 from amcc.consensus.soft_labels import competence
 from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
 from amcc.decode import Rule, check_rule
@@ -306,7 +306,7 @@ class ConsensusModel(ABC):
             return self._assumed_settling()
         held_out = self._proba_held_out(votes, gold)
         n_yes, n_votes = (each[known] for each in effective_counts(votes, self._vote_weight))
-        return measured(
+        return measured_settling(
             held_out, n_yes, n_votes, gold.present[known], votes.pairs.item[known], self._assumed_settling()
         )
 

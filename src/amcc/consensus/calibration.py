@@ -84,7 +84,7 @@ def fit_calibration(proba: Floats, label: AnyInts, present: Mask, n_labels: int)
     return Calibration(float(common[0]), float(common[1]), offset, len(x))
 
 
-def cross_fitted(
+def held_out_calibrated(
     proba: Floats,
     label: AnyInts,
     present: Mask,

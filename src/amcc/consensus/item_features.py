@@ -252,7 +252,7 @@ def reliabilities(item: Codes, label: Codes, proba: Floats, prior: Floats, n_ite
     return np.where(resolved < LEAST_RELIABILITY, 0.0, resolved)
 
 
-class Sums(NamedTuple):
+class RegressionSums(NamedTuple):
     """Sums over the items of a fold, from which a regression is computed.
 
     squares : (n, n) Σ R x x'; products : (n, n_labels) Σ x r'; features : (n,) Σ R x; responses : (n_labels,) Σ r
@@ -268,7 +268,7 @@ class Sums(NamedTuple):
     number: int
 
     @classmethod
-    def of(cls, features: Floats, response: Floats, weight: Floats) -> Sums:
+    def of(cls, features: Floats, response: Floats, weight: Floats) -> RegressionSums:
         """Of these items, x, r and R."""
         weighted = weight[:, None] * features
         return cls(
@@ -280,17 +280,17 @@ class Sums(NamedTuple):
 def cross_fitted_scores(features: Floats, response: Floats, reliability: Floats, fold: Ints) -> Floats:
     """(n_items, n_labels) ridge regression of response / reliability, for each fold by the items of the others."""
     learned = [np.flatnonzero((fold == number) & (reliability > 0)) for number in range(N_FOLDS)]
-    sums = [Sums.of(features[items], response[items], reliability[items]) for items in learned]
+    sums = [RegressionSums.of(features[items], response[items], reliability[items]) for items in learned]
     scores = np.zeros_like(response)
     for number in range(N_FOLDS):
         others = [each for place, each in enumerate(sums) if place != number]
-        total = Sums(*(sum(parts) for parts in zip(*others, strict=True)))
+        total = RegressionSums(*(sum(parts) for parts in zip(*others, strict=True)))
         out = fold == number
         scores[out] = (features[out] - total.features / total.weight) @ ridge(total)
     return scores
 
 
-def ridge(sums: Sums) -> Floats:
+def ridge(sums: RegressionSums) -> Floats:
     """(n_features, n_labels) coefficients of response / weight, with a penalty for each label by cross-validation.
 
     Around the weighted means, (X' W X + λ) β = X' r. Of the penalties λ in `RIDGES`, in units of the mean eigenvalue,
@@ -317,7 +317,7 @@ def ridge(sums: Sums) -> Floats:
 # -- how far features are trusted ------------------------------------------------------------------------------------
 
 
-class Choice(NamedTuple):
+class FeatureTrust(NamedTuple):
     """Weight w of the features, (n_labels,) scales, held-out gain per item with its error, number of items."""
 
     weight: float
@@ -327,7 +327,7 @@ class Choice(NamedTuple):
     n_items: int
 
 
-def nothing(n_items: int, choice: Choice | None = None) -> ItemPrior:
+def nothing(n_items: int, choice: FeatureTrust | None = None) -> ItemPrior:
     """No opinion; `choice` says why."""
     gain, error, n_scored = (choice.gain, choice.error, choice.n_items) if choice else (0.0, 0.0, 0)
     return ItemPrior(0.0, gain, error, n_scored, np.zeros(0, np.int32), np.zeros((n_items, 0)))
@@ -371,7 +371,9 @@ def nearness(own: Floats, prior: Floats, proba: Floats) -> Floats:
     return np.asarray(proba * (own - prior) - np.logaddexp(0.0, own) + np.logaddexp(0.0, prior))
 
 
-def choose_weight(scores: Floats, prior: Floats, evidence: Floats, item: Codes, label: Codes, fold: Ints) -> Choice:
+def choose_weight(
+    scores: Floats, prior: Floats, evidence: Floats, item: Codes, label: Codes, fold: Ints
+) -> FeatureTrust:
     """How far features are trusted, label by label and as a whole, by votes that their scores have not seen.
 
     Scales are chosen twice: first the priors of items shall come near to the probabilities by votes alone, then to
@@ -407,4 +409,4 @@ def choose_weight(scores: Floats, prior: Floats, evidence: Floats, item: Codes, 
     gains = weight_per_code(item, votes_gain(as_others_choose(near), base, evidence), n_items)[answered]
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
     weight = 1 - (error / gain) ** 2 if gain > error else 0.0
-    return Choice(weight, np.asarray(SCALES)[near.sum(axis=1).argmax(axis=0)], gain, error, len(answered))
+    return FeatureTrust(weight, np.asarray(SCALES)[near.sum(axis=1).argmax(axis=0)], gain, error, len(answered))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from amcc.arrays import Floats, Ints, Signs
 from amcc.consensus import disagreement as kinds
-from amcc.consensus.soft_labels import Shares, SoftLabels, learn_soft_labels
+from amcc.consensus.soft_labels import SoftLabels, SoftShares, learn_soft_labels
 from amcc.engine.base import Engine, gather
 from amcc.votes import Votes
 
@@ -83,5 +83,5 @@ def names_of(codes: Signs) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(words))
 
 
-def _named(shares: Shares) -> dict[str, Floats]:
+def _named(shares: SoftShares) -> dict[str, Floats]:
     return {"soft": shares.mean, "soft_low": shares.low, "soft_high": shares.high}

@@ -16,7 +16,7 @@ from scipy.special import betainc, betaincinv
 
 from amcc.arrays import AnyInts, Floats, Mask
 
-Counts = AnyInts | Floats
+VoteCounts = AnyInts | Floats
 Basis = Literal["measured", "assumed"]
 
 SETTLED_ERROR = 0.05
@@ -52,7 +52,7 @@ MIN_FAMILIES = 2
 """Declared families that must stand behind a settled pair: within a family, errors are shared."""
 
 
-def stands_behind(n_agree: Counts, n_differ: Counts, error: float = SETTLED_ERROR) -> Mask:
+def stands_behind(n_agree: VoteCounts, n_differ: VoteCounts, error: float = SETTLED_ERROR) -> Mask:
     """Where the votes by themselves stand behind a decision that so many agree with, and so many do not.
 
     If workers are equals, most of all who could be asked would side with the decision, but for a probability of `error`
@@ -68,7 +68,12 @@ def stands_behind(n_agree: Counts, n_differ: Counts, error: float = SETTLED_ERRO
 
 
 def settled(
-    proba: Floats, n_yes: Counts, n_votes: Counts, *, claim: float = ASSUMED_CLAIM, n_families: Counts | None = None
+    proba: Floats,
+    n_yes: VoteCounts,
+    n_votes: VoteCounts,
+    *,
+    claim: float = ASSUMED_CLAIM,
+    n_families: VoteCounts | None = None,
 ) -> Mask:
     """Where more answers are hardly needed: both the model and the votes by themselves stand behind the decision.
 
@@ -99,7 +104,7 @@ class Settling:
     n_checked: int = 0
     n_wrong: int = 0
 
-    def of(self, proba: Floats, n_yes: Counts, n_votes: Counts, n_families: Counts | None = None) -> Mask:
+    def of(self, proba: Floats, n_yes: VoteCounts, n_votes: VoteCounts, n_families: VoteCounts | None = None) -> Mask:
         """Where pairs are settled, see `settled`."""
         return settled(proba, n_yes, n_votes, claim=self.claim, n_families=n_families)
 
@@ -125,19 +130,19 @@ ASSUMED = Settling("assumed", ASSUMED_CLAIM)
 """The rule where no truth is known."""
 
 
-def assumed(dependent: float) -> Settling:
+def assumed_settling(dependent: float) -> Settling:
     """The rule where no truth is known, and votes are shown to repeat each other, from 0 (not at all) to 1.
 
-    >>> assumed(0.5).claim
+    >>> assumed_settling(0.5).claim
     0.0125
     """
     return Settling("assumed", ASSUMED_CLAIM + (DEPENDENT_CLAIM - ASSUMED_CLAIM) * dependent)
 
 
-def measured(
+def measured_settling(
     proba: Floats,
-    n_yes: Counts,
-    n_votes: Counts,
+    n_yes: VoteCounts,
+    n_votes: VoteCounts,
     present: Mask,
     item: AnyInts,
     otherwise: Settling = ASSUMED,

@@ -35,7 +35,7 @@ class Signatures:
     label: Hashes
 
     @property
-    def lot(self) -> Floats:
+    def uniform(self) -> Floats:
         """(n_items,) numbers from 0 to 1."""
         return self.item / 2.0**64
 
@@ -48,7 +48,7 @@ class Signatures:
         return _scrambled(self.item[item] + HASH_STEP * self.worker[worker])
 
 
-class Sums(NamedTuple):
+class HashSums(NamedTuple):
     """Sums over votes, modulo 2⁶⁴ and so exact in any order: (n_items,), (n_workers,) and (n_labels,)."""
 
     item: Hashes
@@ -59,7 +59,7 @@ class Sums(NamedTuple):
 def signatures(votes: Votes | Engine, random_state: int) -> Signatures:
     """Hash items, workers and labels."""
     engine = as_engine(votes)
-    item, worker, label = (_scrambled(each) for each in _of_all(list(engine.each(count_votes))))
+    item, worker, label = (_scrambled(each) for each in _of_all(list(engine.each(count_by_code))))
     item = item ^ _scrambled(np.full(1, random_state + 1, dtype=np.uint64))
     for _ in range(ROUNDS):
         met = _of_all(list(engine.each(hash_votes, item, worker, _scrambled(label))))
@@ -75,7 +75,7 @@ class Content(NamedTuple):
     truth: Hashes
 
 
-def content(votes: Votes | Engine) -> str:
+def content_hash(votes: Votes | Engine) -> str:
     """Says which votes these are, and what truth is known: by numbers of items, workers and labels, not by names."""
     engine = as_engine(votes)
     sizes = engine.n_items, engine.n_workers, engine.n_labels
@@ -94,13 +94,13 @@ def hash_content(block: Block, item: Hashes, worker: Hashes, label: Hashes) -> C
     return Content(hash_votes(block, item, worker, label).label.sum(keepdims=True), truth)
 
 
-def _of_all(blocks: Sequence[Sums]) -> Sums:
+def _of_all(blocks: Sequence[HashSums]) -> HashSums:
     """Sums of all blocks: every item is in one of them, workers and labels are in several."""
     worker, label = (np.sum([getattr(block, role) for block in blocks], axis=0) for role in ("worker", "label"))
-    return Sums(np.concatenate([block.item for block in blocks]), worker, label)
+    return HashSums(np.concatenate([block.item for block in blocks]), worker, label)
 
 
-def count_votes(block: Block) -> Sums:
+def count_by_code(block: Block) -> HashSums:
     """How many votes, and how many of them yes, each item, worker and label has, as one number."""
     votes = block.votes()
 
@@ -108,37 +108,37 @@ def count_votes(block: Block) -> Sums:
         n_votes, n_yes = np.bincount(code, minlength=n), np.bincount(code[votes.value > 0], minlength=n)
         return n_votes.astype(np.uint64) + (n_yes.astype(np.uint64) << _HALF)
 
-    return Sums(
+    return HashSums(
         counted(votes.item, votes.n_items),
         counted(votes.worker, votes.n_workers),
         counted(votes.label, votes.n_labels),
     )
 
 
-def hash_votes(block: Block, item: Hashes, worker: Hashes, label: Hashes) -> Sums:
+def hash_votes(block: Block, item: Hashes, worker: Hashes, label: Hashes) -> HashSums:
     """Sums of the hashes of votes, each made of those of its item, worker and label."""
     votes = block.votes()
     own = item[block.first_item : block.first_item + block.n_items]
     return (_vote_sums if len(votes) <= SMALL else _vote_sums_compiled)(votes, own, worker, label)
 
 
-def _vote_sums(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> Sums:
+def _vote_sums(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> HashSums:
     """The numpy twin of `_vote_sums_compiled`."""
     is_yes = (votes.value > 0).astype(np.uint64)
     vote = _scrambled(item[votes.item] + HASH_STEP * worker[votes.worker] + label[votes.label] + is_yes)
     sums = tuple(np.zeros_like(each) for each in (item, worker, label))
     for total, code in zip(sums, (votes.item, votes.worker, votes.label), strict=True):
         np.add.at(total, code, vote)
-    return Sums(*sums)
+    return HashSums(*sums)
 
 
-def _vote_sums_compiled(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> Sums:
+def _vote_sums_compiled(votes: Votes, item: Hashes, worker: Hashes, label: Hashes) -> HashSums:
     """The same for large input, without a hash per vote in memory."""
     sums = tuple(np.zeros_like(each) for each in (item, worker, label))
     from amcc.loops.hashes import add_hashes
 
     add_hashes(votes.item, votes.worker, votes.label, votes.value, item, worker, label, *sums)
-    return Sums(*sums)
+    return HashSums(*sums)
 
 
 def draws(hashes: Hashes, n_draws: int) -> Floats:

@@ -53,7 +53,7 @@ def competence(rates: WorkerRates) -> Floats:
     return np.asarray(ndtr((rates.informativeness - NEAR_NOTHING * rates.good_informativeness) / error))
 
 
-class Shares(NamedTuple):
+class SoftShares(NamedTuple):
     """(n_pairs,) posterior means, and the bounds of their 95 % intervals."""
 
     mean: Floats
@@ -69,22 +69,22 @@ class SoftLabels:
     mean: Floats
     strength: Floats
 
-    def shares(self, votes: Votes) -> Shares:
+    def shares(self, votes: Votes) -> SoftShares:
         """Of the asked pairs of votes with these workers and labels."""
         yes, total = weighted_counts(votes, self.competence)
         return self._posterior(yes, total, votes.pairs.label)
 
-    def unasked(self) -> Shares:
+    def unasked(self) -> SoftShares:
         """(n_labels,) the same for pairs that have no votes."""
         n_labels = len(self.mean)
         return self._posterior(np.zeros(n_labels), np.zeros(n_labels), np.arange(n_labels))
 
-    def _posterior(self, yes: Floats, total: Floats, label: AnyInts) -> Shares:
+    def _posterior(self, yes: Floats, total: Floats, label: AnyInts) -> SoftShares:
         for_yes = yes + (self.strength * self.mean)[label]
         for_no = total - yes + (self.strength * (1 - self.mean))[label]
         mean = for_yes / (for_yes + for_no)
         low, high = beta_interval(for_yes, for_no)
-        return Shares(mean, np.minimum(low, mean), np.maximum(high, mean))
+        return SoftShares(mean, np.minimum(low, mean), np.maximum(high, mean))
 
 
 def weighted_counts(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:

@@ -21,8 +21,8 @@ from scipy.sparse import coo_array
 from scipy.stats import norm
 
 from amcc.arrays import Floats, Ints, Mask
-from amcc.consensus.families.correlations import centred_votes, moments_of
-from amcc.consensus.families.tree import Tree
+from amcc.consensus.families.correlations import centred_votes, vote_correlations
+from amcc.consensus.families.tree import ViewTree
 from amcc.consensus.families.weights import MOST_SQUARED
 from amcc.roster import KINDS, MODEL, Seats
 from amcc.votes import Votes
@@ -120,18 +120,18 @@ def suspected_families(votes: Votes, seats: Seats | None = None) -> list[Suspici
     votes, worker = _part_to_look_at(votes)
     if len(worker) < 2:
         return found
-    crowd = _crowd(votes, worker)
-    if np.triu(crowd.compared, 1).sum() < FEWEST_COMPARISONS:
+    comparisons = _comparisons(votes, worker)
+    if np.triu(comparisons.compared, 1).sum() < FEWEST_COMPARISONS:
         return found
-    usual = _usual(crowd.correlation, crowd.compared, crowd.shared)
-    linked = _surely_beyond(votes, worker, crowd, usual)
+    usual = _usual(comparisons.correlation, comparisons.compared, comparisons.shared)
+    linked = _surely_beyond(votes, worker, comparisons, usual)
     if seats is not None:  # what was declared is no news: families, and all models
         family, is_model = seats.family[worker], seats.kind[worker] == MODEL
         linked &= ~((family[:, None] == family[None, :]) & (family >= 0)[:, None])
         linked &= ~np.outer(is_model, is_model)
     for group in _clusters(linked):
         inside = np.ix_(group, group)
-        errors = crowd.correlation[inside][np.triu(crowd.compared[inside], 1)]
+        errors = comparisons.correlation[inside][np.triu(comparisons.compared[inside], 1)]
         found.append(Suspicion(tuple(worker[group].tolist()), float(errors.mean()), usual.centre))
     return sorted(found, key=lambda suspicion: -len(suspicion.workers))
 
@@ -145,7 +145,7 @@ def named_like_models(votes: Votes) -> list[Suspicion]:
 
 
 @dataclass(frozen=True)
-class _Crowd:
+class _Comparisons:
     """Workers who are compared.
 
     correlation : (n, n) of errors; compared : where there is enough to compare
@@ -173,26 +173,26 @@ def _part_to_look_at(votes: Votes) -> tuple[Votes, Ints]:
     return votes.select(known[votes.worker]), worker
 
 
-def _crowd(votes: Votes, worker: Ints) -> _Crowd:
+def _comparisons(votes: Votes, worker: Ints) -> _Comparisons:
     """How votes and errors of these workers go together."""
     place = np.zeros(votes.n_workers, np.int64)
     place[worker] = np.arange(len(worker))
     none, nobody = np.zeros(len(worker), np.int64), np.zeros(len(worker), dtype=bool)
-    tree = Tree(place, np.zeros((len(worker), 0), dtype=bool), none[:0], none[:0], none, none - 1, nobody)
+    tree = ViewTree(place, np.zeros((len(worker), 0), dtype=bool), none[:0], none[:0], none, none - 1, nobody)
     nothing = np.zeros(len(votes.pairs), dtype=bool)
-    moments = moments_of(votes, tree, nothing, nothing)
+    correlations = vote_correlations(votes, tree, nothing, nothing)
     pair, code, error, _ = centred_votes(votes, tree, nothing, nothing)
-    compared = moments.shared >= FEWEST_SHARED
+    compared = correlations.shared >= FEWEST_SHARED
     np.fill_diagonal(compared, False)
-    skill = _skills(moments.correlation, compared)
+    skill = _skills(correlations.correlation, compared)
     squared = np.clip(skill**2, 0.0, MOST_SQUARED)
     errors = np.sqrt(np.outer(1 - squared, 1 - squared))
-    correlation = np.clip((moments.correlation - np.outer(skill, skill)) / errors, -0.99, 0.99)
+    correlation = np.clip((correlations.correlation - np.outer(skill, skill)) / errors, -0.99, 0.99)
     variance = np.bincount(code, error**2, len(worker)) / np.maximum(np.bincount(code, minlength=len(worker)), 1)
     scale = np.sqrt(np.outer(variance, variance)) * errors
     enough = compared.sum(axis=1) >= FEWEST_OTHERS  # skills of the others are not known
     compared &= np.outer(enough, enough)
-    return _Crowd(correlation, compared, moments.shared, scale, (pair, code, error))
+    return _Comparisons(correlation, compared, correlations.shared, scale, (pair, code, error))
 
 
 def _skills(seen: Floats, compared: Mask) -> Floats:
@@ -207,37 +207,37 @@ def _skills(seen: Floats, compared: Mask) -> Floats:
     return skill
 
 
-class Usual(NamedTuple):
+class UsualCorrelation(NamedTuple):
     """What is usual in a crowd: median correlation of errors, and the variance around it beyond that of chance."""
 
     centre: float
     variance: float
 
 
-def _usual(correlation: Floats, compared: Mask, shared: Floats) -> Usual:
+def _usual(correlation: Floats, compared: Mask, shared: Floats) -> UsualCorrelation:
     """By all pairs of workers who can be compared."""
     errors = correlation[compared]
     centre = float(np.median(errors))
     spread = (1.4826 * float(np.median(np.abs(errors - centre)))) ** 2  # as if normal
-    return Usual(centre, max(spread - CLUSTERED / float(np.median(shared[compared])), 0.0))
+    return UsualCorrelation(centre, max(spread - CLUSTERED / float(np.median(shared[compared])), 0.0))
 
 
-def _surely_beyond(votes: Votes, worker: Ints, crowd: _Crowd, usual: Usual) -> Mask:
+def _surely_beyond(votes: Votes, worker: Ints, comparisons: _Comparisons, usual: UsualCorrelation) -> Mask:
     """(n, n) pairs of workers whose errors go together more than usual, but for `FALSE_ALARMS`.
 
     A first look sorts out most pairs; the others get a standard error that is clustered by item.
     """
-    apart = crowd.correlation - usual.centre
-    first, second = np.nonzero(np.triu(crowd.compared & (apart > ABOVE_USUAL), 1))
+    apart = comparisons.correlation - usual.centre
+    first, second = np.nonzero(np.triu(comparisons.compared & (apart > ABOVE_USUAL), 1))
     best = np.argsort(-apart[first, second], kind="stable")[:MOST_TESTED]
-    limit = float(norm.isf(FALSE_ALARMS / max(int(np.triu(crowd.compared, 1).sum()), 1)))
-    linked = np.zeros_like(crowd.compared)
-    pair, code, error = crowd.votes
+    limit = float(norm.isf(FALSE_ALARMS / max(int(np.triu(comparisons.compared, 1).sum()), 1)))
+    linked = np.zeros_like(comparisons.compared)
+    pair, code, error = comparisons.votes
     by_worker = coo_array((error, (pair, code)), shape=(len(votes.pairs), len(worker))).tocsc()
     for one, other in zip(first[best].tolist(), second[best].tolist(), strict=True):
         product = (by_worker[:, [one]] * by_worker[:, [other]]).tocoo()
         shared = np.intersect1d(_rows(by_worker, one), _rows(by_worker, other), assume_unique=True)
-        scale = crowd.shared[one, other] * crowd.scale[one, other]
+        scale = comparisons.shared[one, other] * comparisons.scale[one, other]
         of_item = np.bincount(votes.pairs.item[product.coords[0]], product.data, votes.n_items)
         n_item = np.bincount(votes.pairs.item[shared], minlength=votes.n_items)
         there = n_item > 0

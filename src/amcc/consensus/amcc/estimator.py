@@ -46,12 +46,12 @@ from amcc.consensus.amcc.readings import (
 )
 from amcc.consensus.amcc.worth import worker_worth
 from amcc.consensus.base import ConsensusModel, Gold, Learned, Monitor, Posterior
-from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
+from amcc.consensus.calibration import Calibration, fit_calibration, held_out_calibrated
 from amcc.consensus.families import samples_per_pair
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
 from amcc.consensus.rounds import judge_votes
-from amcc.consensus.settling import ASSUMED, Settling, assumed
-from amcc.consensus.signature import Signatures, content, signatures
+from amcc.consensus.settling import ASSUMED, Settling, assumed_settling
+from amcc.consensus.signature import Signatures, content_hash, signatures
 from amcc.engine.base import NOTHING_KNOWN, Engine, InMemory, WholeBlock
 from amcc.errors import ParameterError
 from amcc.fields import Each
@@ -266,13 +266,13 @@ class AMCC(ConsensusModel):
             return ASSUMED
         blend = Blend(**self.blend_)
         pooled = (1 - blend.crisp) * (blend.degrees - LEAST_DEGREES) / (MOST_DEGREES - LEAST_DEGREES)
-        return assumed(float(np.clip(pooled, 0.0, 1.0)))
+        return assumed_settling(float(np.clip(pooled, 0.0, 1.0)))
 
     def _proba_held_out(self, votes: Votes, gold: Gold) -> Floats:
         if not hasattr(self, "calibration_"):
             return super()._proba_held_out(votes, gold)
         known, pairs = np.flatnonzero(gold.known), votes.pairs
-        return cross_fitted(
+        return held_out_calibrated(
             self.pair_unseen_[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels
         )
 
@@ -300,7 +300,7 @@ class AMCC(ConsensusModel):
         crowd, start = self._starting_point(engine)
         fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
         self._publish_course(fit.monitor)
-        sets = learn_label_sets(engine, fit, chance.lot)
+        sets = learn_label_sets(engine, fit, chance.uniform)
         chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
         if chosen is not None:
             engine.keep("blend", chosen)
@@ -333,7 +333,7 @@ class AMCC(ConsensusModel):
         """What a fit depends on, but for names, which the model has."""
         params = {name: value for name, value in self.get_params().items() if name != "warm_start"}
         weight = "" if self._vote_weight is None else f" {self._vote_weight.round(9).tolist()}"
-        return f"{content(engine)} {json.dumps(params, sort_keys=True, default=str)}{weight}"
+        return f"{content_hash(engine)} {json.dumps(params, sort_keys=True, default=str)}{weight}"
 
     def _stays_with(self, votes: Votes | Engine, gold: Gold | None) -> bool:
         learned = getattr(self, "fitted_to_", "")  # older files do not have it

@@ -18,7 +18,7 @@ noise has no sides that last.
 
 from __future__ import annotations
 
-from amcc.consensus.disagreement.asked import Asked, asked_of
+from amcc.consensus.disagreement.asked import AskedPairs, asked_of
 from amcc.consensus.disagreement.explanations import HARD, SPLIT, Explanations
 from amcc.consensus.disagreement.kinds import (
     ADVICE,
@@ -34,6 +34,6 @@ from amcc.consensus.disagreement.kinds import (
 from amcc.consensus.disagreement.learning import learn
 
 __all__ = [
-    "ADVICE", "HARD", "HARD_ITEM", "KINDS", "LIKELY_SLIP", "NOT_ASKED", "SPLIT", "SPLIT_CROWD", "Asked",
+    "ADVICE", "HARD", "HARD_ITEM", "KINDS", "LIKELY_SLIP", "NOT_ASKED", "SPLIT", "SPLIT_CROWD", "AskedPairs",
     "Explanations", "Kind", "asked_of", "kinds_of", "learn", "why",
 ]  # fmt: skip

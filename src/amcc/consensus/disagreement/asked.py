@@ -14,7 +14,7 @@ FOLDS = 4
 """Of the items: sides are learned from three quarters of them, and used on the rest."""
 
 
-class Asked(NamedTuple):
+class AskedPairs(NamedTuple):
     """Votes on some pairs: slots and starts as in `Votes`, labels and folds of the pairs, yes and all votes.
 
     coin_worker, coin_label : (n_coins,) whose coins the slots are.
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
         """Two for each coin."""
         return 2 * len(self.coin_worker)
 
-    def where(self, chosen: Mask) -> Asked:
+    def where(self, chosen: Mask) -> AskedPairs:
         """The chosen pairs."""
         n_votes = self.n_votes[chosen]
         return self._replace(
@@ -55,11 +55,11 @@ class Asked(NamedTuple):
         return sum_over_slots(self.slot, self.start, weight, self.n_slots).reshape(-1, 2)
 
 
-def asked_of(votes: Votes, item_number: Ints | None = None) -> Asked:
+def asked_of(votes: Votes, item_number: Ints | None = None) -> AskedPairs:
     """All asked pairs; items are told apart by their numbers, by default their codes."""
     number = np.arange(votes.n_items, dtype=np.int64) if item_number is None else item_number
     pairs, coins = votes.pairs, votes.coins
-    return Asked(
+    return AskedPairs(
         coins.slot,
         pairs.start,
         pairs.label,

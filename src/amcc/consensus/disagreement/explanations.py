@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaln
 
 from amcc.arrays import Codes, Floats, Ints, find_sorted, safe_logit, sigmoid
-from amcc.consensus.disagreement.asked import Asked
+from amcc.consensus.disagreement.asked import AskedPairs
 
 PRESENT, ABSENT, HARD, SPLIT = range(4)
 
@@ -46,7 +46,7 @@ class Explanations:
     coin_label: Codes
     usual: Floats
 
-    def known_to(self, asked: Asked) -> Explanations:
+    def known_to(self, asked: AskedPairs) -> Explanations:
         """The same for the coins of other votes with the same workers and labels."""
         if np.array_equal(asked.coin_worker, self.coin_worker) and np.array_equal(asked.coin_label, self.coin_label):
             return self
@@ -62,13 +62,13 @@ class Explanations:
         return replace(self, hit=hit, false_alarm=false_alarm, side=side, coin_worker=asked.coin_worker,
                        coin_label=asked.coin_label)  # fmt: skip
 
-    def posterior(self, asked: Asked) -> Floats:
+    def posterior(self, asked: AskedPairs) -> Floats:
         """(n_pairs, 4) probability of each explanation."""
         log_joint = self._log_joint(asked)
         joint = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
-    def _log_joint(self, asked: Asked) -> Floats:
+    def _log_joint(self, asked: AskedPairs) -> Floats:
         with np.errstate(divide="ignore"):
             log_joint = np.log(self.share)[asked.label]
         log_joint[:, PRESENT] += log_plain(asked, self.hit, PLAINER)
@@ -81,7 +81,7 @@ class Explanations:
             log_joint[split, SPLIT] += self.log_split(asked.where(split))
         return log_joint
 
-    def log_split(self, asked: Asked) -> Floats:
+    def log_split(self, asked: AskedPairs) -> Floats:
         """(n_pairs,) log-likelihood of the votes if sides vote against each other: either side may be the yes."""
         result = np.empty(len(asked.label))
         for fold, side in enumerate(self.side):
@@ -92,7 +92,7 @@ class Explanations:
         return result
 
 
-def log_plain(asked: Asked, rate: Floats, plainer: float) -> Floats:
+def log_plain(asked: AskedPairs, rate: Floats, plainer: float) -> Floats:
     """(n_pairs,) log-likelihood of the votes at these rates or, as often, at rates whose log-odds are moved."""
     moved = np.clip(sigmoid(safe_logit(rate) + plainer), SURELY, 1 - SURELY)
     return np.asarray(np.logaddexp(asked.log_likelihood(rate), asked.log_likelihood(moved)) - np.log(2))

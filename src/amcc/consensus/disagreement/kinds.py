@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betainc
 
 from amcc.arrays import Floats, Mask, Signs
-from amcc.consensus.disagreement.asked import Asked
+from amcc.consensus.disagreement.asked import AskedPairs
 from amcc.consensus.disagreement.explanations import ABSENT, HARD, PRESENT, SPLIT, SURELY, Explanations
 from amcc.passes import sum_over_votes
 
@@ -42,7 +42,7 @@ ADVICE: dict[Kind, str] = {
 }
 
 
-def kinds_of(asked: Asked, explanations: Explanations, proba: Floats) -> Signs:
+def kinds_of(asked: AskedPairs, explanations: Explanations, proba: Floats) -> Signs:
     """(n_pairs,) places in `KINDS`, from what explains the votes and the probabilities that the model gives."""
     here = explanations.known_to(asked)
     member = here.posterior(asked)
@@ -61,7 +61,7 @@ TAKES_SIDES = 0.2
 """How far from 1/2 a side must be to call it one."""
 
 
-def why(asked: Asked, explanations: Explanations, pair: int, kind: int, worker: Callable[[int], str]) -> str:
+def why(asked: AskedPairs, explanations: Explanations, pair: int, kind: int, worker: Callable[[int], str]) -> str:
     """What in the votes on a pair makes it of this kind, in words; `worker` gives names."""
     here = explanations.known_to(asked)
     own = slice(asked.start[pair], asked.start[pair + 1])
@@ -87,7 +87,7 @@ def why(asked: Asked, explanations: Explanations, pair: int, kind: int, worker: 
     return told
 
 
-def stands_by_votes(asked: Asked, explanations: Explanations, present: Mask) -> Mask:
+def stands_by_votes(asked: AskedPairs, explanations: Explanations, present: Mask) -> Mask:
     """(n_pairs,) where the votes by themselves stand behind the decision, as in `base.settled`, spammers left out.
 
     A vote weighs what its worker tells on the label, hit rate − false-alarm rate, at most as much as the crowd's.
@@ -102,7 +102,7 @@ def stands_by_votes(asked: Asked, explanations: Explanations, present: Mask) -> 
     return np.asarray(betainc(agree + 0.5, differ + 0.5, 0.5) <= STANDING_ERROR)
 
 
-def slips(asked: Asked, explanations: Explanations, present: Mask) -> Floats:
+def slips(asked: AskedPairs, explanations: Explanations, present: Mask) -> Floats:
     """(n_pairs,) votes against the decision by workers who, on such pairs, are usually right."""
     missed, invented = np.zeros((2, len(explanations.hit), 2))
     missed[:, 0] = 1 - explanations.hit <= SLIP_ERROR

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from amcc.arrays import Floats, Mask, safe_logit, sigmoid, weight_per_code
-from amcc.consensus.disagreement.asked import FOLDS, Asked
+from amcc.consensus.disagreement.asked import FOLDS, AskedPairs
 from amcc.consensus.disagreement.explanations import ABSENT, HARD, PRESENT, SPLIT, SURELY, Explanations
 from amcc.consensus.disagreement.sides import FIRST_SHARE, LABEL_PAIRS, with_sides
 
@@ -25,7 +25,7 @@ LEAST_COMPARED = 4
 """Votes on a pair from which sides are learned: with fewer there is hardly a pair of voters on each side."""
 
 
-def learn(asked: Asked, proba: Floats, n_workers: int, n_labels: int) -> Explanations:
+def learn(asked: AskedPairs, proba: Floats, n_workers: int, n_labels: int) -> Explanations:
     """Explanations of these votes, from the probabilities that a model gives to their pairs."""
     start = np.zeros((len(proba), 4))
     start[:, PRESENT], start[:, ABSENT] = proba, 1 - proba
@@ -45,7 +45,9 @@ def learn(asked: Asked, proba: Floats, n_workers: int, n_labels: int) -> Explana
     return now
 
 
-def _updated(asked: Asked, member: Floats, n_workers: int, n_labels: int, before: Explanations | None) -> Explanations:
+def _updated(
+    asked: AskedPairs, member: Floats, n_workers: int, n_labels: int, before: Explanations | None
+) -> Explanations:
     """Rates and shares by what explains each pair; sides stay as they were."""
     rates, usual = zip(
         *(
@@ -66,7 +68,7 @@ def _updated(asked: Asked, member: Floats, n_workers: int, n_labels: int, before
 
 
 def _rates(
-    counts: Floats, limits: tuple[float, float], asked: Asked, n_workers: int, n_labels: int
+    counts: Floats, limits: tuple[float, float], asked: AskedPairs, n_workers: int, n_labels: int
 ) -> tuple[Floats, Floats]:
     """(n_coins,) rates of yes, and (n_labels,) those of the crowd, from the votes (no, yes) that met such pairs.
 
@@ -86,7 +88,7 @@ def _rates(
     return np.clip(sigmoid(safe_logit(rate) + move), SURELY, 1 - SURELY), np.clip(inside, SURELY, 1 - SURELY)
 
 
-def independent_fit(asked: Asked, proba: Floats, n_workers: int, n_labels: int) -> Floats:
+def independent_fit(asked: AskedPairs, proba: Floats, n_workers: int, n_labels: int) -> Floats:
     """(n_pairs,) log-likelihood if votes are independent given presence, at whatever rates fit best.
 
     In a crowd that often errs the limits of hit and false-alarm rates leave something unexplained, in which sides may

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from amcc.arrays import Codes, Floats, Ints, weight_per_code
-from amcc.consensus.disagreement.asked import FOLDS, Asked
+from amcc.consensus.disagreement.asked import FOLDS, AskedPairs
 from amcc.consensus.disagreement.explanations import ABSENT, HARD, PRESENT, SPLIT, SURELY, Explanations
 
 SIDE_ROUNDS = 4
@@ -30,7 +30,7 @@ POWER_ROUNDS = 20
 """Of the power iteration that finds the first guess of the sides."""
 
 
-def with_sides(asked: Asked, now: Explanations, free: Floats, n_workers: int, n_labels: int) -> Explanations:
+def with_sides(asked: AskedPairs, now: Explanations, free: Floats, n_workers: int, n_labels: int) -> Explanations:
     """Sides where they predict the votes on other items, and the labels open to them; else nothing changes.
 
     Two readings are tried: sides of their own on each label, and one side per worker on all labels. Each label takes
@@ -60,7 +60,9 @@ def _lead(gain: Floats, label: Codes, n_labels: int) -> Floats:
     return np.divide(total, np.sqrt(squares), out=np.zeros(n_labels), where=squares > 0)
 
 
-def sides_by_fold(asked: Asked, now: Explanations, bearer: Ints, base: Floats, n_labels: int) -> tuple[Floats, Floats]:
+def sides_by_fold(
+    asked: AskedPairs, now: Explanations, bearer: Ints, base: Floats, n_labels: int
+) -> tuple[Floats, Floats]:
     """(FOLDS, n_coins) sides learned from the other folds, and (FOLDS, n_labels) how frequent split pairs are there."""
     sides, shares = [], []
     for fold in range(FOLDS):
@@ -90,7 +92,7 @@ def _pooled_sides(counts: Floats, bearer: Ints) -> Floats:
     return np.asarray((yes + SIDE_VOTES) / (yes + no + 2 * SIDE_VOTES))[bearer]
 
 
-def first_sides(asked: Asked, now: Explanations, bearer: Ints) -> Floats:
+def first_sides(asked: AskedPairs, now: Explanations, bearer: Ints) -> Floats:
     """(n_coins,) guess of the sides: the leading eigenvector of what the other explanations leave unexplained.
 
     r[w, p] = vote − expected vote, less its mean on the pair, so that what all voters share (a hard item, a wrong

@@ -8,14 +8,14 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from amcc.arrays import Floats, Ints, Mask
-from amcc.consensus.families.tree import Tree
+from amcc.consensus.families.tree import ViewTree
 from amcc.votes import Votes
 
 SAMPLE = 2_000_000
 """Votes that are enough to see correlations by."""
 
 
-class Moments(NamedTuple):
+class VoteCorrelations(NamedTuple):
     """How votes of sources go together.
 
     correlation : (n_sources, n_sources) of votes of different workers on the same pair, within labels
@@ -28,7 +28,7 @@ class Moments(NamedTuple):
     together: Floats
 
 
-def moments_of(votes: Votes, tree: Tree, present: Mask, known: Mask) -> Moments:
+def vote_correlations(votes: Votes, tree: ViewTree, present: Mask, known: Mask) -> VoteCorrelations:
     """Correlations between sources; several votes of one worker on a pair count as one, with their share of yes.
 
     present, known : (n_pairs,) truth, where it is known
@@ -45,12 +45,12 @@ def moments_of(votes: Votes, tree: Tree, present: Mask, known: Mask) -> Moments:
     variance = squares / np.maximum(n_votes, 1)
     scale = np.sqrt(np.outer(variance, variance))
     correlation = product / np.maximum(shared, 1) / np.maximum(scale, 1e-12)
-    return Moments(np.clip(correlation, -0.99, 0.99), shared, shared / np.maximum(n_votes, 1)[:, None])
+    return VoteCorrelations(np.clip(correlation, -0.99, 0.99), shared, shared / np.maximum(n_votes, 1)[:, None])
 
 
-def centred_votes(votes: Votes, tree: Tree, present: Mask, known: Mask) -> tuple[Ints, Ints, Floats, Ints]:
+def centred_votes(votes: Votes, tree: ViewTree, present: Mask, known: Mask) -> tuple[Ints, Ints, Floats, Ints]:
     """Pair, source and vote of every worker on every pair, less the source's mean on the label; and votes by source."""
-    pair, worker, share = shares_of_yes(votes)
+    pair, worker, share = worker_shares(votes)
     source, label = tree.source[worker], votes.pairs.label[pair]
     if tree.is_truth.any():
         told = np.flatnonzero(known)
@@ -63,7 +63,7 @@ def centred_votes(votes: Votes, tree: Tree, present: Mask, known: Mask) -> tuple
     return pair, source, share - mean[key], np.bincount(source, minlength=tree.n_sources)
 
 
-def shares_of_yes(votes: Votes) -> tuple[Ints, Ints, Floats]:
+def worker_shares(votes: Votes) -> tuple[Ints, Ints, Floats]:
     """Pair, worker and share of yes of all votes of one worker on one pair; of a random part beyond `SAMPLE` votes."""
     pair = np.repeat(np.arange(len(votes.pairs)), votes.pairs.n_votes)
     worker, yes = votes.worker.astype(np.int64), (votes.value > 0).astype(np.float64)

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.arrays import Floats, Ints, Signs
-from amcc.consensus.families.correlations import shares_of_yes
-from amcc.consensus.families.tree import Tree, largest_families
+from amcc.consensus.families.correlations import worker_shares
+from amcc.consensus.families.tree import ViewTree, largest_families
 from amcc.consensus.families.views import Views, fit_views
-from amcc.consensus.families.weights import MOST_SQUARED, Sharing, _odds, told_by
+from amcc.consensus.families.weights import MOST_SQUARED, Sharing, _information_of_one, information_in
 from amcc.fields import Each
 from amcc.roster import KINDS, MODEL, Seats
 from amcc.votes import Votes
@@ -107,14 +107,14 @@ class _Group:
     per_pair: Floats
 
 
-def _groups(votes: Votes, seats: Seats, tree: Tree) -> list[_Group]:
+def _groups(votes: Votes, seats: Seats, tree: ViewTree) -> list[_Group]:
     voted = np.bincount(votes.worker, minlength=votes.n_workers) > 0
     chosen = [(ALL_MODELS, MODEL, voted & (seats.kind == MODEL))]
     for code, name in enumerate(seats.family_names.to_pylist()):
         members = voted & (seats.family == code)
         if members.any():
             chosen.append((name, int(seats.kind[members.argmax()]), members))
-    pair, worker, _ = shares_of_yes(votes)
+    pair, worker, _ = worker_shares(votes)
     n_votes = np.bincount(votes.worker, minlength=votes.n_workers)
     groups = []
     for name, kind, members in chosen:
@@ -129,11 +129,11 @@ def _groups(votes: Votes, seats: Seats, tree: Tree) -> list[_Group]:
 
 def _effective(views: Views, groups: Sequence[_Group]) -> Floats:
     """(n_groups,) what their votes on a pair tell about truth, over what one of these votes would tell."""
-    single = _odds(views.skill)
+    single = _information_of_one(views.skill)
 
     def worth(n_votes: Floats) -> float:
         usual = float(n_votes @ single) / max(float(n_votes.sum()), 1e-9)
-        return float(told_by(views, n_votes).truth) / max(usual, 1e-9)
+        return float(information_in(views, n_votes).truth) / max(usual, 1e-9)
 
     return np.array([worth(group.per_pair) for group in groups])
 
@@ -153,7 +153,7 @@ def _skill_if_independent(sharing: Sharing) -> Floats:
     """(n_sources,) the skill that explains the correlations best without any view."""
     tree = sharing.views.tree
     nothing = replace(tree, seen_by=tree.seen_by[:, :0], view_kind=tree.view_kind[:0], view_family=tree.view_family[:0])
-    return fit_views(nothing, sharing.moments).skill
+    return fit_views(nothing, sharing.correlations).skill
 
 
 def _null_views(sharing: Sharing, skill: Floats, rng: np.random.Generator) -> Views:
@@ -161,5 +161,5 @@ def _null_views(sharing: Sharing, skill: Floats, rng: np.random.Generator) -> Vi
     expected = np.outer(skill, skill)
     noise = rng.standard_normal(expected.shape)
     noise = np.triu(noise) + np.triu(noise, 1).T
-    drawn = expected + noise * (1 - expected**2) / np.sqrt(np.maximum(sharing.moments.shared, 1))
-    return fit_views(sharing.views.tree, sharing.moments._replace(correlation=np.clip(drawn, -0.99, 0.99)))
+    drawn = expected + noise * (1 - expected**2) / np.sqrt(np.maximum(sharing.correlations.shared, 1))
+    return fit_views(sharing.views.tree, sharing.correlations._replace(correlation=np.clip(drawn, -0.99, 0.99)))

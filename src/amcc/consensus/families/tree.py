@@ -15,7 +15,7 @@ told apart, those with the most votes: a tree of hundreds would take minutes and
 
 
 @dataclass(frozen=True)
-class Tree:
+class ViewTree:
     """Sources of votes, and the views between them and the truth.
 
     source : (n_workers,) code of the source whose votes a worker's are counted to
@@ -47,7 +47,7 @@ def largest_families(seats: Seats, n_votes: Ints) -> Seats:
     return replace(seats, family=np.where(np.isin(seats.family, kept), seats.family, -1).astype(np.int32))
 
 
-def tree_of(seats: Seats, n_votes: Ints, *, truth: bool) -> Tree:
+def tree_of(seats: Seats, n_votes: Ints, *, truth: bool) -> ViewTree:
     """The views that a roster implies; `n_votes` (n_workers,) says who voted, `truth` adds truth as the last source."""
     voted = n_votes > 0
     machine = voted & (seats.kind != HUMAN)
@@ -68,7 +68,7 @@ def tree_of(seats: Seats, n_votes: Ints, *, truth: bool) -> Tree:
         is_truth[-1] = True
         kinds, families = np.append(kinds, HUMAN), np.append(families, -1)
     view_kind, view_family = (np.array([view[part] for view in views], dtype=np.int64) for part in (0, 1))
-    return Tree(source, seen_by, view_kind, view_family, kinds, families, is_truth)
+    return ViewTree(source, seen_by, view_kind, view_family, kinds, families, is_truth)
 
 
 def _views(seats: Seats, voted: Mask) -> list[tuple[int, int]]:

@@ -9,8 +9,8 @@ from scipy.optimize import least_squares
 from scipy.special import logit
 
 from amcc.arrays import Floats, Mask, sigmoid
-from amcc.consensus.families.correlations import Moments
-from amcc.consensus.families.tree import Tree
+from amcc.consensus.families.correlations import VoteCorrelations
+from amcc.consensus.families.tree import ViewTree
 from amcc.roster import CODE, HUMAN, MODEL
 
 FEWEST = 10
@@ -44,7 +44,7 @@ class Views:
     loading : (n_sources,) κ, of a vote on what its worker sees; validity : (n_views,) of a view for the one above it
     """
 
-    tree: Tree
+    tree: ViewTree
     loading: Floats
     validity: Floats
 
@@ -71,7 +71,7 @@ def _between(seen_by: Mask, validity: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Prior:
+class ViewPriors:
     """Centres and spreads of loadings (Fisher's z) and validities (log-odds), before the data speak."""
 
     loading: Floats
@@ -80,13 +80,13 @@ class Prior:
     validity_spread: Floats
 
 
-def prior_of(tree: Tree, moments: Moments) -> Prior:
+def view_priors(tree: ViewTree, correlations: VoteCorrelations) -> ViewPriors:
     """See the constants above."""
     machine = tree.source_kind != HUMAN
     models = (tree.source_kind == MODEL) & ~tree.is_truth
     both = np.outer(models, models)
-    weight = (moments.shared * both).sum()
-    agree = float((moments.correlation * moments.shared * both).sum() / weight) if weight else LOADING**2
+    weight = (correlations.shared * both).sum()
+    agree = float((correlations.correlation * correlations.shared * both).sum() / weight) if weight else LOADING**2
     agree = float(np.clip(agree, 0.05, 0.95))
     loading = np.where(machine, np.sqrt(agree) if weight else LOADING, PERSON)
     spread = np.where(machine, LOADING_SPREAD, PERSON_SPREAD)
@@ -98,18 +98,18 @@ def prior_of(tree: Tree, moments: Moments) -> Prior:
         ]
     )
     validity_spread = np.where(tree.view_family < 0, MODELS_VIEW_SPREAD, FAMILY_VIEW_SPREAD)
-    return Prior(np.arctanh(loading), spread, validity, validity_spread)
+    return ViewPriors(np.arctanh(loading), spread, validity, validity_spread)
 
 
-def fit_views(tree: Tree, moments: Moments) -> Views:
+def fit_views(tree: ViewTree, correlations: VoteCorrelations) -> Views:
     """Loadings and validities that explain the correlations best, held to the prior: least squares."""
-    prior = prior_of(tree, moments)
+    prior = view_priors(tree, correlations)
     free = np.flatnonzero(~tree.is_truth)
     first, second = np.triu_indices(tree.n_sources)
-    enough = moments.shared[first, second] >= FEWEST
+    enough = correlations.shared[first, second] >= FEWEST
     first, second = first[enough], second[enough]
-    seen = moments.correlation[first, second]
-    error = np.sqrt((1 - seen**2) ** 2 / moments.shared[first, second] + MISFIT**2)
+    seen = correlations.correlation[first, second]
+    error = np.sqrt((1 - seen**2) ** 2 / correlations.shared[first, second] + MISFIT**2)
     differ = tree.seen_by[first] != tree.seen_by[second]
     rows = np.arange(len(first))
     at = np.full(tree.n_sources, -1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, Ints, Mask
-from amcc.consensus.families.correlations import Moments, moments_of
+from amcc.consensus.families.correlations import VoteCorrelations, vote_correlations
 from amcc.consensus.families.tree import largest_families, tree_of
 from amcc.consensus.families.views import Views, fit_views
 from amcc.roster import MODEL, Seats
@@ -18,7 +18,7 @@ MOST_SQUARED = 0.95
 """No vote is nearer to what its worker sees than this, squared: one slip must not decide."""
 
 
-class Told(NamedTuple):
+class VoteInformation(NamedTuple):
     """What votes on a pair tell, in units of λ² / (1 − λ²).
 
     family : (…, n_views) about what each family sees; models : (…,) about what models see; truth : (…,) about truth
@@ -29,14 +29,14 @@ class Told(NamedTuple):
     truth: Floats
 
 
-def told_by(views: Views, n_votes: Floats) -> Told:
+def information_in(views: Views, n_votes: Floats) -> VoteInformation:
     """What (…, n_sources) votes of each source on one pair tell together.
 
     Within a view votes are independent given what it sees, and add up to t. A view of validity φ passes on
     φ² t / (1 + (1 − φ²) t) of that: however many votes, never more than φ² / (1 − φ²), as a single perfect one.
     """
     tree = views.tree
-    each = np.asarray(n_votes) * _odds(views.loading)
+    each = np.asarray(n_votes) * _information_of_one(views.loading)
     is_family = tree.view_family >= 0
     family = each @ np.where(is_family, tree.seen_by, False)
     passed = passed_on(family, views.validity)
@@ -46,7 +46,7 @@ def told_by(views: Views, n_votes: Floats) -> Told:
     validity = views.validity[~is_family]
     from_models = passed_on(models, float(validity[0])) if len(validity) else np.zeros_like(models)
     direct = each @ (outside & (tree.source_kind != MODEL)) + passed @ (is_family & ~of_models)
-    return Told(family, models, from_models + direct)
+    return VoteInformation(family, models, from_models + direct)
 
 
 def passed_on(told: Floats, validity: Floats | float) -> Floats:
@@ -59,7 +59,7 @@ def passed_on(told: Floats, validity: Floats | float) -> Floats:
     return np.asarray(squared * told / (1 + (1 - squared) * told))
 
 
-def _odds(correlation: Floats) -> Floats:
+def _information_of_one(correlation: Floats) -> Floats:
     """What one vote tells that correlates so with what it is about."""
     squared = np.clip(correlation**2, 0.0, MOST_SQUARED)
     return np.asarray(squared / (1 - squared))
@@ -68,11 +68,12 @@ def _odds(correlation: Floats) -> Floats:
 def design_weights(views: Views, together: Floats) -> Floats:
     """(n_sources,) share of a vote's evidence that is its own, beside the other votes on its pair.
 
-    together : (n_sources, n_sources) see `Moments`. The coefficient of a vote in Fisher's discriminant, given all votes
+    together : (n_sources, n_sources) see `VoteCorrelations`. The coefficient of a vote in
+    Fisher's discriminant, given all votes
     on its pair, over that which it would have alone. With n models of equal loading it is 1 / (1 + (n − 1) ρ).
     """
     tree = views.tree
-    told = told_by(views, together + np.eye(tree.n_sources))
+    told = information_in(views, together + np.eye(tree.n_sources))
     is_family, is_model = tree.view_family >= 0, (tree.source_kind == MODEL) & ~tree.is_truth
     validity = views.validity
     through_family = np.where(tree.seen_by & is_family, validity / (1 + (1 - validity**2) * told.family), 1.0).prod(
@@ -91,12 +92,12 @@ def design_weights(views: Views, together: Floats) -> Floats:
 class Sharing:
     """What the votes say about who shares errors with whom.
 
-    views, moments : the fitted tree, and what it was fitted to
+    views, correlations : the fitted tree, and what it was fitted to
     weight : (n_workers,) how much a vote of each worker counts: below 1 for those whose votes others repeat
     """
 
     views: Views
-    moments: Moments
+    correlations: VoteCorrelations
     weight: Floats
 
 
@@ -107,10 +108,10 @@ def shared_errors(votes: Votes, seats: Seats, present: Mask, known: Mask) -> Sha
     """
     n_votes = np.bincount(votes.worker, minlength=votes.n_workers)
     tree = tree_of(largest_families(seats, n_votes), n_votes, truth=bool(known.any()))
-    moments = moments_of(votes, tree, present, known)
-    views = fit_views(tree, moments)
-    weight = design_weights(views, moments.together)[tree.source]
-    return Sharing(views, moments, weight / samples_per_pair(votes))
+    correlations = vote_correlations(votes, tree, present, known)
+    views = fit_views(tree, correlations)
+    weight = design_weights(views, correlations.together)[tree.source]
+    return Sharing(views, correlations, weight / samples_per_pair(votes))
 
 
 def samples_per_pair(votes: Votes) -> Floats:
