@@ -20,7 +20,7 @@ from amcc.consensus.families import (
     shared_errors,
 )
 from amcc.consensus.families import tree as tree_module
-from amcc.consensus.families.correlations import VoteCorrelations, vote_correlations
+from amcc.consensus.families.correlations import VoteCorrelations, centred_votes, vote_correlations
 from amcc.consensus.families.tree import ViewTree, tree_of
 from amcc.consensus.families.views import Views, fit_views
 from amcc.consensus.families.weights import design_weights, information_in
@@ -117,7 +117,7 @@ def test_moments_are_correlations_within_labels():
     votes = Votes.from_dense(np.where(yes, 1, -1))
     tree = a_tree([MODEL, MODEL], [-1, -1])
     nothing = np.zeros(len(votes.pairs), dtype=bool)
-    found = vote_correlations(votes, tree, nothing, nothing)
+    found = vote_correlations(centred_votes(votes, tree, nothing, nothing), len(votes.pairs))
     assert np.corrcoef(yes.reshape(2, -1))[0, 1] > 0.5
     assert abs(found.correlation[0, 1]) < 0.03
     assert found.shared.tolist() == [[0, 8000], [8000, 0]]

@@ -1,4 +1,7 @@
-"""The tree of views: which sources of votes there are, and what lies between each of them and the truth."""
+"""The tree of views: which sources of votes there are, and which views lie between each of them and the truth.
+
+A *source* is a worker, or several workers who count as alike. A *view* is what several sources see in the same way.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,24 @@ import numpy as np
 from amcc.arrays import Ints, Mask
 from amcc.roster import HUMAN, MODEL, Seats
 
-MOST_SOURCES, MOST_FAMILIES = 32, 16
-"""Models and programs that are looked at one by one; of more, those of a family count as alike. And families that are
-told apart, those with the most votes: a tree of hundreds would take minutes and tell nothing."""
+# Models and programs are looked at one by one up to this number; with more, those of a family count as alike. The
+# correlations of n sources are n² numbers, and a fit of hundreds would take minutes and show nothing more.
+MOST_SOURCES = 32
+
+# Families that are told apart, those with the most votes, for the same reason.
+MOST_FAMILIES = 16
 
 
 @dataclass(frozen=True)
 class ViewTree:
     """Sources of votes, and the views between them and the truth.
 
-    source : (n_workers,) code of the source whose votes a worker's are counted to
+    source : (n_workers,) the source to which a worker's votes are counted
     seen_by : (n_sources, n_views) which views lie between a source and the truth
-    view_kind : (n_views,) kind; view_family : (n_views,) family code, −1 for the view that all models share
+    view_kind : (n_views,) kind of the workers who have it, a code of `roster.KINDS`
+    view_family : (n_views,) family code, −1 for the view that all models share
+    source_kind : (n_sources,) kind, like `view_kind`
     is_truth : (n_sources,) the source that is truth itself
-    source_kind, source_family : (n_sources,)
     """
 
     source: Ints
@@ -30,17 +37,21 @@ class ViewTree:
     view_kind: Ints
     view_family: Ints
     source_kind: Ints
-    source_family: Ints
     is_truth: Mask
 
     @property
     def n_sources(self) -> int:
-        """Sources, that of truth included."""
+        """Number of sources, truth included."""
         return len(self.source_kind)
+
+    @property
+    def is_model(self) -> Mask:
+        """(n_sources,) which sources are models."""
+        return (self.source_kind == MODEL) & ~self.is_truth
 
 
 def largest_families(seats: Seats, n_votes: Ints) -> Seats:
-    """The same with no more than `MOST_FAMILIES`, those with the most votes; members of others have none."""
+    """The same roster with at most `MOST_FAMILIES` families, those with the most votes; other members have none."""
     member = seats.family >= 0
     size = np.bincount(seats.family[member], n_votes[member], len(seats.family_names))
     kept = np.argsort(-size, kind="stable")[:MOST_FAMILIES]
@@ -48,36 +59,35 @@ def largest_families(seats: Seats, n_votes: Ints) -> Seats:
 
 
 def tree_of(seats: Seats, n_votes: Ints, *, truth: bool) -> ViewTree:
-    """The views that a roster implies; `n_votes` (n_workers,) says who voted, `truth` adds truth as the last source."""
+    """The views that a roster implies; `n_votes` (n_workers,) says who voted, `truth` adds truth as the last source.
+
+    People of one family (or of none) are one source together: each of them votes too little to be looked at alone.
+    """
     voted = n_votes > 0
     machine = voted & (seats.kind != HUMAN)
-    one_by_one = machine.sum() <= MOST_SOURCES
-    keys = []
-    for worker in range(len(seats.kind)):
-        kind, family = int(seats.kind[worker]), int(seats.family[worker])
-        keys.append((kind, family, worker if one_by_one and machine[worker] else -1))
-    named: dict[tuple[int, int, int], int] = {}
-    source = np.array([named.setdefault(key, len(named)) for key in keys], dtype=np.int64)
-    kinds, families = (np.array([key[part] for key in named], dtype=np.int64) for part in (0, 1))
-    views = _views(seats, voted)
-    seen_by = np.zeros((len(named) + truth, len(views)), dtype=bool)
-    for place, (kind, family) in enumerate(views):
-        seen_by[: len(named), place] = (kinds == kind) & ((family < 0) | (families == family))
-    is_truth = np.zeros(len(seen_by), dtype=bool)
-    if truth:
-        is_truth[-1] = True
-        kinds, families = np.append(kinds, HUMAN), np.append(families, -1)
-    view_kind, view_family = (np.array([view[part] for view in views], dtype=np.int64) for part in (0, 1))
-    return ViewTree(source, seen_by, view_kind, view_family, kinds, families, is_truth)
+    alone = machine & (machine.sum() <= MOST_SOURCES)
+    workers = enumerate(zip(seats.kind.tolist(), seats.family.tolist(), alone.tolist(), strict=True))
+    keys = [(kind, family, worker if by_itself else -1) for worker, (kind, family, by_itself) in workers]
+    # In order of first appearance, not sorted: the order of the sources is part of what rounding makes of the fit.
+    code = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    kinds, families, _ = np.array(list(code), dtype=np.int64).reshape(-1, 3).T
+    view_kind, view_family = np.array(_views(seats, voted), dtype=np.int64).reshape(-1, 2).T
+    is_truth = np.arange(len(code) + truth) == len(code)
+    # Truth has kind HUMAN and no view above it: it looks for itself, like a person without a family.
+    kinds, families = np.append(kinds, [HUMAN] * truth), np.append(families, [-1] * truth)
+    of_kind = kinds[:, None] == view_kind
+    seen_by = of_kind & ((view_family < 0) | (families[:, None] == view_family)) & ~is_truth[:, None]
+    return ViewTree(np.array([code[key] for key in keys]), seen_by, view_kind, view_family, kinds, is_truth)
 
 
 def _views(seats: Seats, voted: Mask) -> list[tuple[int, int]]:
-    """(kind, family) of all views, −1 for that of all models; a view needs two workers who have it."""
+    """(kind, family) of each view, −1 for that of all models; a view needs two workers who have it."""
     models = voted & (seats.kind == MODEL)
     views = [(MODEL, -1)] if models.any() else []
     for family in range(len(seats.family_names)):
         members = voted & (seats.family == family)
-        if members.sum() < 2 or (members.sum() == models.sum() and (members == models).all()):
-            continue  # alone it has no view of its own; all models together have theirs already
-        views.append((int(seats.kind[members.argmax()]), family))
+        # A worker alone has no view to share, and a family of all models would have the view of all models twice:
+        # two numbers for one thing, which the votes cannot tell apart.
+        if members.sum() >= 2 and not np.array_equal(members, models):
+            views.append((int(seats.kind[members.argmax()]), family))
     return views

@@ -1,4 +1,7 @@
-"""What votes are worth beside each other, and how they are counted by it."""
+"""What votes are worth beside each other, and how pairs are counted by it.
+
+The information in a vote that correlates by λ with something is λ² / (1 − λ²): independent votes add up in this unit.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, Ints, Mask
-from amcc.consensus.families.correlations import VoteCorrelations, vote_correlations
+from amcc.consensus.families.correlations import VoteCorrelations, centred_votes, vote_correlations
 from amcc.consensus.families.tree import largest_families, tree_of
 from amcc.consensus.families.views import Views, fit_views
+from amcc.passes import sum_over_votes
 from amcc.roster import MODEL, Seats
 from amcc.votes import Votes
 
+# No vote is nearer to what its worker sees than this, squared. Nearer to 1 the information of a single vote would go to
+# infinity, and one slip would decide a pair: 0.95 is the information of 19 votes that correlate by √½.
 MOST_SQUARED = 0.95
-"""No vote is nearer to what its worker sees than this, squared: one slip must not decide."""
 
 
 class VoteInformation(NamedTuple):
-    """What votes on a pair tell, in units of λ² / (1 − λ²).
+    """Information in the votes on a pair, about what lies above them.
 
-    family : (…, n_views) about what each family sees; models : (…,) about what models see; truth : (…,) about truth
+    family : (…, n_views) about what each family sees, 0 for the view of all models
+    models : (…,) about what all models see
+    truth : (…,) about the truth
     """
 
     family: Floats
@@ -30,37 +37,44 @@ class VoteInformation(NamedTuple):
 
 
 def information_in(views: Views, n_votes: Floats) -> VoteInformation:
-    """What (…, n_sources) votes of each source on one pair tell together.
+    """Information in (…, n_sources) votes of each source on one pair.
 
-    Within a view votes are independent given what it sees, and add up to t. A view of validity φ passes on
-    φ² t / (1 + (1 − φ²) t) of that: however many votes, never more than φ² / (1 − φ²), as a single perfect one.
+    Within a view votes are independent given what it sees, so their information adds up; the view passes on a part of
+    it, see `passed_on`. It is summed from the votes upwards: families, then all models, then the truth.
     """
     tree = views.tree
-    each = np.asarray(n_votes) * _information_of_one(views.loading)
+    of_votes = np.asarray(n_votes) * information_of_one(views.loading)
     is_family = tree.view_family >= 0
-    family = each @ np.where(is_family, tree.seen_by, False)
+    family = of_votes @ np.where(is_family, tree.seen_by, False)
     passed = passed_on(family, views.validity)
     of_models = is_family & (tree.view_kind == MODEL)
-    outside = ~tree.seen_by[:, is_family].any(axis=1)  # sources without a family view
-    models = each @ (outside & (tree.source_kind == MODEL) & ~tree.is_truth) + passed @ of_models
+    without_family = ~tree.seen_by[:, is_family].any(axis=1)
+    models = of_votes @ (without_family & tree.is_model) + passed @ of_models
     validity = views.validity[~is_family]
     from_models = passed_on(models, float(validity[0])) if len(validity) else np.zeros_like(models)
-    direct = each @ (outside & (tree.source_kind != MODEL)) + passed @ (is_family & ~of_models)
+    direct = of_votes @ (without_family & (tree.source_kind != MODEL)) + passed @ (is_family & ~of_models)
     return VoteInformation(family, models, from_models + direct)
 
 
-def passed_on(told: Floats, validity: Floats | float) -> Floats:
-    """What is left of what is known about a view, as knowledge about what lies above it.
+def passed_on(information: Floats, validity: Floats | float) -> Floats:
+    """Information about what lies above a view, from that about the view itself.
+
+    Of information t, a view of validity φ passes on φ² t / (1 + (1 − φ²) t). However many votes there are, that is
+    less than φ² / (1 − φ²), which a single perfect vote would pass on: this is why a family cannot outvote people.
 
     >>> passed_on(np.array([0.25, 100.0]), np.sqrt(0.5)).round(3).tolist()  # at most .5 / (1 − .5) = 1
     [0.111, 0.98]
     """
     squared = np.asarray(validity) ** 2
-    return np.asarray(squared * told / (1 + (1 - squared) * told))
+    return np.asarray(squared * information / (1 + (1 - squared) * information))
 
 
-def _information_of_one(correlation: Floats) -> Floats:
-    """What one vote tells that correlates so with what it is about."""
+def information_of_one(correlation: Floats) -> Floats:
+    """Information in one vote that correlates so with what it is about.
+
+    >>> information_of_one(np.sqrt([0.5, 0.99])).round(6).tolist()  # .99 counts as `MOST_SQUARED`
+    [1.0, 19.0]
+    """
     squared = np.clip(correlation**2, 0.0, MOST_SQUARED)
     return np.asarray(squared / (1 - squared))
 
@@ -68,19 +82,19 @@ def _information_of_one(correlation: Floats) -> Floats:
 def design_weights(views: Views, together: Floats) -> Floats:
     """(n_sources,) share of a vote's evidence that is its own, beside the other votes on its pair.
 
-    together : (n_sources, n_sources) see `VoteCorrelations`. The coefficient of a vote in
-    Fisher's discriminant, given all votes
-    on its pair, over that which it would have alone. With n models of equal loading it is 1 / (1 + (n − 1) ρ).
+    together : (n_sources, n_sources) see `VoteCorrelations`
+
+    The coefficient of a vote in Fisher's discriminant, given all votes on its pair, over the coefficient that it would
+    have alone. With n models of equal loading it is 1 / (1 + (n − 1) ρ), the design effect of surveys.
     """
-    tree = views.tree
-    told = information_in(views, together + np.eye(tree.n_sources))
-    is_family, is_model = tree.view_family >= 0, (tree.source_kind == MODEL) & ~tree.is_truth
-    validity = views.validity
-    through_family = np.where(tree.seen_by & is_family, validity / (1 + (1 - validity**2) * told.family), 1.0).prod(
-        axis=1
-    )
+    tree, validity = views.tree, views.validity
+    # A vote is beside itself, too: what others repeat is measured against all that is said, the vote included.
+    information = information_in(views, together + np.eye(tree.n_sources))
+    is_family = tree.view_family >= 0
+    kept = validity / (1 + (1 - validity**2) * information.family)
+    through_family = np.where(tree.seen_by & is_family, kept, 1.0).prod(axis=1)
     of_models = float(validity[~is_family][0]) if (~is_family).any() else 1.0
-    through_models = np.where(is_model, of_models / (1 + (1 - of_models**2) * told.models), 1.0)
+    through_models = np.where(tree.is_model, of_models / (1 + (1 - of_models**2) * information.models), 1.0)
     squared = np.clip(views.loading**2, 0.0, MOST_SQUARED)
     skill = np.clip(views.to_truth**2 * squared, 0.0, MOST_SQUARED)
     beside_others = through_family * through_models / (1 - squared)
@@ -108,7 +122,7 @@ def shared_errors(votes: Votes, seats: Seats, present: Mask, known: Mask) -> Sha
     """
     n_votes = np.bincount(votes.worker, minlength=votes.n_workers)
     tree = tree_of(largest_families(seats, n_votes), n_votes, truth=bool(known.any()))
-    correlations = vote_correlations(votes, tree, present, known)
+    correlations = vote_correlations(centred_votes(votes, tree, present, known), len(votes.pairs))
     views = fit_views(tree, correlations)
     weight = design_weights(views, correlations.together)[tree.source]
     return Sharing(views, correlations, weight / samples_per_pair(votes))
@@ -123,11 +137,19 @@ def samples_per_pair(votes: Votes) -> Floats:
 
 
 def effective_counts(votes: Votes, weight: Floats | None) -> tuple[Floats, Floats]:
-    """(n_pairs,) yes votes and all votes, each counted by the weight of its worker."""
+    """(n_pairs,) yes votes and all votes on each pair, each counted by the (n_workers,) weight of its worker.
+
+    >>> votes = Votes.from_dense([[[1]], [[1]], [[-1]]])
+    >>> [counts.tolist() for counts in effective_counts(votes, np.array([0.5, 0.25, 1.0]))]
+    [[0.75], [1.75]]
+    """
     if weight is None:
         return votes.n_yes.astype(np.float64), votes.pairs.n_votes.astype(np.float64)
-    each, start = weight[votes.worker], votes.pairs.start[:-1]
-    return np.add.reduceat(each * (votes.value > 0), start), np.add.reduceat(each, start)
+    # By slots, not by votes: there are far fewer weights to look up, and no array as long as the votes is made.
+    of_coin = weight[votes.coins.worker]
+    slot, start = votes.coins.slot, votes.pairs.start
+    only_yes = np.stack([np.zeros_like(of_coin), of_coin], axis=1).ravel()
+    return sum_over_votes(slot, start, only_yes), sum_over_votes(slot, start, np.repeat(of_coin, 2))
 
 
 def families_behind(votes: Votes, seats: Seats, proba: Floats) -> Ints:
@@ -137,7 +159,9 @@ def families_behind(votes: Votes, seats: Seats, proba: Floats) -> Ints:
     """
     pair = np.repeat(np.arange(len(votes.pairs)), votes.pairs.n_votes)
     agrees = (votes.value > 0) == (proba > 0.5)[pair]
+    # Workers without a family get voices of their own, numbered behind the families.
+    n_voices = len(seats.family_names) + votes.n_workers
     alone = len(seats.family_names) + np.arange(votes.n_workers)
     voice = np.where(seats.family >= 0, seats.family, alone)[votes.worker[agrees]].astype(np.int64)
-    heard = np.unique(pair[agrees] * (len(seats.family_names) + votes.n_workers) + voice)
-    return np.bincount(heard // (len(seats.family_names) + votes.n_workers), minlength=len(proba))
+    heard = np.unique(pair[agrees] * n_voices + voice)
+    return np.bincount(heard // n_voices, minlength=len(proba))
