@@ -19,7 +19,7 @@ from amcc.consensus import METHODS, pair_columns
 from amcc.consensus import disagreement as d
 from amcc.consensus.disagreement.asked import FOLDS
 from amcc.consensus.disagreement.explanations import ABSENT, HARD_VOTES, PLAINER, PRESENT
-from amcc.consensus.disagreement.learning import _updated
+from amcc.consensus.disagreement.learning import updated
 from amcc.consensus.disagreement.sides import first_sides
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory
@@ -220,7 +220,7 @@ def test_a_sample_is_enough(planted, monkeypatch):
 def test_a_sample_keeps_its_probabilities(planted, monkeypatch):
     learned = []
 
-    def learn(asked, proba, *sizes):
+    def learn(asked, proba):
         learned.append((asked, proba))
         return d.Explanations.__new__(d.Explanations)
 
@@ -315,7 +315,7 @@ def test_first_sides_point_to_the_groups():
     yes = np.where(opposed, group[:, None] ^ truth, truth) ^ (rng.random((12, 120)) < 0.05)
     votes = Votes.from_dense(np.where(yes, 1, -1)[:, :, None])
     asked = d.asked_of(votes)
-    known = _updated(asked, _halves(sigmoid(np.where(truth, 3.0, -3.0))), 12, 1, None)
+    known = updated(asked, _halves(sigmoid(np.where(truth, 3.0, -3.0))), None)
     contested = asked.where((asked.n_yes > 0) & (asked.n_yes < 12))
     side = first_sides(contested, known, np.arange(12)) > 0.5
     assert abs((side == group).mean() - 0.5) == 0.5

@@ -66,7 +66,7 @@ def learn_reader(
     explanations = None
     if disagreement:
         asked = kinds.asked_of(sample, item_sample)
-        explanations = kinds.learn(asked, proba, engine.n_workers, engine.n_labels)
+        explanations = kinds.learn(asked, proba)
     return PairReader(explanations, None if competence is None else learn_soft_labels(sample, competence))
 
 

@@ -55,7 +55,7 @@ MOST_TESTED = 400
 # accuses people, so it must be rare.
 FALSE_ALARMS = 0.01
 
-# Rounds of fitting skills (each goes half the way, so many are needed, and all are cheap), and the deviation from λ λ' at
+# Rounds of fitting skills (each goes half the way, so many are needed; all are cheap), and the deviation from λ λ' at
 # which two workers count half (Cauchy's weights): three times the error of a correlation of 3,000 pairs.
 ROUNDS, LIKELY = 60, 0.05
 

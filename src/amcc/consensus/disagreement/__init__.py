@@ -14,6 +14,9 @@ probability of each pair. Items are dealt into `FOLDS`, and the sides that are u
 others, so that a pair never helps to find the sides by which it is called split. And a label has the explanation
 `split` at all only where it predicts held-out votes better than the others do, by more than `GATE` standard errors:
 noise has no sides that last.
+
+Where to read: `asked` (the votes), `explanations` (their likelihoods), `learning` (EM), `sides` (who stands with whom),
+`kinds` (the words that people see).
 """
 
 from __future__ import annotations

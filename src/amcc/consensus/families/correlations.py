@@ -15,8 +15,8 @@ from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.families.tree import ViewTree
 from amcc.votes import Votes
 
-# Votes that are looked at. Two sources that share a hundredth of them have a correlation with a standard error of 0.007,
-# below `views.MISFIT`: more votes would say nothing more.
+# Votes that are looked at. Two sources that share a hundredth of them have a correlation with a standard error of
+# 0.007, below `views.MISFIT`: more votes would say nothing more.
 SAMPLE = 2_000_000
 
 # No correlation is taken for larger: Fisher's z of 1 is infinite.
