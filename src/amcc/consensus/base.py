@@ -610,7 +610,7 @@ class ConsensusModel(ABC):
         weight = None
         if soft:
             weight = known_or_mean(competence(self.worker_rates_), new_code(engine.worker_names, self.worker_names_))
-        return learn_reader(engine, items, sample, proba, weight, disagreement=disagreement)
+        return learn_reader(items, sample, proba, weight, disagreement=disagreement)
 
     def _pairs(
         self, *, all_labels: bool, decode: Rule, k: int | None, frame: Frame,

@@ -273,8 +273,8 @@ def _deviation_by_item(votes: Votes, by_worker: csc_array, one: int, other: int)
     """(n_items that both voted on,) sum of the products of two workers' votes, less what is usual for so many pairs."""
     product = (by_worker[:, [one]] * by_worker[:, [other]]).tocoo()
     # Votes that are exactly at their mean are entries, too, while their products are not.
-    entries = (by_worker.indices[slice(*by_worker.indptr[column : column + 2])] for column in (one, other))
-    shared = np.intersect1d(*entries, assume_unique=True)
+    mine, theirs = (by_worker.indices[slice(*by_worker.indptr[column : column + 2])] for column in (one, other))
+    shared = np.intersect1d(mine, theirs, assume_unique=True)
     of_item = np.bincount(votes.pairs.item[product.coords[0]], product.data, votes.n_items)
     n_pairs = np.bincount(votes.pairs.item[shared], minlength=votes.n_items)
     met = n_pairs > 0

@@ -47,7 +47,7 @@ class ViewTree:
     @property
     def is_model(self) -> Mask:
         """(n_sources,) which sources are models."""
-        return (self.source_kind == MODEL) & ~self.is_truth
+        return np.asarray((self.source_kind == MODEL) & ~self.is_truth)
 
 
 def largest_families(seats: Seats, n_votes: Ints) -> Seats:
