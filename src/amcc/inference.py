@@ -17,15 +17,19 @@ from scipy.special import ndtri, stdtrit
 from amcc.arrays import AnyInts, Floats
 from amcc.errors import ParameterError
 
+# Sums of squares that are added to those of the answers and of the predictions of a slice: as if a quarter of an item
+# had been seen that the consensus knows nothing about. Otherwise a slice that happens to show no error would promise
+# that there is none, and predictions that hardly differ would be stretched. It matters below about five items with the
+# rarer answer. With half of it, intervals of rare labels cover 1 point less; with .25 for both, those of 20 items 1
+# more.
 SURPRISE, FLAT = 0.25, 0.05
-"""Sums of squares that are added to those of the answers and of the predictions of a slice: as if a quarter of an item
-had been seen that the consensus knows nothing about. Otherwise a slice that happens to show no error would promise that
-there is none, and predictions that hardly differ would be stretched. It matters below about five items with the rarer
-answer. With half of it, intervals of rare labels cover 1 point less; with .25 for both, those of 20 items 1 more."""
 
+# Correlation of errors within a cluster that is expected before the slice shows any; it weighs as much as one error.
+# With 0.1, intervals cover 2 points less where clusters err together (correlation 0.4) and errors are rare.
 SHARED_ERRORS = 0.2
-"""Correlation of errors within a cluster that is expected before the slice shows any; it weighs as much as one error.
-With 0.1, intervals cover 2 points less where clusters err together (correlation 0.4) and errors are rare."""
+
+# A chance agreement nearer to 1 is 1: the rest is rounding, and would be divided by.
+ALWAYS = 1e-12
 
 
 @dataclass(frozen=True)
@@ -109,14 +113,20 @@ def wilson(share: npt.ArrayLike, n: npt.ArrayLike, level: float) -> tuple[Floats
     >>> [round(float(bound), 3) for bound in wilson(0.0, 20, 0.95)]
     [0.0, 0.161]
     """
+    # All terms over n, so that n may be infinite (in `workers.wilson_interval` it may be 0 instead).
     p, z2 = np.asarray(share, np.float64), normal_quantile(level) ** 2 / np.asarray(n, np.float64)
     centre, reach = p + z2 / 2, np.sqrt(z2 * (p * (1 - p) + z2 / 4))
     low, high = (centre - reach) / (1 + z2), (centre + reach) / (1 + z2)
+    # Rounding must leave neither the share outside its interval nor the interval outside [0, 1].
     return np.clip(np.minimum(low, p), 0.0, 1.0), np.clip(np.maximum(high, p), 0.0, 1.0)
 
 
 def newcombe(first: SliceShares, second: SliceShares) -> tuple[Floats, Floats]:
-    """Interval of the difference of two shares, from the intervals of both (Newcombe 1998, "square and add")."""
+    """Interval of the difference of two shares, from the intervals of both (Newcombe 1998, "square and add").
+
+    The lower end is as far below as the first share may be lower and the second higher, which hardly ever come
+    together: so these distances add like the sides of a right angle.
+    """
     difference = first.estimate - second.estimate
     below = np.hypot(first.estimate - first.low, second.high - second.estimate)
     above = np.hypot(first.high - first.estimate, second.estimate - second.low)
@@ -151,10 +161,10 @@ def power_of(answer: Floats, predicted: Floats) -> PredictionFit:
     """
     n = len(answer)
     y, f = answer - answer.mean(), predicted - predicted.mean()
-    together = max(float(y @ f), 0.0)
+    together = max(float(y @ f), 0.0)  # predictions that go against the answers are not turned round
     spread, spread_f = float(y @ y) + SURPRISE, float(f @ f) + FLAT
     left = (1 - together**2 / (spread * spread_f)) * ((n - 1) / (n - 2) if n > 2 else 1.0)
-    if left >= 1:
+    if left >= 1:  # they explain no more than one degree of freedom costs
         return PredictionFit(0.0, 1.0, spread, spread_f)
     return PredictionFit(together / spread_f, left, spread, spread_f)
 
@@ -191,7 +201,7 @@ def corrected_share(answer: Floats, predicted: Floats, mean_of_all: float, n_all
     fit, share = power_of(answer, predicted), float(answer.mean())
     theta = float(np.clip(share + fit.power * (mean_of_all - predicted.mean()), 0.0, 1.0))
     of_chance = min(1.0, fit.spread / (n * share * (1 - share) + SURPRISE))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a slice that is the whole set is worth infinitely many rows
         n_alone = n / np.float64(of_chance * unseen(n, n_all))
     alone = wilson(share, n_alone, level)
     low, high = wilson(theta, n_alone / fit.unexplained, level)
@@ -241,7 +251,7 @@ def clustered_shares(
     (array([0.67, 0.  ,  nan]), array([3, 1, 0]))
     """
     weight = np.ones(len(value)) if weight is None else weight
-    counted = weight > 0
+    counted = weight > 0  # rows that do not count must not count as rows, either
     value, group, cluster, weight = value[counted], group[counted], cluster[counted], weight[counted]
     total, squares = (np.bincount(group, each, n_groups) for each in (weight, weight**2))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -268,6 +278,7 @@ def design_effects(
     >>> round(float(together[0][0]), 1), round(float(apart[0][0]), 1)
     (2.0, 1.0)
     """
+    # One cell for each cluster of each group: an item may have pairs in several groups.
     n_groups, span = len(share), int(cluster.max(initial=0)) + 1
     key, place = np.unique(group.astype(np.int64) * span + cluster, return_inverse=True)
     of_cluster = key // span
@@ -281,9 +292,6 @@ def design_effects(
 
 
 # -- agreement beyond chance ---------------------------------------------------------------------------------------
-
-
-ALWAYS = 1e-12  # what rounding leaves of a chance that is 1
 
 
 def kappa(agree: Floats, yes: Floats, other_yes: Floats) -> Floats:

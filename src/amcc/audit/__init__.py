@@ -25,8 +25,8 @@ from amcc.votes import Votes
 __all__ = ["LEVEL", "AnswerRule", "Audit", "audit", "cross_fitted"]
 
 
+# Level of intervals, unless asked otherwise: what readers expect where nothing is said.
 LEVEL = 0.95
-"""Of intervals, unless asked otherwise: what readers expect where nothing is said."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def audit(
         raise ParameterError(f"rule must be 'majority' or 'share'; got {rule!r}.")
     pairs = ConsensusPairs.of(consensus.pairs(frame="arrow") if isinstance(consensus, ConsensusModel) else consensus)
     answers = answers_on(pairs, people)
-    doubts.refuse_told(pairs, answers)
+    doubts.refuse_told(pairs, answers)  # before anything is measured: its numbers would look excellent
     slice_ = Slice(pairs, answers, answers.said(rule), level)
     cast = measures.cast_on(slice_, votes)
     return Audit(

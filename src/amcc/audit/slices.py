@@ -1,4 +1,8 @@
-"""The pairs of a consensus, what people say about a slice of them, and the shares that this gives."""
+"""The pairs of a consensus, what people say about a slice of them, and the shares that this gives.
+
+`ConsensusPairs` is everything, `PeopleAnswers` what people said about some of it, `Slice` both together. Arrays of a
+slice have one entry per answered pair, in the order of the consensus; *places* count among these.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +18,22 @@ from amcc import tables
 from amcc.arrays import Floats, Ints, Mask, find_sorted
 from amcc.errors import EmptyInputError, InputError
 from amcc.evaluate import read_consensus
-from amcc.inference import (
-    SliceEstimate,
-    SliceShares,
-    clustered_shares,
-)
+from amcc.inference import SliceEstimate, SliceShares, clustered_shares
 from amcc.truth import PairList, Truth, positions
 from amcc.votes import Votes
 
-AnswerRule = Literal["majority", "share"]
+AnswerRule = Literal["majority", "share"]  # what several people say: what most say, or the share of yes
 People = Truth | Votes
 
 
 @dataclass(frozen=True)
 class ConsensusPairs:
-    """A consensus in codes; items are in the order of its rows."""
+    """A consensus in codes; items are in the order of its rows.
+
+    item, label : (n_pairs,) codes of `item_names` and `label_names`
+    probability, present : (n_pairs,) of presence, and what was decided
+    settled : (n_pairs,) as the consensus has it, None where it does not say
+    """
 
     item_names: pa.Array
     label_names: pa.Array
@@ -67,6 +72,18 @@ class ConsensusPairs:
         """(n_pairs,) each pair as one number."""
         return self.item * self.n_labels + self.label
 
+    def places_of(self, votes: Votes, chosen: Ints) -> Ints:
+        """(n_votes,) place of each vote's pair among the chosen pairs, −1 where it is not there.
+
+        Names decide, not codes: the votes may know other items and labels than the consensus.
+        """
+        item = positions(votes.item_names, self.item_names)[votes.item]
+        label = positions(votes.label_names, self.label_names)[votes.label]
+        order = np.argsort(self.keys[chosen])
+        key = np.where((item >= 0) & (label >= 0), item * self.n_labels + label, -1)
+        place, found = find_sorted(self.keys[chosen][order], key)
+        return np.where(found, order[place], -1)
+
     @cached_property
     def claimed_error(self) -> Floats:
         """(n_pairs,) probability that the decision is wrong, as the consensus itself says."""
@@ -86,35 +103,25 @@ class PeopleAnswers:
             share = self.yes / self.n
         if rule == "share":
             return np.asarray(share)
+        # Half a yes where people are even: either decision is then half wrong.
         return np.asarray(np.where(self.n > 0, (np.sign(share - 0.5) + 1) / 2, np.nan))
 
 
 def answers_on(pairs: ConsensusPairs, people: People) -> PeopleAnswers:
     """What people say about the pairs of a consensus, where they say anything."""
-    where = "the consensus"
+    truth = people if isinstance(people, Truth) else as_truth(people)
+    truth.check_names("the consensus", item=pairs.item_names, label=pairs.label_names)
     if isinstance(people, Truth):
-        people.check_names(where, item=pairs.item_names, label=pairs.label_names)
         true, known = people.lookup(pairs.keys, pairs.item_names, pairs.label_names)
         answers = PeopleAnswers(known.astype(np.int64), (true & known).astype(np.int64))
     else:
-        as_truth(people).check_names(where, item=pairs.item_names, label=pairs.label_names)
-        item = positions(people.item_names, pairs.item_names)[people.item]
-        label = positions(people.label_names, pairs.label_names)[people.label]
-        order = np.argsort(pairs.keys)
-        place = places(pairs.keys[order], np.where((item >= 0) & (label >= 0), item * pairs.n_labels + label, -1))
-        there, n_pairs = place >= 0, len(order)
-        place = order[place[there]]
-        n = np.bincount(place, minlength=n_pairs)
-        answers = PeopleAnswers(n, np.bincount(place[people.value[there] > 0], minlength=n_pairs))
+        place = pairs.places_of(people, np.arange(len(pairs.keys)))
+        answered, yes = (place[chosen & (place >= 0)] for chosen in (True, people.value > 0))
+        n, n_yes = (np.bincount(each, minlength=len(pairs.keys)) for each in (answered, yes))
+        answers = PeopleAnswers(n, n_yes)
     if not answers.n.any():
         raise EmptyInputError("people must have answered at least one pair of the consensus; they answered none.")
     return answers
-
-
-def places(keys: Ints, wanted: Ints) -> Ints:
-    """Place of each key among sorted ones, −1 where it is not there."""
-    place, found = find_sorted(keys, wanted)
-    return np.where(found, place, -1)
 
 
 def as_truth(people: Votes) -> Truth:
@@ -133,7 +140,10 @@ def named(votes: Votes, item: npt.NDArray[Any], label: npt.NDArray[Any]) -> tupl
 
 @dataclass(frozen=True)
 class Slice:
-    """The pairs of a consensus that people answered; `said` is NaN at the others."""
+    """The pairs of a consensus that people answered.
+
+    said : (n_pairs,) what people say, from 0 to 1; NaN where nobody was asked. level : of the intervals.
+    """
 
     pairs: ConsensusPairs
     answers: PeopleAnswers
@@ -162,7 +172,7 @@ class Slice:
 
     @property
     def left(self) -> float:
-        """Share of the pairs that people did not answer."""
+        """Share of the pairs that people did not answer: as it falls to 0, so do all errors."""
         return 1 - len(self.chosen) / len(self.pairs.item)
 
     @cached_property
@@ -188,7 +198,7 @@ def rows_to_table(rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def with_blanks(table: pa.Table) -> pa.Table:
-    """The same table, in which numbers that are not defined are missing."""
+    """The same table, in which NaN is missing: JSON and spreadsheets have no NaN."""
     columns = [
         pa.array(column.to_numpy(), from_pandas=True) if pa.types.is_floating(column.type) else column
         for column in table.columns
