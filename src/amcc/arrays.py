@@ -45,7 +45,7 @@ def once_per_pair(slow: Callable[..., Any], first: Ints, second: Ints) -> npt.ND
     """
     span = int(second.max(initial=0)) + 1
     distinct, place = np.unique(first * span + second, return_inverse=True)
-    return np.asarray(slow(*np.divmod(distinct, span)))[..., place.reshape(first.shape)]
+    return np.asarray(slow(*np.divmod(distinct, span)))[..., place]
 
 
 def unsigned(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc import Votes
+from amcc.consensus import disagreement as kinds
 from amcc.consensus import pair_columns
 from amcc.consensus.pair_columns import learn_reader, names_of, sample_of
 from amcc.engine.base import InMemory
@@ -45,6 +46,15 @@ def test_blocks_are_read_as_the_whole(votes):
     ]
     for name in ("soft", "soft_low", "soft_high"):
         assert_allclose(block[name], whole[name][here])
+
+
+def test_folds_of_a_block_go_by_the_numbers_of_the_whole(votes, monkeypatch):
+    """Sides are used on items that did not teach them: a block that counts from 0 would mix up the folds."""
+    reader = learn_reader(np.arange(40), votes, proba_of(votes), None, disagreement=True)
+    numbers, asked_of = [], kinds.asked_of
+    monkeypatch.setattr(kinds, "asked_of", lambda votes, number: numbers.append(number) or asked_of(votes, number))
+    reader.columns(votes, proba_of(votes), first_item=100)
+    assert numbers[0].tolist() == list(range(100, 140))
 
 
 def test_unasked_pairs_have_a_kind_of_their_own_and_the_soft_label_of_the_prior(votes):

@@ -22,6 +22,7 @@ from amcc.errors import ParameterError
 from amcc.inference import Corrected, SliceEstimate, check_level
 from amcc.votes import Votes
 
+# The door of the room: what users and commands need. Tables are made in `measures`, warnings in `doubts`.
 __all__ = ["LEVEL", "AnswerRule", "Audit", "audit", "cross_fitted"]
 
 

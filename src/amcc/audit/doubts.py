@@ -51,7 +51,7 @@ def refuse_told(pairs: ConsensusPairs, answers: PeopleAnswers) -> None:
 
 
 def left_out(slice_: Slice, people: People) -> list[str]:
-    """What people answered that the consensus does not have."""
+    """What people answered that the consensus does not have, in a sentence; nothing where it has all of it."""
     named = pa.concat_arrays(people.items()).unique() if isinstance(people, Truth) else people.item_names
     # Items first: who gave the wrong file must not read about single pairs.
     strange = int((positions(named, slice_.pairs.item_names) < 0).sum())
@@ -84,7 +84,10 @@ def warnings_about(slice_: Slice, votes: Votes) -> list[str]:
 
 
 def _differences(slice_: Slice, votes: Votes) -> list[str]:
-    """What of the items of the slice differs from all items by more than `STRANGE` standard errors."""
+    """What of the items of the slice differs from all items by more than `STRANGE` standard errors.
+
+    Traits are means by item: pairs of an item are alike, and to count them one by one would suspect random slices.
+    """
     pairs, inside = slice_.pairs, np.unique(slice_.item)
     per_item = np.bincount(pairs.item, minlength=pairs.n_items)
 

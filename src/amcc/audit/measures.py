@@ -100,7 +100,7 @@ def errors(slice_: Slice) -> pa.Table:
 
 
 def _claim(claimed: float, measured: SliceEstimate) -> dict[str, Any]:
-    """Columns that set a claim beside what was measured."""
+    """Columns that set a claim beside what was measured on `slice` rows."""
     return {
         "slice": measured.n,
         "claimed": claimed,
@@ -180,7 +180,10 @@ def _agreement(slice_: Slice, vote: Floats, place: Ints, group: Ints, n_groups: 
 
 
 def decisions(slice_: Slice) -> pa.Table:
-    """The decisions of the consensus against people: over all labels, then label by label."""
+    """The decisions of the consensus against people: over all labels, then label by label.
+
+    They are judged like the votes of a worker (`judges`), so that the two tables can be compared.
+    """
     pairs, n = slice_.pairs, len(slice_.chosen)
     label = pairs.label[slice_.chosen]
     # Every pair counts twice: in row 0, which is over all labels, and in that of its label.
@@ -192,7 +195,10 @@ def decisions(slice_: Slice) -> pa.Table:
 
 
 def judges(slice_: Slice, cast: Cast, worker_names: pa.Array) -> pa.Table:
-    """Every worker against people, over all labels and label by label; by the lower bound of their agreement."""
+    """Every worker against people, over all labels and label by label; by the lower bound of their agreement.
+
+    Only workers with votes on pairs of the slice have rows, and only labels on which they voted there.
+    """
     labels = 1 + slice_.pairs.n_labels  # 0 is over all labels, as in `decisions`
     label = slice_.pairs.label[slice_.chosen][cast.place]
     place = np.tile(cast.place, 2)

@@ -52,6 +52,7 @@ class ConsensusPairs:
                 "an audit needs probabilities; the consensus has sets without them. Use what `amcc consensus` writes "
                 "without --sets."
             )
+        # Codes are given in the order of the rows, so that the place of an item in the file can be told (`doubts`).
         item, label = listed.item.dictionary_encode(), listed.label.dictionary_encode()
         row, column = (each.indices.to_numpy().astype(np.int64) for each in (item, label))
         probability, present, settled = listed.probability, listed.present, listed.settled
@@ -69,7 +70,7 @@ class ConsensusPairs:
 
     @cached_property
     def keys(self) -> Ints:
-        """(n_pairs,) each pair as one number."""
+        """(n_pairs,) each pair as one number, by which pairs are looked up."""
         return self.item * self.n_labels + self.label
 
     def places_of(self, votes: Votes, chosen: Ints) -> Ints:
@@ -126,6 +127,7 @@ def answers_on(pairs: ConsensusPairs, people: People) -> PeopleAnswers:
 
 def as_truth(people: Votes) -> Truth:
     """What most people say; unknown where they are even."""
+    # Known are pairs on which a majority is for yes or for no; where people are even, nobody knows.
     pairs = PairList(*named(people, people.pairs.item, people.pairs.label))
     balance = 2 * people.n_yes - people.pairs.n_votes
     return Truth(pairs.where(balance > 0), known_pairs=pairs.where(balance != 0))

@@ -3,6 +3,8 @@
 Folds and starting points need chance. Drawn in the order of the codes, it would change with the names of items,
 workers and labels, and so would the result. Here each of them is hashed by its votes, by those it shares them with,
 and so on; those equal in all of this are numbered, and it does not matter which is which.
+
+Sums of hashes are taken modulo 2⁶⁴. They are exact, so that blocks can be summed in any order, on any engine.
 """
 
 from __future__ import annotations

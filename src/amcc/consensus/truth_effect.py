@@ -4,6 +4,9 @@ Truth is believed against any number of votes. So a wrong file does more harm th
 a column that says the opposite, labels that were exchanged. None of this can be refused, for a crowd can be wrong, but
 it can be seen: the truth then contradicts pairs on which the votes by themselves are clear, far more often than crowds
 are wrong.
+
+A pair is *clear* where its votes alone would stand behind a decision (`settling.stands_behind`). The model is not
+asked, since it has been told the truth.
 """
 
 from __future__ import annotations

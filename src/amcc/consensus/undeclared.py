@@ -134,7 +134,10 @@ def suggested_roster(suspicions: Sequence[Suspicion], names: pa.Array) -> pa.Tab
 
 
 def suspected_families(votes: Votes, seats: Seats | None = None) -> list[Suspicion]:
-    """Groups of workers whose errors go together beyond the usual, the largest first; not those that were declared."""
+    """Groups of workers whose errors go together beyond the usual, the largest first; not those that were declared.
+
+    seats : what a roster says about the workers. Without it, workers who are named like language models come as well.
+    """
     found = [] if seats is not None else named_like_models(votes)
     votes, worker = _part_to_look_at(votes)
     if len(worker) < 2:
@@ -193,7 +196,11 @@ def _part_to_look_at(votes: Votes) -> tuple[Votes, Ints]:
 
 
 def _comparisons(votes: Votes, worker: Ints) -> _Comparisons:
-    """How votes and errors of these workers go together."""
+    """How votes and errors of these workers go together.
+
+    Errors are what truth leaves of the votes. If λ is the skill of each, they correlate by (r − λ λ') over
+    √(1 − λ²) √(1 − λ'²), where r is the correlation of the votes.
+    """
     n = len(worker)
     place, none = np.zeros(votes.n_workers, np.int64), np.zeros(n, np.int64)
     place[worker] = np.arange(n)
@@ -249,7 +256,8 @@ def _usual(comparisons: _Comparisons) -> UsualCorrelation:
 def _surely_beyond(votes: Votes, comparisons: _Comparisons, usual: UsualCorrelation) -> Mask:
     """(n, n) pairs of workers whose errors go together more than usual, but for `FALSE_ALARMS`.
 
-    A first look sorts out most pairs; the others get a standard error that is clustered by item.
+    A first look sorts out most pairs; the others get a standard error that is clustered by item. What the crowd's own
+    correlations vary by, beyond chance, is added to it: in a crowd in which all differ, a difference says less.
     """
     compared, apart = comparisons.compared, comparisons.correlation - usual.centre
     first, second = np.nonzero(np.triu(compared & (apart > ABOVE_USUAL), 1))

@@ -1,4 +1,13 @@
-"""Kinds of disagreement: which kind a pair is of, why, and what to do about it."""
+"""Kinds of disagreement: which kind a pair is of, why, and what to do about it.
+
+    clear           most people would say the same
+    too few votes   nothing is sure yet
+    split crowd     the same people against the same people: a question of what the label means
+    hard item       people disagree like tossed coins: nobody sees clearly
+    likely slip     clear, but for a vote of somebody who is usually right
+
+Kinds are stored as places in `KINDS`; words are for people and files.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +74,10 @@ def kinds_of(asked: AskedPairs, explanations: Explanations, proba: Floats) -> Si
 
 
 def why(asked: AskedPairs, explanations: Explanations, pair: int, kind: int, worker: Callable[[int], str]) -> str:
-    """What in the votes on a pair makes it of this kind, in words; `worker` gives names."""
+    """What in the votes on a pair makes it of this kind, in words.
+
+    pair, kind : place of the pair in `asked`, and of its kind in `KINDS`; worker : gives the name of a worker code
+    """
     here = explanations.known_to(asked)
     own = slice(asked.start[pair], asked.start[pair + 1])
     coin, yes = asked.slot[own] >> 1, (asked.slot[own] & 1) > 0

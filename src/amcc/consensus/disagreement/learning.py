@@ -1,4 +1,7 @@
-"""How rates and shares of the explanations are learned from votes: EM, started by the consensus of any model."""
+"""How rates and shares of the explanations are learned from votes: EM, started by the consensus of any model.
+
+First without sides. Then sides are searched on contested pairs (`sides`), and where some last, EM goes on with them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ LEAST_COMPARED = 4
 
 
 def learn(asked: AskedPairs, proba: Floats) -> Explanations:
-    """Explanations of these votes, from the (n_pairs,) probabilities that a model gives to their pairs."""
+    """Explanations of these votes, from the (n_pairs,) probabilities that a model gives to their pairs.
+
+    The probabilities only start EM: a model that is wrong about hard pairs need not be believed.
+    """
     start = np.zeros((len(proba), 4))
     start[:, PRESENT], start[:, ABSENT] = proba, 1 - proba
     now = updated(asked, start, None)

@@ -1,4 +1,8 @@
-"""Families in numbers and words: how many independent votes each of them is worth."""
+"""Families in numbers and words: how many independent votes each of them is worth.
+
+What is *measured* and what is *assumed* must not look alike. So each number stands beside the range that the same
+estimate would give for workers who share nothing: inside it, the number is mostly the prior's.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +63,7 @@ class Families:
         return pa.table({"family": self.name} | vars(self) | {"kind": kind}).drop_columns("name")
 
     def sentences(self) -> list[str]:
-        """Each row in plain words."""
+        """Each row in plain words, with a remark where the number was mostly assumed."""
         sentences = []
         for row in self.table().to_pylist():
             text = (

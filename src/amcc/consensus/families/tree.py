@@ -76,7 +76,7 @@ def tree_of(seats: Seats, n_votes: Ints, *, truth: bool) -> ViewTree:
     # Truth has kind HUMAN and no view above it: it looks for itself, like a person without a family.
     kinds, families = np.append(kinds, [HUMAN] * truth), np.append(families, [-1] * truth)
     of_kind = kinds[:, None] == view_kind
-    seen_by = of_kind & ((view_family < 0) | (families[:, None] == view_family)) & ~is_truth[:, None]
+    seen_by = of_kind & ((view_family < 0) | (families[:, None] == view_family))
     return ViewTree(np.array([code[key] for key in keys]), seen_by, view_kind, view_family, kinds, is_truth)
 
 
