@@ -18,8 +18,8 @@ from amcc.consensus.soft_labels import SoftLabels, SoftShares, learn_soft_labels
 from amcc.engine.base import Engine, gather
 from amcc.votes import Votes
 
-# Votes, of whole items at even distances, from which rates, sides and priors are learned: enough for thousands of
-# workers, and as much as fits in memory anywhere.
+# Votes, of whole items at even distances, from which rates, sides and priors are learned: packed votes may
+# be more than fits in memory, and these are a few hundred MB at work.
 MOST_LEARNED = 2_000_000
 
 

@@ -31,8 +31,8 @@ ASSUMED_CLAIM = 0.02
 # with language models that are not declared as such, 3 to 7 % of the pairs that claim 1 to 2 % are wrong.
 DEPENDENT_CLAIM = 0.005
 
-# What a model may be asked to claim where truth is known, most useful first. No pair claims more than is promised;
-# below 0.3 % hardly any known pair is left to measure by.
+# What a model may be asked to claim where truth is known, most useful first. No pair claims more than is promised.
+# Steps get finer downwards, as the number of settled pairs falls.
 CLAIMS = (0.05, 0.04, 0.03, 0.02, 0.015, 0.01, 0.007, 0.005, 0.003)
 
 # A claim that no model makes: nothing is settled but what is known.

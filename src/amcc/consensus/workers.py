@@ -25,10 +25,10 @@ PRIOR_WEIGHT = 1.0
 Z_95 = 1.96
 
 # A likely spammer has less than the first share of a good worker's informativeness, and the upper end of its interval
-# is below the second. A fifth leaves room for weak but honest workers, a half for the error of the estimate.
+# is below the second. The second keeps beginners from being accused.
 NEAR_NOTHING, SURELY_LITTLE = 0.2, 0.5
 
-# A good worker is one at this quantile: up to three quarters of a crowd may be bad without moving the measure much.
+# A good worker is one at this quantile: nearly three quarters of a crowd may be bad, and the measure is still an honest worker.
 GOOD_WORKER = 0.75
 
 # A habit is what a worker does this often, surely at least that often, and this much more often than the others.

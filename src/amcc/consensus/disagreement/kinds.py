@@ -36,8 +36,8 @@ SURE = 0.8
 # settled pairs (`settling.SETTLED_ERROR`).
 STANDING_ERROR = 0.05
 
-# Who errs no more often than this in such a case is usually right, so that an error of theirs is likely a slip. Most
-# workers of real crowds err more often; asking them again would bring little.
+# Who errs no more often than this in such a case is usually right, so that an error of theirs is likely a slip.
+# Those who err more often would as likely err again when asked again.
 SLIP_ERROR = 0.15
 
 # How far from 1/2 a side must be to say that somebody takes it: seven in ten of their votes on split pairs.

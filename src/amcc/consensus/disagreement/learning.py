@@ -23,8 +23,8 @@ LEAST_HIT, MOST_FALSE_ALARM = 0.75, 0.25
 # Votes that the label's crowd lends to a worker's rate: a newcomer with four votes is half their own.
 CROWD_VOTES = 4.0
 
-# Votes that a worker's other labels (and the crowd) lend to their rate on one label: a worker's labels are more alike
-# than a label's workers.
+# Votes that a worker's other labels (and the crowd) lend to their rate on one label: with eight votes of theirs on it,
+# the rate is half its own.
 WORKER_VOTES = 8.0
 
 # Votes on a pair from which sides are learned: with fewer there is hardly a pair of voters on each side.
@@ -45,7 +45,7 @@ def learn(asked: AskedPairs, proba: Floats) -> Explanations:
     if not contested.any():
         return now
     now = with_sides(asked.where(contested), now, independent_fit(asked, proba)[contested])
-    # Without any split label nothing has changed since the rounds above: more of them would only blur.
+    # Without any split label nothing has changed since the rounds above, and there is nothing to go on with.
     for _ in range(LAST_ROUNDS if (now.share[:, SPLIT] > 0).any() else 0):
         now = updated(asked, now.posterior(asked), now)
     return now

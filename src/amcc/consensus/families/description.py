@@ -26,7 +26,7 @@ from amcc.votes import Votes
 ALL_MODELS = "all models"
 
 # Effective votes below this share of the band's lower end were measured; nearer to it, they were mostly assumed. The
-# band is itself drawn, and its ends vary by a few percent.
+# band is itself drawn, so a number just below its end proves nothing.
 CLEARLY = 0.9
 
 # Draws for the band of independent workers: the fewest of which 95 % is all but the lowest and the highest. Each draw

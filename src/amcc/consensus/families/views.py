@@ -27,7 +27,7 @@ MISFIT = 0.03
 # Loading of a vote on what its worker sees, and its spread in z: 95 % of loadings lie between −0.4 and 0.96.
 LOADING, LOADING_SPREAD = 0.65, 0.6
 
-# The same for a person and the truth. A little narrower, for people who see nothing at all are rare.
+# The same for a person and the truth, a little narrower: a person's votes are about the truth itself.
 PERSON, PERSON_SPREAD = 0.65, 0.5
 
 # Mean correlation of models is held to this range, so that the prior of their view and of their loadings is finite.
