@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 from scipy.stats import beta
 
 from amcc import DawidSkene, MajorityVote, Votes
-from amcc.consensus.families import effective_counts
 from amcc.consensus.soft_labels import (
     STRENGTHS,
     SoftLabels,
@@ -20,6 +19,7 @@ from amcc.consensus.soft_labels import (
     competence,
     fitted_strength,
     learn_soft_labels,
+    weighted_counts,
 )
 from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -83,7 +83,7 @@ def test_votes_of_spammers_hardly_count():
     assert 0 < spammer.sum() < 12
     assert weight[spammer].max() < 0.1
     assert weight[~spammer].mean() > 0.8
-    yes, total = effective_counts(crowd.votes, weight)
+    yes, total = weighted_counts(crowd.votes, weight)
     assert (yes <= total).all()
     assert total.sum() < len(crowd.votes)
 

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import betaincinv, betaln, ndtr
 
 from amcc.arrays import AnyInts, Codes, Floats, Ints, once_per_pair, weight_per_code
-from amcc.consensus.families import effective_counts
 from amcc.consensus.workers import NEAR_NOTHING, Z_95, WorkerRates
+from amcc.passes import sum_over_votes
 from amcc.votes import Votes
 
 # Votes that all labels together lend to the mean of each label: a label with eight votes is half its own.
@@ -80,7 +80,7 @@ class SoftLabels:
 
     def shares(self, votes: Votes) -> SoftShares:
         """Of the asked pairs of votes with these workers and labels."""
-        yes, total = effective_counts(votes, self.competence)
+        yes, total = weighted_counts(votes, self.competence)
         return self._posterior(yes, total, votes.pairs.label)
 
     def unasked(self) -> SoftShares:
@@ -97,9 +97,21 @@ class SoftLabels:
         return SoftShares(mean, np.minimum(low, mean), np.maximum(high, mean))
 
 
+def weighted_counts(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
+    """(n_pairs,) yeses and votes on each pair, weighted by worker.
+
+    As `families.effective_counts`, but by slots: no array as long as the votes is made. On large input the two add up
+    in different orders, so they may differ in the last digit.
+    """
+    of_coin = weight[votes.coins.worker]
+    only_yes = np.stack([np.zeros_like(of_coin), of_coin], axis=1).ravel()
+    slot, start = votes.coins.slot, votes.pairs.start
+    return sum_over_votes(slot, start, only_yes), sum_over_votes(slot, start, np.repeat(of_coin, 2))
+
+
 def learn_soft_labels(votes: Votes, weight: Floats) -> SoftLabels:
     """Priors of the labels from the votes of workers with these weights, by maximum likelihood."""
-    yes, total = effective_counts(votes, weight)
+    yes, total = weighted_counts(votes, weight)
     label, n_labels = votes.pairs.label, votes.n_labels
     of_label = np.stack([weight_per_code(label, count, n_labels) for count in (yes, total)])
     overall = (of_label[0].sum() + 0.5) / (of_label[1].sum() + 1)  # one half where there are no votes at all

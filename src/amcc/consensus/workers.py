@@ -28,7 +28,7 @@ Z_95 = 1.96
 # is below the second. The second keeps beginners from being accused.
 NEAR_NOTHING, SURELY_LITTLE = 0.2, 0.5
 
-# A good worker is one at this quantile: nearly three quarters of a crowd may be bad, and the measure is still an honest worker.
+# A good worker is one at this quantile: also where most of a crowd is bad, it is an honest worker.
 GOOD_WORKER = 0.75
 
 # A habit is what a worker does this often, surely at least that often, and this much more often than the others.

@@ -77,7 +77,8 @@ def _rates(asked: AskedPairs, weight: Floats, least: float, most: float) -> tupl
     no, yes = asked.counts(weight).T
     label_no, label_yes = (weight_per_code(label, each, asked.n_labels) for each in (no, yes))
     worker_no, worker_yes = (weight_per_code(worker, each, asked.n_workers)[worker] for each in (no, yes))
-    overall = _pulled(label_no.sum(), label_yes.sum(), 0.5, 1.0)
+    all_no, all_yes = np.stack([label_no, label_yes], axis=1).sum(axis=0)
+    overall = _pulled(all_no, all_yes, 0.5, 1.0)
     crowd = _pulled(label_no, label_yes, overall, CROWD_VOTES)
     mean = _pulled(worker_no, worker_yes, crowd[label], CROWD_VOTES)
     rate = _pulled(no, yes, mean, WORKER_VOTES)

@@ -123,7 +123,7 @@ def first_sides(asked: AskedPairs, now: Explanations, holder: Ints) -> Floats:
         together = np.add.reduceat(own, asked.start[:-1])[pair] - own
         # Plus the side itself: all eigenvalues are raised by one, so that the largest is also the farthest from 0.
         side = _scaled(weight_per_code(who, residual * together, n_holders) / spread + side, label)
-    return np.asarray(0.5 + FIRST_REACH * np.tanh(side))[holder]
+    return np.clip(0.5 + FIRST_REACH * np.tanh(side), 0.1, 0.9)[holder]  # rounding must not leave it outside
 
 
 def _residuals(asked: AskedPairs, now: Explanations) -> tuple[Floats, Ints]:

@@ -14,7 +14,6 @@ from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.families.correlations import VoteCorrelations, centred_votes, vote_correlations
 from amcc.consensus.families.tree import largest_families, tree_of
 from amcc.consensus.families.views import Views, fit_views
-from amcc.passes import sum_over_votes
 from amcc.roster import MODEL, Seats
 from amcc.votes import Votes
 
@@ -145,11 +144,8 @@ def effective_counts(votes: Votes, weight: Floats | None) -> tuple[Floats, Float
     """
     if weight is None:
         return votes.n_yes.astype(np.float64), votes.pairs.n_votes.astype(np.float64)
-    # By slots, not by votes: there are far fewer weights to look up, and no array as long as the votes is made.
-    of_coin = weight[votes.coins.worker]
-    slot, start = votes.coins.slot, votes.pairs.start
-    only_yes = np.stack([np.zeros_like(of_coin), of_coin], axis=1).ravel()
-    return sum_over_votes(slot, start, only_yes), sum_over_votes(slot, start, np.repeat(of_coin, 2))
+    each, start = weight[votes.worker], votes.pairs.start[:-1]
+    return np.add.reduceat(each * (votes.value > 0), start), np.add.reduceat(each, start)
 
 
 def families_behind(votes: Votes, seats: Seats, proba: Floats) -> Ints:
