@@ -21,15 +21,19 @@ from numpy.typing import NDArray
 
 from amcc.arrays import Codes, Floats, Ints, Mask
 
-BoolArray = Mask
-IntArray = Ints
-FloatArray = Floats
-Value = TypeVar("Value", float, FloatArray)
+Value = TypeVar("Value", float, Floats)
 
+# Quantiles of the replicates: the interval holds 95 % of them, as everywhere.
 INTERVAL = (0.025, 0.975)
+
+# Rows of the matrix of distances that are computed at once: their intermediate results stay in the processor's cache.
 ROWS_PER_BLOCK = 64
+
+# Labels whose replicates are drawn at once: a few MB.
 LABELS_PER_BLOCK = 64
-"""Labels whose replicates are drawn at once: a few MB."""
+
+# Replicates of a bootstrap, unless asked otherwise: 5 of 200 lie beyond each end of the interval.
+N_BOOT = 200
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,15 @@ class Agreement(Generic[Value]):
 
 
 def nominal_alpha_per_label(
-    pair_item: IntArray,
-    pair_label: IntArray,
-    n_yes: IntArray,
-    n_asked: IntArray,
+    pair_item: Ints,
+    pair_label: Ints,
+    n_yes: Ints,
+    n_asked: Ints,
     n_labels: int,
     *,
     rng: np.random.Generator,
-    n_boot: int = 200,
-) -> Agreement[FloatArray]:
+    n_boot: int = N_BOOT,
+) -> Agreement[Floats]:
     """Alpha of the yes/no votes on each label.
 
     Parameters
@@ -72,7 +76,7 @@ def nominal_alpha_per_label(
     Agreement of (n_labels,) arrays. A label that no item has two votes on gets NaN, one whose votes are all
     equal gets 1.
     """
-    pairable = np.flatnonzero(n_asked >= 2)
+    pairable = np.flatnonzero(n_asked >= 2)  # one vote has nothing to disagree with
     # Items with the same votes are interchangeable, so a replicate only needs how many of each kind it holds.
     base = int(n_asked.max(initial=0)) + 1
     key = (pair_label[pairable].astype(np.int64) * base + n_asked[pairable]) * base + n_yes[pairable]
@@ -91,15 +95,15 @@ def nominal_alpha_per_label(
 
 
 def _nominal_alphas(
-    label: IntArray, n_items: IntArray, n_asked: IntArray, n_yes: IntArray, rng: np.random.Generator, n_boot: int
-) -> FloatArray:
+    label: Ints, n_items: Ints, n_asked: Ints, n_yes: Ints, rng: np.random.Generator, n_boot: int
+) -> Floats:
     """(n_labels, 1 + n_boot) alpha of the data and of each replicate, from the kinds of votes on items, by label."""
     row = np.cumsum(np.diff(label, prepend=label[0]) != 0)
     n_kinds = np.bincount(row)
     # Kinds stand at the end of their row: a row with kinds that never occur before them draws the same numbers.
     column = np.arange(len(row)) - np.cumsum(n_kinds)[row] + n_kinds.max()
 
-    def by_row(values: IntArray | FloatArray) -> FloatArray:
+    def by_row(values: Ints | Floats) -> Floats:
         table = np.zeros((len(n_kinds), n_kinds.max()))
         table[row, column] = values
         return table
@@ -109,9 +113,10 @@ def _nominal_alphas(
     drawn = rng.multinomial(total.astype(np.int64), (weight / total)[:, None], size=(len(total), n_boot))
     weights = np.concatenate([weight[:, None], drawn], axis=1)
 
-    def summed(values: IntArray | FloatArray) -> FloatArray:
+    def summed(values: Ints | Floats) -> Floats:
         return np.asarray((weights @ by_row(values)[:, :, None])[:, :, 0])
 
+    # Of n votes on an item, y of them yes, 2 y (n − y) ordered pairs differ; each vote is compared with n − 1 others.
     n_votes = summed(n_asked)
     observed = summed(2 * n_yes * (n_asked - n_yes) / (n_asked - 1)) / n_votes
     expected = 2 * summed(n_yes) * summed(n_asked - n_yes) / (n_votes * (n_votes - 1))
@@ -122,12 +127,12 @@ def _nominal_alphas(
 
 
 def masi_alpha(
-    answer_item: IntArray,
-    yes: BoolArray,
-    asked: BoolArray,
+    answer_item: Ints,
+    yes: Mask,
+    asked: Mask,
     *,
     rng: np.random.Generator,
-    n_boot: int = 200,
+    n_boot: int = N_BOOT,
     max_patterns: int = 3_000,
     max_answers: int = 50_000,
 ) -> Agreement[float]:
@@ -162,7 +167,7 @@ def masi_alpha(
     return Agreement(*_estimate_and_interval(alpha), n_items_used=int(item[-1]) + 1)
 
 
-def masi_distances(yes: BoolArray, asked: BoolArray) -> tuple[FloatArray, BoolArray]:
+def masi_distances(yes: Mask, asked: Mask) -> tuple[Floats, Mask]:
     """MASI distance between any two answers, and whether some label was asked of both.
 
     The distance is 1 - Jaccard * monotonicity, where monotonicity is 1 for equal sets, 2/3 if one contains
@@ -174,7 +179,6 @@ def masi_distances(yes: BoolArray, asked: BoolArray) -> tuple[FloatArray, BoolAr
     affirmed, judged = _pack_words(yes), _pack_words(asked)
     distance = np.empty((len(yes), len(yes)))
     comparable = np.empty(distance.shape, dtype=np.bool_)
-    # In blocks of rows, so that the intermediate matrices stay in the processor's cache.
     for start in range(0, len(yes), ROWS_PER_BLOCK):
         rows = slice(start, start + ROWS_PER_BLOCK)
         n_shared = _count_shared(affirmed[rows], affirmed)
@@ -188,7 +192,7 @@ def masi_distances(yes: BoolArray, asked: BoolArray) -> tuple[FloatArray, BoolAr
     return distance, comparable
 
 
-def _pack_words(sets: BoolArray) -> NDArray[np.uint64]:
+def _pack_words(sets: Mask) -> NDArray[np.uint64]:
     """Label sets as bits, 64 labels to a word: (n, n_labels) becomes (n, n_words)."""
     packed = np.packbits(sets, axis=1)
     return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
@@ -203,13 +207,13 @@ def _count_shared(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> Codes:
 
 
 def _set_alpha(
-    item: IntArray,
-    pattern: IntArray,
-    distance: FloatArray,
-    comparable: BoolArray,
+    item: Ints,
+    pattern: Ints,
+    distance: Floats,
+    comparable: Mask,
     rng: np.random.Generator,
     n_boot: int,
-) -> FloatArray:
+) -> Floats:
     """Alpha of the data, then of every replicate: (1 + n_boot,).
 
     item, pattern : (n_answers,), items numbered from 0 without gaps.
@@ -220,6 +224,7 @@ def _set_alpha(
     cell, n_in_cell = np.unique(item * n_patterns + pattern, return_counts=True)
     cell_item, cell_pattern = np.divmod(cell, n_patterns)
 
+    # Twice as many ordered pairs as unordered ones; within a cell answers are equal, and their distance is 0.
     disagreement = np.zeros(n_items)
     n_compared = np.bincount(cell_item, n_in_cell * (n_in_cell - 1))
     for left, right in _pairs_within_items(cell_item):
@@ -231,6 +236,7 @@ def _set_alpha(
     weights = _item_weights(n_items, n_boot, rng)
     observed = _divide(weights @ (disagreement / (n_answers - 1)), weights @ (n_compared / (n_answers - 1)))
     counts = np.empty((len(weights), n_patterns))
+    # Row by row: all weights of all cells at once would take 200 times the memory of the data.
     for row, item_weight in zip(counts, weights, strict=True):
         row[:] = np.bincount(cell_pattern, item_weight[cell_item] * n_in_cell, n_patterns)
     n_total = counts.sum(axis=1)
@@ -241,14 +247,15 @@ def _set_alpha(
     return _alpha(observed, expected)
 
 
-def _pair_sum(counts: FloatArray, values: FloatArray | BoolArray) -> FloatArray:
+def _pair_sum(counts: Floats, values: Floats | Mask) -> Floats:
     """Sum of `values` over all ordered pairs of answers, for each row of pattern counts."""
     return np.asarray(((counts @ values) * counts).sum(axis=1))
 
 
-def _pairs_within_items(cell_item: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+def _pairs_within_items(cell_item: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Every two cells of one item, left before right, in batches of equal distance; `cell_item` is sorted."""
     left = np.arange(len(cell_item))
+    # Items with few cells drop out early: what is left shrinks with the distance.
     for lag in range(1, len(cell_item)):
         left = left[: np.searchsorted(left, len(cell_item) - lag)]
         left = left[cell_item[left] == cell_item[left + lag]]
@@ -257,7 +264,7 @@ def _pairs_within_items(cell_item: IntArray) -> Iterator[tuple[IntArray, IntArra
         yield left, left + lag
 
 
-def _item_weights(n_items: int, n_boot: int, rng: np.random.Generator) -> FloatArray:
+def _item_weights(n_items: int, n_boot: int, rng: np.random.Generator) -> Floats:
     """How often each item counts in the data (once) and in each replicate, (1 + n_boot, n_items)."""
     weights = np.ones((1 + n_boot, n_items))
     for row in weights[1:]:
@@ -268,12 +275,12 @@ def _item_weights(n_items: int, n_boot: int, rng: np.random.Generator) -> FloatA
 # --- choosing answers ---------------------------------------------------------------------------------------
 
 
-def _shuffle_items(answer_item: IntArray, asked: BoolArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def _shuffle_items(answer_item: Ints, asked: Mask, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Answers of items that have two or more, item after item in random order.
 
     Returns their positions and their items, numbered 0, 1, ... in that order.
     """
-    answer = np.flatnonzero(asked.any(axis=1))
+    answer = np.flatnonzero(asked.any(axis=1))  # an answer that was asked nothing is no answer
     _, item, n_answers = np.unique(answer_item[answer], return_inverse=True, return_counts=True)
     pairable = n_answers[item] >= 2
     answer, item = answer[pairable], rng.permutation(len(n_answers))[item[pairable]]
@@ -281,12 +288,12 @@ def _shuffle_items(answer_item: IntArray, asked: BoolArray, rng: np.random.Gener
     return answer[order], np.unique(item[order], return_inverse=True)[1]
 
 
-def _end_of_whole_items(item: IntArray, limit: int) -> int:
+def _end_of_whole_items(item: Ints, limit: int) -> int:
     """Largest position up to `limit` that cuts the sorted `item` between two items."""
     return len(item) if limit >= len(item) else int(np.searchsorted(item, item[limit]))
 
 
-def _number_patterns(rows: BoolArray) -> tuple[IntArray, IntArray]:
+def _number_patterns(rows: Mask) -> tuple[Ints, Ints]:
     """Number of each row's pattern, in order of first appearance, and where each pattern first appears."""
     _, first_seen, code = np.unique(np.packbits(rows, axis=1), axis=0, return_index=True, return_inverse=True)
     number = np.argsort(np.argsort(first_seen))
@@ -296,19 +303,23 @@ def _number_patterns(rows: BoolArray) -> tuple[IntArray, IntArray]:
 # --- shared arithmetic --------------------------------------------------------------------------------------
 
 
-def _alpha(observed: FloatArray, expected: FloatArray) -> FloatArray:
-    """Alpha from disagreements; where none is expected, none is observed, and alpha is 1."""
+def _alpha(observed: Floats, expected: Floats) -> Floats:
+    """Alpha from disagreements; where none is expected, none is observed, and alpha is 1.
+
+    >>> _alpha(np.array([0.1, 0.0]), np.array([0.5, 0.0])).tolist()
+    [0.8, 1.0]
+    """
     return 1 - observed / np.where(expected == 0, 1, expected)
 
 
-def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
     """Quotient, NaN where nothing was compared."""
     quotient = np.full(numerator.shape, np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)
     return quotient
 
 
-def _estimate_and_interval(alpha: FloatArray) -> tuple[float, float, float]:
+def _estimate_and_interval(alpha: Floats) -> tuple[float, float, float]:
     """Estimate (first entry) and percentile interval of the defined replicates (the rest)."""
     replicates = alpha[1:][~np.isnan(alpha[1:])]
     low, high = np.quantile(replicates, INTERVAL) if replicates.size else (np.nan, np.nan)

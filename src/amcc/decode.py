@@ -21,14 +21,14 @@ from amcc.errors import ParameterError
 
 Rule = Literal["threshold", "expected_f1", "expected_jaccard", "top_k"]
 
+# Items decoded at a time: their intermediate results stay in the processor's cache.
 ITEMS_PER_BLOCK = 512
-"""Items decoded at a time: their intermediate results stay in the processor's cache."""
 
+# Labels below this probability are in no best set and cannot move an expected score.
 NEGLIGIBLE = 1e-12
-"""Labels below this probability are in no best set and cannot move an expected score."""
 
+# Expected scores that differ by less count as equal: rounding must not decide.
 ROUNDING = 1e-9
-"""Expected scores that differ by less count as equal: rounding must not decide."""
 
 
 def threshold(proba: npt.ArrayLike, cut: float = 0.5) -> Mask:
@@ -79,7 +79,11 @@ RULES: dict[Rule, Callable[..., Mask]] = {
 
 
 def decode(proba: npt.ArrayLike, rule: Rule = "threshold", k: int | None = None) -> Mask:
-    """Label sets by the rule of that name; `k` is for "top_k" only."""
+    """Label sets by the rule of that name; `k` is for "top_k" only.
+
+    >>> [decode([[0.7, 0.4]], *rule).astype(int).tolist() for rule in (["expected_f1"], ["top_k", 1])]
+    [[[1, 1]], [[1, 0]]]
+    """
     check_rule(rule, k)
     return RULES[rule](proba) if k is None else RULES[rule](proba, k)
 
@@ -174,6 +178,7 @@ def _quadrature(degree: int) -> tuple[Floats, Floats]:
 
 
 def _checked(proba: npt.ArrayLike) -> Floats:
+    """Probabilities as a matrix; ParameterError names the first cell that holds none."""
     matrix = np.asarray(proba, dtype=np.float64)
     if matrix.ndim != 2:
         raise ParameterError(f"probabilities must have the shape (n_items, n_labels); got {matrix.shape}.")
@@ -188,5 +193,6 @@ def _checked(proba: npt.ArrayLike) -> Floats:
 
 
 def _check_k(k: Any) -> None:
+    """Raise ParameterError unless k is a number of labels."""
     if not isinstance(k, int | np.integer) or k < 1:
         raise ParameterError(f"k must be a whole number of at least 1; got {k!r} (command line: --top-k).")

@@ -17,19 +17,23 @@ from scipy.special import ndtri, stdtrit
 from amcc.arrays import AnyInts, Floats
 from amcc.errors import ParameterError
 
+# Sums of squares that are added to those of the answers and of the predictions of a slice: as if a quarter of an item
+# had been seen that the consensus knows nothing about. Otherwise a slice that happens to show no error would promise
+# that there is none, and predictions that hardly differ would be stretched. It matters below about five items with the
+# rarer answer. With half of it, intervals of rare labels cover 1 point less; with .25 for both, those of 20 items 1
+# more.
 SURPRISE, FLAT = 0.25, 0.05
-"""Sums of squares that are added to those of the answers and of the predictions of a slice: as if a quarter of an item
-had been seen that the consensus knows nothing about. Otherwise a slice that happens to show no error would promise that
-there is none, and predictions that hardly differ would be stretched. It matters below about five items with the rarer
-answer. With half of it, intervals of rare labels cover 1 point less; with .25 for both, those of 20 items 1 more."""
 
+# Correlation of errors within a cluster that is expected before the slice shows any; it weighs as much as one error.
+# With 0.1, intervals cover 2 points less where clusters err together (correlation 0.4) and errors are rare.
 SHARED_ERRORS = 0.2
-"""Correlation of errors within a cluster that is expected before the slice shows any; it weighs as much as one error.
-With 0.1, intervals cover 2 points less where clusters err together (correlation 0.4) and errors are rare."""
+
+# A chance agreement nearer to 1 is 1: the rest is rounding, and would be divided by.
+ALWAYS = 1e-12
 
 
 @dataclass(frozen=True)
-class Shares:
+class SliceShares:
     """Estimates with intervals; numbers, or arrays with one entry per group. NaN where nothing was measured.
 
     n : rows behind each. clusters : how many clusters these come from. effective : how many independent rows of an
@@ -43,14 +47,14 @@ class Shares:
     clusters: AnyInts
     effective: Floats
 
-    def at(self, group: int) -> Estimate:
+    def at(self, group: int) -> SliceEstimate:
         """One of them."""
         estimate, low, high = (float(each[group]) for each in (self.estimate, self.low, self.high))
-        return Estimate(estimate, low, high, int(self.n[group]))
+        return SliceEstimate(estimate, low, high, int(self.n[group]))
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SliceEstimate:
     """A number with its interval, from `n` rows; NaN where nothing was measured."""
 
     estimate: float
@@ -70,7 +74,7 @@ class Corrected:
     estimate: float
     low: float
     high: float
-    slice: Estimate
+    slice: SliceEstimate
     predicted: float
     power: float
     n: int
@@ -109,14 +113,20 @@ def wilson(share: npt.ArrayLike, n: npt.ArrayLike, level: float) -> tuple[Floats
     >>> [round(float(bound), 3) for bound in wilson(0.0, 20, 0.95)]
     [0.0, 0.161]
     """
+    # All terms over n, so that n may be infinite (in `workers.wilson_interval` it may be 0 instead).
     p, z2 = np.asarray(share, np.float64), normal_quantile(level) ** 2 / np.asarray(n, np.float64)
     centre, reach = p + z2 / 2, np.sqrt(z2 * (p * (1 - p) + z2 / 4))
     low, high = (centre - reach) / (1 + z2), (centre + reach) / (1 + z2)
+    # Rounding must leave neither the share outside its interval nor the interval outside [0, 1].
     return np.clip(np.minimum(low, p), 0.0, 1.0), np.clip(np.maximum(high, p), 0.0, 1.0)
 
 
-def newcombe(first: Shares, second: Shares) -> tuple[Floats, Floats]:
-    """Interval of the difference of two shares, from the intervals of both (Newcombe 1998, "square and add")."""
+def newcombe(first: SliceShares, second: SliceShares) -> tuple[Floats, Floats]:
+    """Interval of the difference of two shares, from the intervals of both (Newcombe 1998, "square and add").
+
+    The lower end is as far below as the first share may be lower and the second higher, which hardly ever come
+    together: so these distances add like the sides of a right angle.
+    """
     difference = first.estimate - second.estimate
     below = np.hypot(first.estimate - first.low, second.high - second.estimate)
     above = np.hypot(first.high - first.estimate, second.estimate - second.low)
@@ -127,7 +137,7 @@ def newcombe(first: Shares, second: Shares) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class Fit:
+class PredictionFit:
     """Answers on a slice explained by predictions, as far as the slice supports it.
 
     power : slope λ of answers on predictions. unexplained : share of the answers' variance that is left, at most 1.
@@ -140,7 +150,7 @@ class Fit:
     predicted_spread: float
 
 
-def power_of(answer: Floats, predicted: Floats) -> Fit:
+def power_of(answer: Floats, predicted: Floats) -> PredictionFit:
     """How far the predictions should correct the slice (the power tuning of PPI++), never so far that it harms.
 
     λ = Σ(f − f̄)(y − ȳ) / (Σ(f − f̄)² + FLAT): the slope of y on f, which makes the variance of y − λ f smallest.
@@ -151,12 +161,12 @@ def power_of(answer: Floats, predicted: Floats) -> Fit:
     """
     n = len(answer)
     y, f = answer - answer.mean(), predicted - predicted.mean()
-    together = max(float(y @ f), 0.0)
+    together = max(float(y @ f), 0.0)  # predictions that go against the answers are not turned round
     spread, spread_f = float(y @ y) + SURPRISE, float(f @ f) + FLAT
     left = (1 - together**2 / (spread * spread_f)) * ((n - 1) / (n - 2) if n > 2 else 1.0)
-    if left >= 1:
-        return Fit(0.0, 1.0, spread, spread_f)
-    return Fit(together / spread_f, left, spread, spread_f)
+    if left >= 1:  # they explain no more than one degree of freedom costs
+        return PredictionFit(0.0, 1.0, spread, spread_f)
+    return PredictionFit(together / spread_f, left, spread, spread_f)
 
 
 def unseen(n: int, n_all: int) -> float:
@@ -166,7 +176,7 @@ def unseen(n: int, n_all: int) -> float:
 
 def _uncorrected(mean_of_all: float, n_all: int) -> Corrected:
     """Where nobody was asked, nothing was measured."""
-    nothing = Estimate(np.nan, np.nan, np.nan, 0)
+    nothing = SliceEstimate(np.nan, np.nan, np.nan, 0)
     return Corrected(np.nan, np.nan, np.nan, nothing, mean_of_all, 0.0, 0, n_all)
 
 
@@ -191,11 +201,11 @@ def corrected_share(answer: Floats, predicted: Floats, mean_of_all: float, n_all
     fit, share = power_of(answer, predicted), float(answer.mean())
     theta = float(np.clip(share + fit.power * (mean_of_all - predicted.mean()), 0.0, 1.0))
     of_chance = min(1.0, fit.spread / (n * share * (1 - share) + SURPRISE))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a slice that is the whole set is worth infinitely many rows
         n_alone = n / np.float64(of_chance * unseen(n, n_all))
     alone = wilson(share, n_alone, level)
     low, high = wilson(theta, n_alone / fit.unexplained, level)
-    slice_alone = Estimate(share, float(alone[0]), float(alone[1]), n)
+    slice_alone = SliceEstimate(share, float(alone[0]), float(alone[1]), n)
     return Corrected(theta, float(low), float(high), slice_alone, mean_of_all, fit.power, n, n_all)
 
 
@@ -218,7 +228,7 @@ def corrected_mean(answer: Floats, predicted: Floats, mean_of_all: float, n_all:
     alone = student_quantile(level, n - 1) * error
     off = n * (mean_of_all - float(predicted.mean())) ** 2 / fit.predicted_spread if fit.power else 0.0
     reach = student_quantile(level, n - 2) * error * float(np.sqrt(fit.unexplained * (1 + off)))
-    slice_alone = Estimate(mean, max(0.0, mean - alone), mean + alone, n)
+    slice_alone = SliceEstimate(mean, max(0.0, mean - alone), mean + alone, n)
     return Corrected(theta, max(0.0, theta - reach), theta + reach, slice_alone, mean_of_all, fit.power, n, n_all)
 
 
@@ -228,7 +238,7 @@ def corrected_mean(answer: Floats, predicted: Floats, mean_of_all: float, n_all:
 def clustered_shares(
     value: Floats, group: AnyInts, cluster: AnyInts, n_groups: int, level: float, *, left: float = 1.0,
     weight: Floats | None = None,
-) -> Shares:  # fmt: skip
+) -> SliceShares:  # fmt: skip
     """Mean of values from 0 to 1 in each group, with Wilson's interval for its effective number of rows.
 
     value, group, cluster : (n,) of the slice; rows of one cluster may err together. left : share of the clusters that
@@ -241,7 +251,7 @@ def clustered_shares(
     (array([0.67, 0.  ,  nan]), array([3, 1, 0]))
     """
     weight = np.ones(len(value)) if weight is None else weight
-    counted = weight > 0
+    counted = weight > 0  # rows that do not count must not count as rows, either
     value, group, cluster, weight = value[counted], group[counted], cluster[counted], weight[counted]
     total, squares = (np.bincount(group, each, n_groups) for each in (weight, weight**2))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -250,7 +260,7 @@ def clustered_shares(
         effect, n_clusters = design_effects(value, weight, share, group, cluster)
         effective = n_even / (effect * left)
         low, high = wilson(share, effective, level)
-    return Shares(share, low, high, np.bincount(group, minlength=n_groups), n_clusters, effective)
+    return SliceShares(share, low, high, np.bincount(group, minlength=n_groups), n_clusters, effective)
 
 
 def design_effects(
@@ -268,6 +278,7 @@ def design_effects(
     >>> round(float(together[0][0]), 1), round(float(apart[0][0]), 1)
     (2.0, 1.0)
     """
+    # One cell for each cluster of each group: an item may have pairs in several groups.
     n_groups, span = len(share), int(cluster.max(initial=0)) + 1
     key, place = np.unique(group.astype(np.int64) * span + cluster, return_inverse=True)
     of_cluster = key // span
@@ -283,9 +294,6 @@ def design_effects(
 # -- agreement beyond chance ---------------------------------------------------------------------------------------
 
 
-ALWAYS = 1e-12  # what rounding leaves of a chance that is 1
-
-
 def kappa(agree: Floats, yes: Floats, other_yes: Floats) -> Floats:
     """Cohen's kappa from the shares of agreement and of yes by both; NaN where chance alone would agree always.
 
@@ -297,7 +305,7 @@ def kappa(agree: Floats, yes: Floats, other_yes: Floats) -> Floats:
         return np.asarray(np.where(chance < 1 - ALWAYS, (agree - chance) / (1 - chance), np.nan))
 
 
-def kappas(vote: Floats, answer: Floats, group: AnyInts, agreement: Shares, level: float) -> Shares:
+def kappas(vote: Floats, answer: Floats, group: AnyInts, agreement: SliceShares, level: float) -> SliceShares:
     """Cohen's kappa between votes and answers in each group, from their agreement.
 
     vote : (n,) 0 or 1. answer : (n,) from 0 to 1. The interval of agreement, set against the chance agreement c of the

@@ -17,53 +17,59 @@ from numpy.typing import NDArray
 from amcc.arrays import Floats, Ints, Mask
 from amcc.errors import ParameterError
 
-BoolArray = Mask
-IntArray = Ints
-FloatArray = Floats
-ScoreArray = NDArray[np.floating[Any]]
+Scores = NDArray[np.floating[Any]]  # of whatever width: a model may give 32 bits
 
+# What a tied pair costs in `ranking_loss`, by name of the rule. Papers differ, so the rule must be named.
 TIE_COST = {"error": 1.0, "half": 0.5, "free": 0.0}
+
+# Rules for ties at the top (`one_error`), and for items without a predicted label (`precision`).
 TOP_TIE_RULES = ("expected", "any", "first")
 EMPTY_RULES = ("skip", 0, 1)
+
+# Probabilities nearer to 0 or 1 count as this far away: one pair that was called impossible must not decide a mean.
+NEVER = 1e-4
+
+# Bins of a reliability curve, unless asked otherwise: usual in the literature, so that numbers can be compared.
+N_BINS = 15
 
 
 @dataclass(frozen=True)
 class ItemScores:
     """Set metrics of each item, all (n_items,); NaN where a metric is undefined or nothing is known."""
 
-    precision: FloatArray
-    recall: FloatArray
-    jaccard: FloatArray
-    f1: FloatArray
-    hamming: FloatArray
-    subset: FloatArray
-    n_known: IntArray
+    precision: Floats
+    recall: Floats
+    jaccard: Floats
+    f1: Floats
+    hamming: Floats
+    subset: Floats
+    n_known: Ints
 
 
 @dataclass(frozen=True)
 class LabelScores:
     """Metrics of each label over the items where it is known, all (n_labels,); NaN where undefined."""
 
-    precision: FloatArray
-    recall: FloatArray
-    f1: FloatArray
-    support: IntArray
-    n_known: IntArray
+    precision: Floats
+    recall: Floats
+    f1: Floats
+    support: Ints
+    n_known: Ints
 
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
     """Promised against observed frequency, all (n_filled_bins,), in order of rising score."""
 
-    mean_predicted: FloatArray
-    observed_share: FloatArray
-    count: IntArray
+    mean_predicted: Floats
+    observed_share: Floats
+    count: Ints
 
 
 # --- set metrics --------------------------------------------------------------------------------------------
 
 
-def item_scores(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None) -> ItemScores:
+def item_scores(truth: Mask, predicted: Mask, known: Mask | None = None) -> ItemScores:
     """Set metrics item by item.
 
     Precision needs a predicted label and recall a true one; Jaccard and F1 are 1 if both sets are empty.
@@ -80,7 +86,7 @@ def item_scores(truth: BoolArray, predicted: BoolArray, known: BoolArray | None 
     )
 
 
-def label_scores(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None) -> LabelScores:
+def label_scores(truth: Mask, predicted: Mask, known: Mask | None = None) -> LabelScores:
     """Metrics label by label; F1 is undefined for a label that is neither true nor predicted anywhere."""
     counts = _count_pairs(truth, predicted, known, axis=0)
     return LabelScores(
@@ -93,9 +99,9 @@ def label_scores(truth: BoolArray, predicted: BoolArray, known: BoolArray | None
 
 
 def precision(
-    truth: BoolArray,
-    predicted: BoolArray,
-    known: BoolArray | None = None,
+    truth: Mask,
+    predicted: Mask,
+    known: Mask | None = None,
     *,
     empty: Literal["skip", 0, 1] = "skip",
 ) -> float:
@@ -111,28 +117,36 @@ def precision(
     return _mean_defined(filled[per_item.n_known > 0])
 
 
-def recall(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None) -> float:
+def recall(truth: Mask, predicted: Mask, known: Mask | None = None) -> float:
     """Mean share of true labels that are predicted, over items with a true label."""
     return _mean_defined(item_scores(truth, predicted, known).recall)
 
 
-def jaccard(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None) -> float:
-    """Mean size of the intersection over that of the union; two empty sets score 1."""
+def jaccard(truth: Mask, predicted: Mask, known: Mask | None = None) -> float:
+    """Mean size of the intersection over that of the union; two empty sets score 1.
+
+    >>> jaccard(np.array([[True, True, False]]), np.array([[True, False, False]]))
+    0.5
+    """
     return _mean_defined(item_scores(truth, predicted, known).jaccard)
 
 
-def f1(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None) -> float:
+def f1(truth: Mask, predicted: Mask, known: Mask | None = None) -> float:
     """Mean harmonic mean of an item's precision and recall; two empty sets score 1."""
     return _mean_defined(item_scores(truth, predicted, known).f1)
 
 
-def hamming(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None) -> float:
+def hamming(truth: Mask, predicted: Mask, known: Mask | None = None) -> float:
     """Share of an item's known labels that are right, averaged over items."""
     return _mean_defined(item_scores(truth, predicted, known).hamming)
 
 
-def subset(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None) -> float:
-    """Share of items with every known label right."""
+def subset(truth: Mask, predicted: Mask, known: Mask | None = None) -> float:
+    """Share of items with every known label right.
+
+    >>> subset(np.array([[True, False], [True, True]]), np.array([[True, False], [True, False]]))
+    0.5
+    """
     return _mean_defined(item_scores(truth, predicted, known).subset)
 
 
@@ -140,9 +154,9 @@ def subset(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = Non
 
 
 def ranking_loss(
-    truth: BoolArray,
-    scores: ScoreArray,
-    known: BoolArray | None = None,
+    truth: Mask,
+    scores: Scores,
+    known: Mask | None = None,
     *,
     ties: Literal["error", "half", "free"] = "error",
 ) -> float:
@@ -150,6 +164,10 @@ def ranking_loss(
 
     A tied pair costs 1 ("error"), 1/2 ("half") or nothing ("free"). Items without both a true and a false
     known label have no such pair and are left out.
+
+    >>> truth, scores = np.array([[True, False, False]]), np.array([[0.5, 0.5, 0.2]])
+    >>> ranking_loss(truth, scores), ranking_loss(truth, scores, ties="half")
+    (0.5, 0.25)
     """
     _check_choice("ties", ties, TIE_COST)
     is_true, is_false, scores = _rankable_items(truth, scores, known)
@@ -157,9 +175,9 @@ def ranking_loss(
 
 
 def one_error(
-    truth: BoolArray,
-    scores: ScoreArray,
-    known: BoolArray | None = None,
+    truth: Mask,
+    scores: Scores,
+    known: Mask | None = None,
     *,
     ties: Literal["expected", "any", "first"] = "expected",
 ) -> float:
@@ -171,8 +189,9 @@ def one_error(
     """
     _check_choice("ties", ties, TOP_TIE_RULES)
     is_true, is_false, scores = _rankable_items(truth, scores, known)
-    if len(scores) == 0:
+    if len(scores) == 0:  # a maximum over no row is an error
         return np.nan
+    # Unknown labels may have any score, also NaN: they are never at the top.
     is_known = is_true | is_false
     is_top = is_known & (scores == scores.max(axis=1, keepdims=True, where=is_known, initial=-np.inf))
     if ties == "expected":
@@ -188,7 +207,7 @@ def one_error(
 
 
 def reliability_curve(
-    truth: BoolArray, scores: ScoreArray, known: BoolArray | None = None, *, n_bins: int = 15
+    truth: Mask, scores: Scores, known: Mask | None = None, *, n_bins: int = N_BINS
 ) -> ReliabilityCurve:
     """Mean score and share of true pairs in `n_bins` equal-width bins over [0, 1], without empty bins."""
     if n_bins < 1:
@@ -206,7 +225,7 @@ def reliability_curve(
 
 
 def expected_calibration_error(
-    truth: BoolArray, scores: ScoreArray, known: BoolArray | None = None, *, n_bins: int = 15
+    truth: Mask, scores: Scores, known: Mask | None = None, *, n_bins: int = N_BINS
 ) -> float:
     """Gap between promised and observed frequency, averaged over known pairs bin by bin."""
     curve = reliability_curve(truth, scores, known, n_bins=n_bins)
@@ -215,17 +234,17 @@ def expected_calibration_error(
     return float(np.average(np.abs(curve.mean_predicted - curve.observed_share), weights=curve.count))
 
 
-def brier(truth: BoolArray, scores: ScoreArray, known: BoolArray | None = None) -> float:
-    """Mean squared distance between score and truth over known pairs."""
+def brier(truth: Mask, scores: Scores, known: Mask | None = None) -> float:
+    """Mean squared distance between score and truth over known pairs.
+
+    >>> round(brier(np.array([[True, False]]), np.array([[0.9, 0.3]])), 3)
+    0.05
+    """
     is_true, probability = _calibration_pairs(truth, scores, known)
     return _mean_defined((probability - is_true) ** 2)
 
 
-NEVER = 1e-4
-"""Probabilities nearer to 0 or 1 count as this far away: one pair that was called impossible must not decide a mean."""
-
-
-def log_loss(truth: BoolArray, scores: ScoreArray, known: BoolArray | None = None) -> float:
+def log_loss(truth: Mask, scores: Scores, known: Mask | None = None) -> float:
     """Mean of −log of the probability that was given to what is true, over known pairs.
 
     It punishes false certainty: .9 for something absent costs 2.3, .999 costs 6.9.
@@ -238,7 +257,7 @@ def log_loss(truth: BoolArray, scores: ScoreArray, known: BoolArray | None = Non
 # --- trust --------------------------------------------------------------------------------------------------
 
 
-def claimed_error(predicted: BoolArray, scores: ScoreArray, known: BoolArray | None = None) -> float:
+def claimed_error(predicted: Mask, scores: Scores, known: Mask | None = None) -> float:
     """Mean probability that a decision is wrong, as the scores themselves say: 1 − score of what is called present.
 
     >>> round(claimed_error(np.array([[True, False]]), np.array([[0.9, 0.3]])), 2)
@@ -248,7 +267,7 @@ def claimed_error(predicted: BoolArray, scores: ScoreArray, known: BoolArray | N
     return _mean_defined(np.where(is_predicted, 1 - probability, probability))
 
 
-def error(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None) -> float:
+def error(truth: Mask, predicted: Mask, known: Mask | None = None) -> float:
     """Share of the known pairs that are decided wrongly; every pair counts alike, whichever item it is of."""
     is_known = _known_pairs(truth, known)
     _check_like_truth("predicted", predicted, np.bool_, truth.shape)
@@ -258,7 +277,7 @@ def error(truth: BoolArray, predicted: BoolArray, known: BoolArray | None = None
 # --- soft truth ---------------------------------------------------------------------------------------------
 
 
-def manhattan(share: ScoreArray, predicted: ScoreArray, known: BoolArray | None = None) -> float:
+def manhattan(share: Scores, predicted: Scores, known: Mask | None = None) -> float:
     """Mean distance |predicted − share| over known pairs; `share` is the part of people who say yes.
 
     Half the Manhattan distance between (yes, no) and (yes, no), which LeWiDi 2025 averages over labels and items.
@@ -270,7 +289,7 @@ def manhattan(share: ScoreArray, predicted: ScoreArray, known: BoolArray | None 
     return _mean_defined(np.abs(given - wanted))
 
 
-def cross_entropy(share: ScoreArray, predicted: ScoreArray, known: BoolArray | None = None) -> float:
+def cross_entropy(share: Scores, predicted: Scores, known: Mask | None = None) -> float:
     """Mean of −share · log predicted − (1 − share) · log (1 − predicted) over known pairs; `NEVER` is as in `log_loss`.
 
     It is least, and equal to the entropy of the share, where the two are the same.
@@ -287,9 +306,7 @@ def cross_entropy(share: ScoreArray, predicted: ScoreArray, known: BoolArray | N
 # --- everything at once -------------------------------------------------------------------------------------
 
 
-def evaluate(
-    truth: BoolArray, predicted: BoolArray, scores: ScoreArray, known: BoolArray | None = None
-) -> dict[str, float]:
+def evaluate(truth: Mask, predicted: Mask, scores: Scores, known: Mask | None = None) -> dict[str, float]:
     """All metrics under their default rules; higher is better except for `ece`, `brier` and `log_loss`.
 
     `scores` must be probabilities. A metric that no item or pair defines is NaN.
@@ -317,27 +334,27 @@ def evaluate(
 class _PairCounts:
     """Numbers of known pairs per item or per label, from which every set metric follows."""
 
-    n_hits: IntArray
-    n_true: IntArray
-    n_predicted: IntArray
-    n_known: IntArray
+    n_hits: Ints
+    n_true: Ints
+    n_predicted: Ints
+    n_known: Ints
 
     @property
-    def n_union(self) -> IntArray:
+    def n_union(self) -> Ints:
         """Pairs that are true or predicted."""
         return self.n_true + self.n_predicted - self.n_hits
 
     @property
-    def n_wrong(self) -> IntArray:
+    def n_wrong(self) -> Ints:
         """Pairs that are true or predicted, but not both."""
         return self.n_union - self.n_hits
 
-    def where_known(self, values: FloatArray) -> FloatArray:
+    def where_known(self, values: Floats) -> Floats:
         """`values`, with NaN where no pair is known."""
         return np.where(self.n_known > 0, values, np.nan)
 
 
-def _count_pairs(truth: BoolArray, predicted: BoolArray, known: BoolArray | None, axis: Literal[0, 1]) -> _PairCounts:
+def _count_pairs(truth: Mask, predicted: Mask, known: Mask | None, axis: Literal[0, 1]) -> _PairCounts:
     """Sum the known pairs over items (axis 0) or over labels (axis 1)."""
     is_known = _known_pairs(truth, known)
     _check_like_truth("predicted", predicted, np.bool_, truth.shape)
@@ -350,13 +367,14 @@ def _count_pairs(truth: BoolArray, predicted: BoolArray, known: BoolArray | None
     )
 
 
-def _item_ranking_loss(is_true: BoolArray, is_false: BoolArray, scores: ScoreArray, tie_cost: float) -> FloatArray:
+def _item_ranking_loss(is_true: Mask, is_false: Mask, scores: Scores, tie_cost: float) -> Floats:
     """Ranking loss of each item, (n_items,), in O(n_labels log n_labels) per item.
 
     With labels sorted by falling score, equal scores form a run, and a true label loses to the false labels
     of all earlier runs and ties with those of its own. Unknown labels are neither, so they count nowhere;
     their scores may be NaN, which sorts last.
     """
+    # All items at once: runs of equal scores are found in the flattened table, where each row begins a new run.
     order = np.argsort(-scores, axis=1)
     ranked_scores = np.take_along_axis(scores, order, axis=1)
     ranked_true = np.take_along_axis(is_true, order, axis=1).astype(np.int64)
@@ -367,20 +385,21 @@ def _item_ranking_loss(is_true: BoolArray, is_false: BoolArray, scores: ScoreArr
     n_false_above = (np.cumsum(ranked_false, axis=1) - ranked_false).ravel()[run_start]
     n_true_in_run = np.add.reduceat(ranked_true.ravel(), run_start)
     n_false_in_run = np.add.reduceat(ranked_false.ravel(), run_start)
+    # In a run every true label loses to all false labels above, and ties with those beside it.
     run_cost = n_true_in_run * (n_false_above + tie_cost * n_false_in_run)
     item_cost = np.bincount(run_start // scores.shape[1], run_cost, minlength=len(scores))
     n_comparisons = np.count_nonzero(is_true, axis=1) * np.count_nonzero(is_false, axis=1)
     return np.asarray(item_cost / n_comparisons)
 
 
-def _ratio(numerator: IntArray, denominator: IntArray, if_empty: float = np.nan) -> FloatArray:
+def _ratio(numerator: Ints, denominator: Ints, if_empty: float = np.nan) -> Floats:
     """Elementwise quotient, `if_empty` where the denominator is zero."""
     quotient = np.full(denominator.shape, if_empty)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)
     return quotient
 
 
-def _mean_defined(values: FloatArray) -> float:
+def _mean_defined(values: Floats) -> float:
     """Mean of the values that are not NaN; NaN, without a warning, if there are none."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if defined.size else np.nan
@@ -389,7 +408,7 @@ def _mean_defined(values: FloatArray) -> float:
 # --- checks -------------------------------------------------------------------------------------------------
 
 
-def _known_pairs(truth: BoolArray, known: BoolArray | None) -> BoolArray:
+def _known_pairs(truth: Mask, known: Mask | None) -> Mask:
     """Mask of known pairs, after checking `truth` and `known`."""
     if truth.ndim != 2 or truth.dtype != np.bool_:
         raise ParameterError(
@@ -401,9 +420,7 @@ def _known_pairs(truth: BoolArray, known: BoolArray | None) -> BoolArray:
     return known
 
 
-def _rankable_items(
-    truth: BoolArray, scores: ScoreArray, known: BoolArray | None
-) -> tuple[BoolArray, BoolArray, ScoreArray]:
+def _rankable_items(truth: Mask, scores: Scores, known: Mask | None) -> tuple[Mask, Mask, Scores]:
     """True mask, false mask and scores of the items with a true and a false known label."""
     is_known = _known_pairs(truth, known)
     _check_scores(scores, is_known)
@@ -412,7 +429,7 @@ def _rankable_items(
     return is_true[rankable], is_false[rankable], scores[rankable]
 
 
-def _calibration_pairs(truth: BoolArray, scores: ScoreArray, known: BoolArray | None) -> tuple[BoolArray, FloatArray]:
+def _calibration_pairs(truth: Mask, scores: Scores, known: Mask | None) -> tuple[Mask, Floats]:
     """Truth and probability of the known pairs, both (n_known_pairs,)."""
     is_known = _known_pairs(truth, known)
     _check_scores(scores, is_known)
@@ -420,25 +437,27 @@ def _calibration_pairs(truth: BoolArray, scores: ScoreArray, known: BoolArray | 
     return truth[is_known], scores[is_known].astype(np.float64)
 
 
-def _soft_pairs(share: ScoreArray, predicted: ScoreArray, known: BoolArray | None) -> tuple[FloatArray, FloatArray]:
+def _soft_pairs(share: Scores, predicted: Scores, known: Mask | None) -> tuple[Floats, Floats]:
     """Share and prediction of the known pairs, both (n_known_pairs,)."""
     if share.ndim != 2 or not np.issubdtype(share.dtype, np.floating):
         raise ParameterError(
             f"share must be a float array of shape (n_items, n_labels); got {share.dtype} of shape {share.shape}."
         )
-    is_known = _known_pairs(np.zeros(share.shape, dtype=np.bool_), known)
+    is_known = _known_pairs(np.zeros(share.shape, dtype=np.bool_), known)  # a truth of this shape, for its checks
     for name, values in (("share", share), ("predicted", predicted)):
         _check_like_truth(name, values, np.floating, share.shape)
         _check_pairs(is_known & ~((values >= 0) & (values <= 1)), values, "lie in [0, 1]", name)
     return share[is_known].astype(np.float64), predicted[is_known].astype(np.float64)
 
 
-def _check_scores(scores: ScoreArray, is_known: BoolArray) -> None:
+def _check_scores(scores: Scores, is_known: Mask) -> None:
+    """Raise ParameterError unless scores are floats of truth's shape, and numbers where truth is known."""
     _check_like_truth("scores", scores, np.floating, is_known.shape)
     _check_pairs(is_known & np.isnan(scores), scores, "be numbers at every known pair")
 
 
 def _check_like_truth(name: str, array: NDArray[Any], kind: type[np.generic], shape: tuple[int, ...]) -> None:
+    """Raise ParameterError unless an array is of this kind and of truth's shape."""
     if array.shape != shape or not np.issubdtype(array.dtype, kind):
         wanted = "bool" if kind is np.bool_ else "float"
         raise ParameterError(
@@ -446,7 +465,8 @@ def _check_like_truth(name: str, array: NDArray[Any], kind: type[np.generic], sh
         )
 
 
-def _check_pairs(wrong: BoolArray, scores: ScoreArray, requirement: str, name: str = "scores") -> None:
+def _check_pairs(wrong: Mask, scores: Scores, requirement: str, name: str = "scores") -> None:
+    """Raise ParameterError with the first wrong pair, if there is one."""
     if wrong.any():
         item, label = np.argwhere(wrong)[0]
         raise ParameterError(
@@ -456,5 +476,6 @@ def _check_pairs(wrong: BoolArray, scores: ScoreArray, requirement: str, name: s
 
 
 def _check_choice(name: str, value: object, allowed: Collection[object]) -> None:
+    """Raise ParameterError unless the value is one of those allowed."""
     if value not in allowed:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")

@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 
 from amcc.audit import audit, cross_fitted
 from amcc.audit.doubts import standard_errors_apart
+from amcc.audit.measures import Cast, _who
+from amcc.audit.slices import ConsensusPairs, PeopleAnswers, as_truth, rows_to_table
 from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import EmptyInputError, InputError, ParameterError
@@ -64,6 +66,49 @@ def truth_of(crowd, items) -> Truth:
 
 def random_items(crowd, n: int, seed: int = 0):
     return np.random.default_rng(seed).choice(crowd.votes.n_items, n, replace=False)
+
+
+# -- pairs and places ----------------------------------------------------------------------------------------------
+
+
+def test_votes_find_their_pairs_by_name():
+    """Codes differ: the votes know label c and not b, and item j comes first."""
+    pairs = ConsensusPairs.of(table())
+    votes = Votes.from_frame(
+        pa.table({"worker": ["w"] * 4, "item": ["j", "j", "k", "x"], "label": ["a", "c", "a", "a"], "value": [1] * 4})
+    )
+    found = pairs.places_of(votes, np.arange(6)).tolist()
+    items, labels = votes.item_names.take(pa.array(votes.item)), votes.label_names.take(pa.array(votes.label))
+    places = dict(zip(zip(items.to_pylist(), labels.to_pylist(), strict=True), found, strict=True))
+    assert places == {("j", "a"): 2, ("j", "c"): -1, ("k", "a"): 4, ("x", "a"): -1}
+    assert pairs.places_of(votes, np.array([4, 2])).tolist().count(0) == 1  # k, a stands first among these two
+
+
+def test_what_several_people_say():
+    answers = PeopleAnswers(np.array([3, 3, 2, 0]), np.array([2, 0, 1, 0]))
+    assert_allclose(answers.said("majority"), [1, 0, 0.5, np.nan])
+    assert_allclose(answers.said("share"), [2 / 3, 0, 0.5, np.nan])
+
+
+def test_most_people_are_a_truth_and_even_ones_are_not():
+    people = Votes.from_dense([[[1, 1, -1]], [[1, -1, -1]]], item_names=["i"], label_names=["a", "b", "c"])
+    truth = as_truth(people)
+    assert truth.known_pairs.label.to_pylist() == ["a", "c"]
+    present, known = truth.on_pairs(people)
+    assert (present.tolist(), known.tolist()) == ([True, False, False], [True, False, True])
+
+
+def test_numbers_that_are_not_defined_are_missing():
+    found = rows_to_table([{"a": 1.0, "n": 1, "s": "x"}, {"a": np.nan, "n": 2, "s": None}])
+    assert found.to_pylist() == [{"a": 1.0, "n": 1, "s": "x"}, {"a": None, "n": 2, "s": None}]
+
+
+def test_lists_of_voters_follow_the_places_asked_for():
+    cast = Cast(np.array([0, 1, 2, 0]), np.array([5, 5, 1, 7]), np.array([1.0, 0.0, 1.0, 1.0]))
+    names = pa.array(["ann", "bob", "cleo"])
+    assert _who(cast, np.array([5, 1, 3]), names, 1.0).to_pylist() == [["ann"], ["cleo"], []]
+    assert _who(cast, np.array([5]), names, 0.0).to_pylist() == [["bob"]]
+    assert _who(cast, np.zeros(0, int), names, 1.0).to_pylist() == []
 
 
 # -- by hand -------------------------------------------------------------------------------------------------------

@@ -16,9 +16,11 @@ from amcc.consensus.calibration import (
     INTERCEPT_SPREAD,
     LABEL_SPREAD,
     SLOPE_SPREAD,
+    SURE,
     Calibration,
-    cross_fitted,
     fit_calibration,
+    held_out_calibrated,
+    log_odds,
 )
 from amcc.truth import PairList
 
@@ -56,15 +58,15 @@ def test_cross_fitted_probabilities_have_not_seen_the_truth_of_their_item():
     rng = np.random.default_rng(1)
     proba, label, item = rng.uniform(0.01, 0.99, 60), np.tile([0, 1, 2], 20), np.repeat(np.arange(20), 3)
     present = rng.random(60) < 0.3
-    found = cross_fitted(proba, label, present, item, 3)
+    found = held_out_calibrated(proba, label, present, item, 3)
     out = item == 7
     rest = fit_calibration(proba[~out], label[~out], present[~out], 3)
     assert_allclose(found[out], rest.of(proba[out], label[out]), rtol=1e-12)
-    other = cross_fitted(proba, label, present ^ out, item, 3)
+    other = held_out_calibrated(proba, label, present ^ out, item, 3)
     assert_allclose(other[out], found[out], rtol=1e-12)
     assert np.abs(other[~out] - found[~out]).max() > 1e-3
     many = np.arange(3 * FOLDS)
-    assert np.isfinite(cross_fitted(np.full(len(many), 0.2), many % 3, many % 5 == 0, many, 3)).all()
+    assert np.isfinite(held_out_calibrated(np.full(len(many), 0.2), many % 3, many % 5 == 0, many, 3)).all()
 
 
 def test_nothing_known_changes_nothing_and_new_labels_have_no_offset():
@@ -74,6 +76,28 @@ def test_nothing_known_changes_nothing_and_new_labels_have_no_offset():
     assert_allclose(nothing.of(proba, np.array([0, 1])), proba, rtol=1e-12)
     strict = Calibration(-1.0, 0.5, np.array([2.0]), 5)
     assert_allclose(strict.of(proba, np.array([-1, 0])), expit([-1 + 0.5 * logit(0.2), 1 + 0.5 * logit(0.7)]))
+
+
+def test_truth_that_contradicts_everything_is_followed_only_so_far():
+    """Sure probabilities, all wrong: the slope falls, and every number stays finite however many there are."""
+    proba = np.tile([0.999999, 0.0], 500)
+    found = fit_calibration(proba, np.zeros(1000, int), proba < 0.5, 1)
+    assert found.slope < 0
+    assert np.isfinite([found.intercept, found.slope, *found.label]).all()
+    few = fit_calibration(proba[:2], np.zeros(2, int), proba[:2] < 0.5, 1)
+    assert found.slope < few.slope < 1  # two pairs do not overrule the prior
+
+
+def test_the_only_known_item_is_corrected_by_nothing():
+    proba = np.array([0.3, 0.8])
+    found = held_out_calibrated(proba, np.array([0, 1]), np.array([True, False]), np.zeros(2, int), 2)
+    assert_allclose(found, proba, rtol=1e-12)
+
+
+def test_certain_probabilities_count_as_very_sure():
+    assert_allclose(log_odds(np.array([0.0, 1.0])), logit([SURE, 1 - SURE]))
+    strict = Calibration(0.0, 1.0, np.zeros(1), 1)
+    assert_allclose(strict.of(np.array([0.0, 1.0]), np.zeros(2, int)), [SURE, 1 - SURE])
 
 
 @pytest.fixture(scope="module")

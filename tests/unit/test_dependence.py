@@ -32,7 +32,7 @@ def fitted(votes, max_iter=60):
 
 def compared(votes):
     fit = fitted(votes)
-    return compare(votes, fit, learn_label_sets(InMemory(votes), fit, signatures(votes, 0).lot))
+    return compare(votes, fit, learn_label_sets(InMemory(votes), fit, signatures(votes, 0).uniform))
 
 
 def dense_crowd(seed=0, n_workers=8, n_items=150, n_labels=12):

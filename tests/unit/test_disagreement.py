@@ -11,11 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import betaln
 
 from amcc import DawidSkene, MajorityVote, Votes, load_model, passes, write_votes
 from amcc.arrays import sigmoid
 from amcc.consensus import METHODS, pair_columns
 from amcc.consensus import disagreement as d
+from amcc.consensus.disagreement.asked import FOLDS
+from amcc.consensus.disagreement.explanations import ABSENT, HARD_VOTES, PLAINER, PRESENT
+from amcc.consensus.disagreement.learning import updated
+from amcc.consensus.disagreement.sides import first_sides
 from amcc.consensus.item_results import pair_reader
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory
@@ -101,7 +106,7 @@ def explanations(votes, *, share=(0.4, 0.4, 0.1, 0.1), side=0.5, hit=0.95, false
     return asked, d.Explanations(
         np.full(n_coins, hit),
         np.full(n_coins, false_alarm),
-        np.broadcast_to(side, (d.FOLDS, n_coins)),
+        np.broadcast_to(side, (FOLDS, n_coins)),
         np.tile(share, (votes.n_labels, 1)),
         asked.coin_worker,
         asked.coin_label,
@@ -116,7 +121,7 @@ def one_pair(n_yes, n_no):
 def kind_of(n_yes, n_no, **rates):
     votes = one_pair(n_yes, n_no)
     asked, known = explanations(votes, **rates)
-    proba = known.posterior(asked)[:, d.PRESENT]
+    proba = known.posterior(asked)[:, PRESENT]
     return d.KINDS[d.kinds_of(asked, known, proba + 0.0)[0]]
 
 
@@ -152,10 +157,10 @@ def test_voters_on_two_sides_are_split():
 def test_posterior_is_bayes_by_hand():
     votes = one_pair(3, 2)
     asked, known = explanations(votes, side=np.array([0.8, 0.6, 0.5, 0.3, 0.2]), hit=0.9, false_alarm=0.1)
-    plain = sigmoid(np.log(9.0) + d.PLAINER)
+    plain = sigmoid(np.log(9.0) + PLAINER)
     present = 0.5 * (0.9**3 * 0.1**2 + plain**3 * (1 - plain) ** 2)
     absent = 0.5 * (0.1**3 * 0.9**2 + (1 - plain) ** 3 * plain**2)
-    beta = 0.5 * sum(np.exp(d.betaln(3 + a, 2 + a) - d.betaln(a, a)) for a in d.HARD_VOTES)
+    beta = 0.5 * sum(np.exp(betaln(3 + a, 2 + a) - betaln(a, a)) for a in HARD_VOTES)
     split = 0.5 * (0.8 * 0.6 * 0.5 * 0.7 * 0.8 + 0.2 * 0.4 * 0.5 * 0.3 * 0.2)
     joint = np.array([0.4 * present, 0.4 * absent, 0.1 * beta, 0.1 * split])
     assert_allclose(known.posterior(asked)[0], joint / joint.sum(), rtol=1e-12)
@@ -216,7 +221,7 @@ def test_a_sample_is_enough(planted, monkeypatch):
 def test_a_sample_keeps_its_probabilities(planted, monkeypatch):
     learned = []
 
-    def learn(asked, proba, *sizes):
+    def learn(asked, proba):
         learned.append((asked, proba))
         return d.Explanations.__new__(d.Explanations)
 
@@ -311,13 +316,13 @@ def test_first_sides_point_to_the_groups():
     yes = np.where(opposed, group[:, None] ^ truth, truth) ^ (rng.random((12, 120)) < 0.05)
     votes = Votes.from_dense(np.where(yes, 1, -1)[:, :, None])
     asked = d.asked_of(votes)
-    known = d._updated(asked, _halves(sigmoid(np.where(truth, 3.0, -3.0))), 12, 1, None)
+    known = updated(asked, _halves(sigmoid(np.where(truth, 3.0, -3.0))), None)
     contested = asked.where((asked.n_yes > 0) & (asked.n_yes < 12))
-    side = d.first_sides(contested, known, np.arange(12)) > 0.5
+    side = first_sides(contested, known, np.arange(12)) > 0.5
     assert abs((side == group).mean() - 0.5) == 0.5
 
 
 def _halves(proba):
     member = np.zeros((len(proba), 4))
-    member[:, d.PRESENT], member[:, d.ABSENT] = proba, 1 - proba
+    member[:, PRESENT], member[:, ABSENT] = proba, 1 - proba
     return member

@@ -12,21 +12,17 @@ from numpy.testing import assert_allclose
 
 from amcc import AMCC, DawidSkene, MajorityVote, Roster, Truth, Votes, load_model
 from amcc.active.base import as_they_count
-from amcc.consensus import families
 from amcc.consensus.families import (
-    Moments,
-    Tree,
-    Views,
     describe_families,
-    design_weights,
     effective_counts,
-    fit_views,
-    moments_of,
     samples_per_pair,
     shared_errors,
-    told_by,
-    tree_of,
 )
+from amcc.consensus.families import tree as tree_module
+from amcc.consensus.families.correlations import VoteCorrelations, centred_votes, vote_correlations
+from amcc.consensus.families.tree import ViewTree, tree_of
+from amcc.consensus.families.views import Views, fit_views
+from amcc.consensus.families.weights import design_weights, information_in
 from amcc.consensus.settling import settled
 from amcc.engine.base import InMemory
 from amcc.errors import NotFittedError, ParameterError
@@ -58,7 +54,7 @@ def test_equal_models_weigh_as_the_design_effect_says():
     views = Views(a_tree([MODEL] * 3, [-1] * 3), np.full(3, np.sqrt(0.6)), np.array([np.sqrt(0.5)]))
     assert_allclose(design_weights(views, np.ones((3, 3)) - np.eye(3)), 7 / 13)
     # together they are worth 3 · 7/13 votes of one of them
-    assert_allclose(told_by(views, np.ones(3)).truth / (0.3 / 0.7), 21 / 13)
+    assert_allclose(information_in(views, np.ones(3)).truth / (0.3 / 0.7), 21 / 13)
 
 
 def test_a_single_model_and_people_weigh_fully():
@@ -84,7 +80,7 @@ def test_what_all_votes_tell_is_that_of_the_inverse_covariance():
     skill, total = views.skill, views.correlation()
     np.fill_diagonal(total, 1.0)
     told = skill @ np.linalg.solve(total - np.outer(skill, skill), skill)
-    assert_allclose(told_by(views, np.ones(5)).truth, told, rtol=1e-12)
+    assert_allclose(information_in(views, np.ones(5)).truth, told, rtol=1e-12)
 
 
 def test_human_families_have_views_of_their_own():
@@ -107,7 +103,7 @@ def test_views_are_found_again_where_several_people_tell():
     tree = a_tree([MODEL] * 4 + [HUMAN] * 3, [0, 0, -1, -1, -1, -1, -1], "a")
     planted = Views(tree, np.array([0.6, 0.7, 0.8, 0.65, 0.75]), np.array([0.45, 0.9]))
     many = np.full((5, 5), 1e6)
-    found = fit_views(tree, Moments(planted.correlation(), many, np.ones((5, 5))))
+    found = fit_views(tree, VoteCorrelations(planted.correlation(), many, np.ones((5, 5))))
     assert_allclose(found.loading, planted.loading, atol=0.03)
     assert_allclose(found.validity, planted.validity, atol=0.05)
 
@@ -120,7 +116,7 @@ def test_moments_are_correlations_within_labels():
     votes = Votes.from_dense(np.where(yes, 1, -1))
     tree = a_tree([MODEL, MODEL], [-1, -1])
     nothing = np.zeros(len(votes.pairs), dtype=bool)
-    found = moments_of(votes, tree, nothing, nothing)
+    found = vote_correlations(centred_votes(votes, tree, nothing, nothing), len(votes.pairs))
     assert np.corrcoef(yes.reshape(2, -1))[0, 1] > 0.5
     assert abs(found.correlation[0, 1]) < 0.03
     assert found.shared.tolist() == [[0, 8000], [8000, 0]]
@@ -283,7 +279,7 @@ def test_a_roster_needs_votes_in_memory(judged):
 
 
 def test_many_models_are_pooled_by_family(monkeypatch, judged):
-    monkeypatch.setattr(families, "MOST_SOURCES", 3)
+    monkeypatch.setattr(tree_module, "MOST_SOURCES", 3)
     who = judged.roster.seats(judged.votes.worker_names)
     tree = tree_of(who, np.ones(7, np.int64), truth=False)
     assert tree.source.tolist() == [0] * 4 + [1] * 3
@@ -294,7 +290,7 @@ def test_many_models_are_pooled_by_family(monkeypatch, judged):
 
 
 def test_tree_without_votes_of_models():
-    assert isinstance(a_tree([HUMAN], [-1]), Tree)
+    assert isinstance(a_tree([HUMAN], [-1]), ViewTree)
     assert a_tree([HUMAN], [-1]).view_kind.tolist() == []
 
 

@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from amcc.errors import ParameterError
 from amcc.inference import (
-    Shares,
+    SliceShares,
     check_level,
     clustered_shares,
     corrected_mean,
@@ -63,7 +63,7 @@ def test_newcombe_against_a_published_interval():
     """Newcombe 1998 (Statistics in Medicine 17:873), method 10: 56/70 against 48/80."""
     value, group = np.repeat([1.0, 0, 1, 0], [56, 14, 48, 32]), np.repeat([0, 0, 1, 1], [56, 14, 48, 32])
     shares = clustered_shares(value, group, np.arange(150), 2, 0.95)
-    first, second = (Shares(**{name: each[[code]] for name, each in vars(shares).items()}) for code in (0, 1))
+    first, second = (SliceShares(**{name: each[[code]] for name, each in vars(shares).items()}) for code in (0, 1))
     low, high = newcombe(first, second)
     assert_allclose((low[0], high[0]), (0.0524, 0.3339), atol=2e-3)  # the design effect of single rows is all but 1
 

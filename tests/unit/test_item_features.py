@@ -17,7 +17,7 @@ from amcc import AMCC, NAM, Votes, load_model, read_text_features
 from amcc.consensus import item_features
 from amcc.consensus.item_features import (
     ItemPrior,
-    Sums,
+    RegressionSums,
     choose_weight,
     components,
     cross_fitted_scores,
@@ -70,12 +70,12 @@ def test_closed_form_is_that_of_scikit_learn(table, monkeypatch, penalty):
     centred = features - np.average(features, axis=0, weights=weight)
     unit = np.trace(centred.T @ (weight[:, None] * centred)) / 5
     model = linear_model.Ridge(alpha=penalty * unit).fit(features, response / weight[:, None], sample_weight=weight)
-    assert_allclose(ridge(Sums.of(features, response, weight)), model.coef_.T, rtol=1e-9)
+    assert_allclose(ridge(RegressionSums.of(features, response, weight)), model.coef_.T, rtol=1e-9)
 
 
 def test_penalty_has_the_least_generalised_cross_validation(table, monkeypatch):
     features, response, weight = table
-    chosen = ridge(Sums.of(features, response, weight))
+    chosen = ridge(RegressionSums.of(features, response, weight))
     root, wanted = np.sqrt(weight)[:, None], response / weight[:, None]
     x = root * (features - np.average(features, axis=0, weights=weight))
     y = root * (wanted - np.average(wanted, axis=0, weights=weight))
@@ -87,7 +87,7 @@ def test_penalty_has_the_least_generalised_cross_validation(table, monkeypatch):
             residual = y[:, label] - hat @ y[:, label]
             losses.append(residual @ residual / (1 - (np.trace(hat) + 1) / 40) ** 2)
         monkeypatch.setattr(item_features, "RIDGES", (item_features.RIDGES[int(np.argmin(losses))],))
-        assert_allclose(chosen[:, label], ridge(Sums.of(features, response, weight))[:, label], rtol=1e-9)
+        assert_allclose(chosen[:, label], ridge(RegressionSums.of(features, response, weight))[:, label], rtol=1e-9)
         monkeypatch.undo()
 
 

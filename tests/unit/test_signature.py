@@ -83,11 +83,11 @@ def test_one_changed_vote_changes_the_item(dense):
     assert hashes(changed).item[7] != hashes(dense).item[7]
 
 
-def test_lot_is_roughly_uniform(dense):
-    lot = hashes(dense).lot
-    assert lot.min() >= 0
-    assert lot.max() < 1
-    assert np.abs(np.sort(lot) - (np.arange(400) + 0.5) / 400).max() < 1.63 / np.sqrt(400)  # Kolmogorov, 1 %
+def test_numbers_of_items_are_roughly_uniform(dense):
+    number = hashes(dense).uniform
+    assert number.min() >= 0
+    assert number.max() < 1
+    assert np.abs(np.sort(number) - (np.arange(400) + 0.5) / 400).max() < 1.63 / np.sqrt(400)  # Kolmogorov, 1 %
 
 
 def test_answers_have_distinct_hashes(dense):

@@ -7,7 +7,15 @@ import pyarrow as pa
 import pytest
 
 from amcc import AMCC, MajorityVote, Truth, Votes, load_model
-from amcc.consensus.truth_effect import truth_effect
+from amcc.consensus.calibration import Calibration
+from amcc.consensus.truth_effect import (
+    Contradiction,
+    cohen_kappa,
+    contradictions,
+    labels_corrected,
+    suspicion,
+    truth_effect,
+)
 from amcc.truth import PairList
 
 
@@ -89,3 +97,55 @@ def test_what_changed_is_counted_against_a_fit_without_truth(crowd, tmp_path):
     assert effect.calibration == model.calibration_.sentence() == effect.sentences()[0]
     model.save(tmp_path / "m")
     assert truth_effect(load_model(tmp_path / "m"), votes) == effect
+
+
+# -- single steps ----------------------------------------------------------------------------------------------------
+
+
+def suspicion_of(against, label=None, agreement=0.9, names=("a", "b")):
+    against = np.array(against, dtype=bool)
+    label = np.zeros(len(against), int) if label is None else np.array(label)
+    found = tuple(Contradiction("i", "a", True, 0, 5) for _ in range(int(against.sum())))
+    return suspicion(label, against, agreement, list(names), found)
+
+
+def test_few_pairs_raise_no_suspicion():
+    assert suspicion_of([True] * 9) == ""  # nine clear pairs
+    assert suspicion_of([True] * 2 + [False] * 18, agreement=0.0) == ""  # two contradictions
+    assert suspicion_of([True] * 4 + [False] * 16) == ""  # a fifth, and not more
+    assert suspicion_of([True] * 4 + [False] * 16, agreement=np.nan) == ""  # nothing is known about agreement
+
+
+def test_the_plainest_explanation_comes_first():
+    assert "yes and no may be exchanged" in suspicion_of([True] * 6 + [False] * 4)
+    split = [True] * 4 + [False] * 6
+    assert "exchanged with others: a." in suspicion_of(split, label=[0] * 4 + [1] * 6)
+    spread = [0, 0, 1, 1] + [0] * 3 + [1] * 3
+    assert "about other items" in suspicion_of(split, label=spread, agreement=0.1)
+    assert "the crowd may share an error" in suspicion_of(split, label=spread)
+
+
+def test_agreement_beyond_chance():
+    yes, no = np.ones(4, bool), np.zeros(4, bool)
+    assert np.isnan(cohen_kappa(yes, yes))
+    assert np.isnan(cohen_kappa(np.empty(0, bool), np.empty(0, bool)))
+    assert cohen_kappa(yes, no) == 0
+    half = np.array([True, True, False, False])
+    assert (cohen_kappa(half, half), cohen_kappa(half, ~half)) == (1, -1)
+
+
+def test_labels_are_named_only_where_their_offsets_are_worth_telling():
+    calibration = Calibration(0.0, 1.0, np.array([0.05, -0.4, 0.2, 0.3, 0.15]), 50)
+    told = labels_corrected(calibration, list("abcde"))
+    assert [each.label for each in told] == ["b", "d", "c"]
+    assert told[0].odds == pytest.approx(np.exp(-0.4))
+    assert labels_corrected(None, list("abcde")) == ()
+
+
+def test_contradictions_keep_their_order_and_their_votes():
+    votes = Votes.from_dense([[[1, -1]], [[1, -1]], [[-1, 0]]], item_names=["i"], label_names=["a", "b"])
+    found = contradictions(votes, np.array([1, 0]), np.array([True, False]))
+    assert [vars(each) for each in found] == [
+        {"item": "i", "label": "b", "present": True, "n_yes": 0, "n_no": 2},
+        {"item": "i", "label": "a", "present": False, "n_yes": 2, "n_no": 1},
+    ]

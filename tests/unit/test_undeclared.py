@@ -10,7 +10,14 @@ import pyarrow as pa
 import pytest
 
 from amcc import Roster, Votes, read_votes
-from amcc.consensus.undeclared import MODEL_NAMES, suggested_roster, suspected_families
+from amcc.consensus.undeclared import (
+    MODEL_NAMES,
+    Suspicion,
+    _clusters,
+    _skills,
+    suggested_roster,
+    suspected_families,
+)
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
@@ -87,3 +94,52 @@ def test_workers_who_are_named_like_models_are_pointed_out():
 )
 def test_no_false_alarm_on_real_crowds(shared_data, name):
     assert suspected_families(read_votes(shared_data / name / "annotations.csv.gz")) == []
+
+
+# -- single steps ----------------------------------------------------------------------------------------------------
+
+
+def test_sentences_name_eight_workers_and_give_the_way_out():
+    names = pa.array([f"w{code}" for code in range(12)])
+    told = Suspicion(tuple(range(12)), 0.61, 0.08).sentence(names)
+    assert "'w7' and 4 others make the same mistakes" in told
+    assert "'w8'" not in told
+    assert "correlation of errors 0.61, usual is 0.08" in told
+    assert "--suggest-workers FILE" in told
+    assert "others" not in Suspicion(tuple(range(8)), None, None).sentence(names)
+    assert Suspicion((1, 3), 0.5, 0.1).as_json(names) == {"workers": ["w1", "w3"], "correlation": 0.5, "usual": 0.1}
+
+
+def test_families_without_a_name_are_numbered_and_nobody_is_in_two():
+    names = pa.array(["ann", "bob", "gpt-4", "cleo"])
+    rows = suggested_roster([Suspicion((0, 2), 0.5, 0.1), Suspicion((0, 1), 0.5, 0.1)], names).to_pylist()
+    assert [row["worker"] for row in rows] == ["ann", "bob", "gpt-4"]
+    assert [row["family"] for row in rows] == ["family 1", "family 2", "gpt"]
+    assert {row["kind"] for row in rows} == {"model"}
+
+
+@pytest.mark.parametrize("n_workers", [0, 1, 3])
+def test_crowds_that_cannot_be_compared_get_no_warning(n_workers):
+    dense = np.where(np.random.default_rng(0).random((max(n_workers, 1), 100, 1)) < 0.5, 1, -1)
+    votes = Votes.from_dense(dense)
+    assert suspected_families(votes.select(np.zeros(len(votes), dtype=bool)) if n_workers == 0 else votes) == []
+
+
+def test_clusters_hold_together():
+    """0, 1 and 2 are linked with each other; 3 with 0 only, which is less than half of the others."""
+    linked = np.zeros((6, 6), dtype=bool)
+    for one, other in ((0, 1), (0, 2), (1, 2), (0, 3)):
+        linked[one, other] = linked[other, one] = True
+    assert [group.tolist() for group in _clusters(linked)] == [[0, 1, 2]]
+    linked[4, 5] = linked[5, 4] = True
+    assert [group.tolist() for group in _clusters(linked)] == [[0, 1, 2], [4, 5]]
+    assert _clusters(np.zeros((3, 3), dtype=bool)) == []
+
+
+def test_skills_are_found_where_truth_is_all_that_is_shared():
+    skill, compared = np.linspace(0.5, 0.8, 30), ~np.eye(30, dtype=bool)
+    seen = np.outer(skill, skill)
+    found = _skills(seen, compared)
+    assert np.abs(found - skill).max() < 0.05  # a usual worker lends one comparison of thirty
+    seen[0, 1] = seen[1, 0] = 0.95
+    assert np.abs(_skills(seen, compared) - found).max() < 0.01  # two who share something else do not count

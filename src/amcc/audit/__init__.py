@@ -16,17 +16,18 @@ import pyarrow as pa
 
 from amcc.audit import doubts, measures
 from amcc.audit.cross_fit import cross_fitted
-from amcc.audit.slices import Pairs, People, Rule, Slice, answers_on
+from amcc.audit.slices import AnswerRule, ConsensusPairs, People, Slice, answers_on
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
-from amcc.inference import Corrected, Estimate, check_level
+from amcc.inference import Corrected, SliceEstimate, check_level
 from amcc.votes import Votes
 
-__all__ = ["LEVEL", "Audit", "Rule", "audit", "cross_fitted"]
+# The door of the room: what users and commands need. Tables are made in `measures`, warnings in `doubts`.
+__all__ = ["LEVEL", "AnswerRule", "Audit", "audit", "cross_fitted"]
 
 
+# Level of intervals, unless asked otherwise: what readers expect where nothing is said.
 LEVEL = 0.95
-"""Of intervals, unless asked otherwise: what readers expect where nothing is said."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Audit:
     calibration: pa.Table
     decisions: pa.Table
     judges: pa.Table
-    people: Estimate | None
+    people: SliceEstimate | None
     disagreements: pa.Table
     warnings: list[str]
 
@@ -86,7 +87,12 @@ class Audit:
 
 
 def audit(
-    consensus: ConsensusModel | Any, votes: Votes, people: People, *, level: float = LEVEL, rule: Rule = "majority"
+    consensus: ConsensusModel | Any,
+    votes: Votes,
+    people: People,
+    *,
+    level: float = LEVEL,
+    rule: AnswerRule = "majority",
 ) -> Audit:
     """Measure a consensus on the pairs of a random slice that people answered.
 
@@ -105,11 +111,11 @@ def audit(
         yes, so that a decision is as wrong as many of them disagree.
     """
     check_level(level)
-    if rule not in get_args(Rule):
+    if rule not in get_args(AnswerRule):
         raise ParameterError(f"rule must be 'majority' or 'share'; got {rule!r}.")
-    pairs = Pairs.of(consensus.pairs(frame="arrow") if isinstance(consensus, ConsensusModel) else consensus)
+    pairs = ConsensusPairs.of(consensus.pairs(frame="arrow") if isinstance(consensus, ConsensusModel) else consensus)
     answers = answers_on(pairs, people)
-    doubts.refuse_told(pairs, answers)
+    doubts.refuse_told(pairs, answers)  # before anything is measured: its numbers would look excellent
     slice_ = Slice(pairs, answers, answers.said(rule), level)
     cast = measures.cast_on(slice_, votes)
     return Audit(

@@ -15,8 +15,8 @@ from amcc.roster import Roster
 from amcc.truth import PairList, Truth, positions
 from amcc.votes import Votes
 
+# Each fit knows four fifths of the slice, nearly all; more would only take longer.
 FOLDS = 5
-"""Each fit knows four fifths of the slice, nearly all; more would only take longer."""
 
 
 def cross_fitted(
@@ -28,6 +28,21 @@ def cross_fitted(
     The items of the slice are dealt into folds. What is said about the items of one fold comes from a fit to which the
     answers to the other folds are known; about other items, it is the mean over the fits, and settled is what most of
     them call so. No answer is measured by a fit that has seen it.
+
+    Parameters
+    ----------
+    make : callable
+        Gives a new model for each fold.
+    votes, people : Votes; Truth or Votes
+        As for `audit`. What most people say is what the fits are told.
+    folds, seed : int
+        How many fits there are, and the chance by which items are dealt.
+    all_labels, workers
+        As for `ConsensusModel.pairs` and `ConsensusModel.fit`.
+
+    Returns
+    -------
+    Table item, label, probability, present, settled, which `audit` takes.
     """
     if folds < 2:
         raise ParameterError(f"folds must be at least 2; got {folds!r}.")
@@ -39,7 +54,7 @@ def cross_fitted(
             f"to learn from a slice and be measured by it takes at least {folds} of its items with votes; there are "
             f"{len(items)}. Leave cross-fitting out."
         )
-    fold = np.full(votes.n_items, -1)
+    fold = np.full(votes.n_items, -1)  # −1: not in the slice, so that no fit has seen answers to it
     fold[items] = np.random.default_rng(seed).permutation(np.arange(len(items)) % folds)
     fits = []
     for number in range(folds):
@@ -50,12 +65,14 @@ def cross_fitted(
 
 
 def _truth_of(votes: Votes, present: Mask, known: Mask) -> Truth:
+    """What is true of the known pairs of these votes, (n_pairs,), by name."""
     pairs = PairList(*named(votes, votes.pairs.item, votes.pairs.label))
     return Truth(pairs.where(present & known), known_pairs=pairs.where(known))
 
 
 def _held_out(fits: list[pa.Table], fold: Ints) -> pa.Table:
     """One table of the fits' tables: at each row the fit that did not know it, or where all did not, all of them."""
+    # All fits are of the same votes, so that their rows are of the same pairs, in the same order.
     columns: Mapping[str, Floats] = {
         name: np.stack([table[name].to_numpy().astype(np.float64) for table in fits])
         for name in ("probability", "settled")

@@ -1,4 +1,8 @@
-"""What to doubt about an audit: a slice that is small, not random, or partly left out."""
+"""What to doubt about an audit: a slice that is small, not random, or partly left out.
+
+An audit holds for random slices only, and nobody can prove that a slice is random. But much of what goes wrong shows:
+easy items, the first items of a file, answers that the consensus has seen.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +13,29 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc.arrays import Floats
-from amcc.audit.slices import Answers, Pairs, People, Slice
+from amcc.audit.slices import ConsensusPairs, People, PeopleAnswers, Slice
 from amcc.errors import InputError
+from amcc.inference import unseen
 from amcc.truth import Truth, positions
 from amcc.votes import Votes
 
+# Standard errors from which on a slice has more pairs of certain probability than a consensus without truth gives. The
+# audit is refused then, so chance must be out of the question.
 TOLD = 5.0
-"""Standard errors from which on a slice has more pairs of certain probability than a consensus without truth gives."""
 
+# Standard errors from which on a slice differs from the rest by more than chance. Five things are compared, so a random
+# slice is suspected in about one of a hundred audits.
 STRANGE = 3.0
-"""Standard errors from which on a slice differs from the rest by more than chance. Five things are compared, so a
-random slice is suspected in about one of a hundred audits."""
 
+# Items below which a slice is called small: its intervals hold, and are wide.
 FEW = 20
-"""Items below which a slice is called small: its intervals hold, and are wide."""
 
 
-def refuse_told(pairs: Pairs, answers: Answers) -> None:
-    """A consensus that was given answers as known truth repeats them, with probabilities of exactly 0 and 1.
+def refuse_told(pairs: ConsensusPairs, answers: PeopleAnswers) -> None:
+    """Raise InputError where the consensus seems to have been given these answers as known truth.
 
-    Others have such probabilities, too, when votes are counted; but they have them everywhere, and not always right.
+    It then repeats them, with probabilities of exactly 0 and 1. Others have such probabilities, too, when votes are
+    counted; but they have them everywhere, and not always right.
     """
     asked, said = answers.n > 0, answers.said("majority")
     certain = (pairs.probability == 0) | (pairs.probability == 1)
@@ -44,8 +51,9 @@ def refuse_told(pairs: Pairs, answers: Answers) -> None:
 
 
 def left_out(slice_: Slice, people: People) -> list[str]:
-    """What people answered that the consensus does not have."""
+    """What people answered that the consensus does not have, in a sentence; nothing where it has all of it."""
     named = pa.concat_arrays(people.items()).unique() if isinstance(people, Truth) else people.item_names
+    # Items first: who gave the wrong file must not read about single pairs.
     strange = int((positions(named, slice_.pairs.item_names) < 0).sum())
     if strange:
         return [f"{strange:,} of {len(named):,} items of the slice are not in the consensus; they are left out"]
@@ -62,7 +70,7 @@ def left_out(slice_: Slice, people: People) -> list[str]:
 
 
 def warnings_about(slice_: Slice, votes: Votes) -> list[str]:
-    """What can be seen of a slice that is not random, or too small."""
+    """What can be seen of a slice that is not random, or too small; the sentences of an audit."""
     found = _differences(slice_, votes)
     warnings = []
     if found:
@@ -76,19 +84,24 @@ def warnings_about(slice_: Slice, votes: Votes) -> list[str]:
 
 
 def _differences(slice_: Slice, votes: Votes) -> list[str]:
-    """What of the items of the slice differs from all items by more than `STRANGE` standard errors."""
+    """What of the items of the slice differs from all items by more than `STRANGE` standard errors.
+
+    Traits are means by item: pairs of an item are alike, and to count them one by one would suspect random slices.
+    """
     pairs, inside = slice_.pairs, np.unique(slice_.item)
     per_item = np.bincount(pairs.item, minlength=pairs.n_items)
 
     def mean(values: npt.NDArray[Any]) -> Floats:
         return np.asarray(np.bincount(pairs.item, values, pairs.n_items) / per_item)
 
+    # Votes on items that the consensus does not have count nowhere.
     code = positions(votes.item_names, pairs.item_names)
     n_votes = np.bincount(code[votes.item][code[votes.item] >= 0], minlength=pairs.n_items)
     traits = {
         "mean probability": mean(pairs.probability),
         "mean doubt": mean(np.minimum(pairs.probability, 1 - pairs.probability)),
         "votes per item": n_votes.astype(np.float64),
+        # The first rows of a file are what people take who do not draw.
         "place in the file, from 0 to 1": np.arange(pairs.n_items) / max(pairs.n_items - 1, 1),
     }
     if pairs.settled is not None:
@@ -106,18 +119,21 @@ def _differences(slice_: Slice, votes: Votes) -> list[str]:
 def standard_errors_apart(part: Floats, everything: Floats) -> float:
     """How far the mean of a part drawn at random is from that of everything, in its standard errors.
 
+    The error shrinks as the part becomes everything (Cochran 1977, §2.6), as in `inference.unseen`. 0 where there is
+    nothing to compare.
+
     >>> round(standard_errors_apart(np.array([9.0, 8.0]), np.arange(10.0)), 1)
     2.1
     """
     n, n_all = len(part), len(everything)
     if n < 2 or n == n_all or everything.std() == 0:
         return 0.0
-    error = everything.std(ddof=1) * np.sqrt((1 - n / n_all) / n)
+    error = everything.std(ddof=1) * np.sqrt(unseen(n, n_all) / n)
     return float((part.mean() - everything.mean()) / error)
 
 
 def own_votes(votes: Votes, people: People) -> list[str]:
-    """People whose votes are also in the consensus agree with it because they made it."""
+    """Warn about people of the slice who voted as well: they agree with the consensus because they made it."""
     if isinstance(people, Truth):
         return []
     both = np.flatnonzero(positions(people.worker_names, votes.worker_names) >= 0)

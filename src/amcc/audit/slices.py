@@ -1,4 +1,8 @@
-"""The pairs of a consensus, what people say about a slice of them, and the shares that this gives."""
+"""The pairs of a consensus, what people say about a slice of them, and the shares that this gives.
+
+`ConsensusPairs` is everything, `PeopleAnswers` what people said about some of it, `Slice` both together. Arrays of a
+slice have one entry per answered pair, in the order of the consensus; *places* count among these.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +18,22 @@ from amcc import tables
 from amcc.arrays import Floats, Ints, Mask, find_sorted
 from amcc.errors import EmptyInputError, InputError
 from amcc.evaluation import read_consensus
-from amcc.inference import (
-    Estimate,
-    Shares,
-    clustered_shares,
-)
+from amcc.inference import SliceEstimate, SliceShares, clustered_shares
 from amcc.truth import PairList, Truth, positions
 from amcc.votes import Votes
 
-Rule = Literal["majority", "share"]
+AnswerRule = Literal["majority", "share"]  # what several people say: what most say, or the share of yes
 People = Truth | Votes
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """A consensus in codes; items are in the order of its rows."""
+class ConsensusPairs:
+    """A consensus in codes; items are in the order of its rows.
+
+    item, label : (n_pairs,) codes of `item_names` and `label_names`
+    probability, present : (n_pairs,) of presence, and what was decided
+    settled : (n_pairs,) as the consensus has it, None where it does not say
+    """
 
     item_names: pa.Array
     label_names: pa.Array
@@ -39,7 +44,7 @@ class Pairs:
     settled: Mask | None
 
     @classmethod
-    def of(cls, table: Any) -> Pairs:
+    def of(cls, table: Any) -> ConsensusPairs:
         """Those that a table of pairs lists."""
         listed = read_consensus(tables.as_arrow(table))
         if listed.probability is None:
@@ -47,6 +52,7 @@ class Pairs:
                 "an audit needs probabilities; the consensus has sets without them. Use what `amcc consensus` writes "
                 "without --sets."
             )
+        # Codes are given in the order of the rows, so that the place of an item in the file can be told (`doubts`).
         item, label = listed.item.dictionary_encode(), listed.label.dictionary_encode()
         row, column = (each.indices.to_numpy().astype(np.int64) for each in (item, label))
         probability, present, settled = listed.probability, listed.present, listed.settled
@@ -64,8 +70,20 @@ class Pairs:
 
     @cached_property
     def keys(self) -> Ints:
-        """(n_pairs,) each pair as one number."""
+        """(n_pairs,) each pair as one number, by which pairs are looked up."""
         return self.item * self.n_labels + self.label
+
+    def places_of(self, votes: Votes, chosen: Ints) -> Ints:
+        """(n_votes,) place of each vote's pair among the chosen pairs, −1 where it is not there.
+
+        Names decide, not codes: the votes may know other items and labels than the consensus.
+        """
+        item = positions(votes.item_names, self.item_names)[votes.item]
+        label = positions(votes.label_names, self.label_names)[votes.label]
+        order = np.argsort(self.keys[chosen])
+        key = np.where((item >= 0) & (label >= 0), item * self.n_labels + label, -1)
+        place, found = find_sorted(self.keys[chosen][order], key)
+        return np.where(found, order[place], -1)
 
     @cached_property
     def claimed_error(self) -> Floats:
@@ -74,51 +92,42 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Answers:
+class PeopleAnswers:
     """(n_pairs,) how many people answered each pair, and how many said yes."""
 
     n: Ints
     yes: Ints
 
-    def said(self, rule: Rule) -> Floats:
+    def said(self, rule: AnswerRule) -> Floats:
         """(n_pairs,) what people say, from 0 to 1; NaN where nobody was asked."""
         with np.errstate(invalid="ignore"):
             share = self.yes / self.n
         if rule == "share":
             return np.asarray(share)
+        # Half a yes where people are even: either decision is then half wrong.
         return np.asarray(np.where(self.n > 0, (np.sign(share - 0.5) + 1) / 2, np.nan))
 
 
-def answers_on(pairs: Pairs, people: People) -> Answers:
+def answers_on(pairs: ConsensusPairs, people: People) -> PeopleAnswers:
     """What people say about the pairs of a consensus, where they say anything."""
-    where = "the consensus"
+    truth = people if isinstance(people, Truth) else as_truth(people)
+    truth.check_names("the consensus", item=pairs.item_names, label=pairs.label_names)
     if isinstance(people, Truth):
-        people.check_names(where, item=pairs.item_names, label=pairs.label_names)
         true, known = people.lookup(pairs.keys, pairs.item_names, pairs.label_names)
-        answers = Answers(known.astype(np.int64), (true & known).astype(np.int64))
+        answers = PeopleAnswers(known.astype(np.int64), (true & known).astype(np.int64))
     else:
-        as_truth(people).check_names(where, item=pairs.item_names, label=pairs.label_names)
-        item = positions(people.item_names, pairs.item_names)[people.item]
-        label = positions(people.label_names, pairs.label_names)[people.label]
-        order = np.argsort(pairs.keys)
-        place = places(pairs.keys[order], np.where((item >= 0) & (label >= 0), item * pairs.n_labels + label, -1))
-        there, n_pairs = place >= 0, len(order)
-        place = order[place[there]]
-        n = np.bincount(place, minlength=n_pairs)
-        answers = Answers(n, np.bincount(place[people.value[there] > 0], minlength=n_pairs))
+        place = pairs.places_of(people, np.arange(len(pairs.keys)))
+        answered, yes = (place[chosen & (place >= 0)] for chosen in (True, people.value > 0))
+        n, n_yes = (np.bincount(each, minlength=len(pairs.keys)) for each in (answered, yes))
+        answers = PeopleAnswers(n, n_yes)
     if not answers.n.any():
         raise EmptyInputError("people must have answered at least one pair of the consensus; they answered none.")
     return answers
 
 
-def places(keys: Ints, wanted: Ints) -> Ints:
-    """Place of each key among sorted ones, −1 where it is not there."""
-    place, found = find_sorted(keys, wanted)
-    return np.where(found, place, -1)
-
-
 def as_truth(people: Votes) -> Truth:
     """What most people say; unknown where they are even."""
+    # Known are pairs on which a majority is for yes or for no; where people are even, nobody knows.
     pairs = PairList(*named(people, people.pairs.item, people.pairs.label))
     balance = 2 * people.n_yes - people.pairs.n_votes
     return Truth(pairs.where(balance > 0), known_pairs=pairs.where(balance != 0))
@@ -133,10 +142,13 @@ def named(votes: Votes, item: npt.NDArray[Any], label: npt.NDArray[Any]) -> tupl
 
 @dataclass(frozen=True)
 class Slice:
-    """The pairs of a consensus that people answered; `said` is NaN at the others."""
+    """The pairs of a consensus that people answered.
 
-    pairs: Pairs
-    answers: Answers
+    said : (n_pairs,) what people say, from 0 to 1; NaN where nobody was asked. level : of the intervals.
+    """
+
+    pairs: ConsensusPairs
+    answers: PeopleAnswers
     said: Floats
     level: float
 
@@ -162,7 +174,7 @@ class Slice:
 
     @property
     def left(self) -> float:
-        """Share of the pairs that people did not answer."""
+        """Share of the pairs that people did not answer: as it falls to 0, so do all errors."""
         return 1 - len(self.chosen) / len(self.pairs.item)
 
     @cached_property
@@ -172,23 +184,23 @@ class Slice:
 
     def shares(
         self, value: Floats, group: Ints, n_groups: int, place: Ints | None = None, weight: Floats | None = None
-    ) -> Shares:
+    ) -> SliceShares:
         """Means by group over these pairs, or those at `place` among them; pairs of one item may err together."""
         item = self.item if place is None else self.item[place]
         return clustered_shares(value, group, item, n_groups, self.level, left=self.left, weight=weight)
 
-    def share(self, value: Floats, place: Ints) -> Estimate:
+    def share(self, value: Floats, place: Ints) -> SliceEstimate:
         """The mean over those at `place`."""
         return self.shares(value, np.zeros(len(place), np.int64), 1, place).at(0)
 
 
-def table_of(rows: list[dict[str, Any]]) -> pa.Table:
+def rows_to_table(rows: list[dict[str, Any]]) -> pa.Table:
     """Rows as a table, see `with_blanks`."""
     return with_blanks(pa.Table.from_pylist(rows))
 
 
 def with_blanks(table: pa.Table) -> pa.Table:
-    """The same table, in which numbers that are not defined are missing."""
+    """The same table, in which NaN is missing: JSON and spreadsheets have no NaN."""
     columns = [
         pa.array(column.to_numpy(), from_pandas=True) if pa.types.is_floating(column.type) else column
         for column in table.columns

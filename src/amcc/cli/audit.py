@@ -24,7 +24,7 @@ import typer
 from rich.table import Table
 
 from amcc import tables
-from amcc.audit import LEVEL, Audit, Rule, cross_fitted
+from amcc.audit import LEVEL, AnswerRule, Audit, cross_fitted
 from amcc.audit import audit as measure
 from amcc.cli.console import DASH, busy, notes, say, show_all, titled_table
 from amcc.cli.fitting import DEFAULT_METHOD, Method, check_used, fit
@@ -137,7 +137,7 @@ def audit(
     people: Annotated[Path, typer.Argument(metavar="SLICE", help=SLICE_HELP), READS],
     coverage: TruthCoverage,
     people_rule: Annotated[
-        Rule, typer.Option("--people", help="What several people say: what most do, or the share of yes.")
+        AnswerRule, typer.Option("--people", help="What several people say: what most do, or the share of yes.")
     ] = "majority",
     measured: Measured,
     level: Annotated[float, typer.Option(parser=plain_number, metavar="FLOAT", help="Of the intervals.")] = LEVEL,

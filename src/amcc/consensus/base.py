@@ -25,7 +25,7 @@ from amcc.consensus.monitor import Monitor
 from amcc.consensus.parameters import checked_features
 from amcc.consensus.registry import methods_that, register
 from amcc.consensus.saving import model_from_file, read_model_file, save_model
-from amcc.consensus.settling import ASSUMED, Basis, Settling, measured
+from amcc.consensus.settling import ASSUMED, Basis, Settling, measured_settling
 from amcc.engine.base import Engine, InMemory
 from amcc.errors import FileFormatError, ParameterError
 from amcc.fields import Arrays
@@ -238,7 +238,7 @@ class ConsensusModel(AboutItems, ABC):
         known = np.flatnonzero(gold.known)
         held_out = self._proba_held_out(votes, gold, unseen)
         n_yes, n_votes = (each[known] for each in effective_counts(votes, self.vote_worth_))
-        return measured(
+        return measured_settling(
             held_out, n_yes, n_votes, gold.present[known], votes.pairs.item[known], self._assumed_settling()
         )
 

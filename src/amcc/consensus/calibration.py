@@ -19,18 +19,22 @@ from scipy.special import expit, logit
 from amcc.arrays import AnyInts, Floats, Mask, weight_per_code
 from amcc.fields import Each
 
+# How far the correction may lie from none before the data speak: experts differ by a factor of two in the odds, and
+# labels of one expert a little less. The gain hardly hangs on these three, from half to double.
 INTERCEPT_SPREAD, SLOPE_SPREAD, LABEL_SPREAD = 0.7, 0.3, 0.5
-"""How far the correction may lie from none before the data speak: experts differ by a factor of two in the odds, and
-labels of one expert a little less. The gain hardly hangs on them, from half to double."""
 
+# Probabilities nearer to 0 or 1 count as this: beyond it log-odds are the model's imagination.
 SURE = 1e-3
-"""Probabilities nearer to 0 or 1 count as this: beyond it log-odds are the model's imagination."""
 
+# Parts into which known items are put, at most. With 30 known items each is left out alone; with more, each part still
+# leaves 29 thirtieths of the truth to learn from.
 FOLDS = 30
-"""Parts into which known items are put, at most. With 30 known items each is left out alone."""
 
+# Newton's steps at most, and the step at which they have arrived; a handful is usual, since the function is concave.
 ROUNDS, SMALL_STEP = 50, 1e-9
-"""Newton's steps at most, and when they have arrived; a handful is usual."""
+
+# The longest step, in log-odds: far from the optimum Newton's method may leap beyond it.
+LONGEST_STEP = 1.0
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,14 @@ class Calibration:
 def fit_calibration(proba: Floats, label: AnyInts, present: Mask, n_labels: int) -> Calibration:
     """The most probable correction, given what is true of some pairs; `proba` must come from a fit without that.
 
-    Newton's method on a concave function. The offsets of labels do not meet each other, so they are eliminated first.
+    Newton's method on a concave function. No pair has two labels, so the curvature between offsets is 0, and they can
+    be eliminated first: a system of two equations is solved, however many labels there are.
+
+    proba, label, present : (n,) of the known pairs
     """
-    x = log_odds(proba)
-    common, offset = np.array([0.0, 1.0]), np.zeros(n_labels)
-    design, centre = np.stack([np.ones_like(x), x]), np.array([0.0, 1.0])
+    x, centre = log_odds(proba), np.array([0.0, 1.0])  # no correction: intercept 0, slope 1
+    common, offset = centre, np.zeros(n_labels)
+    design = np.stack([np.ones_like(x), x])
     precision = 1 / np.array([INTERCEPT_SPREAD, SLOPE_SPREAD]) ** 2
     for _ in range(ROUNDS):
         expected = expit(common @ design + offset[label])
@@ -74,23 +81,19 @@ def fit_calibration(proba: Floats, label: AnyInts, present: Mask, n_labels: int)
         slope_label = weight_per_code(label, residual, n_labels) - offset / LABEL_SPREAD**2
         bend_label = weight_per_code(label, weight, n_labels) + 1 / LABEL_SPREAD**2
         mixed = np.stack([weight_per_code(label, weight * row, n_labels) for row in design])
+        # What is left of the curvature of the two common parameters when offsets follow them (a Schur complement).
         bend = (design * weight) @ design.T + np.diag(precision) - (mixed / bend_label) @ mixed.T
         step = np.linalg.solve(bend, slope_common - mixed @ (slope_label / bend_label))
         step_label = (slope_label - mixed.T @ step) / bend_label
-        scale = min(1.0, 1.0 / max(float(np.abs(step).max()), float(np.abs(step_label).max()), 1e-12))
+        longest = max(float(np.abs(step).max()), float(np.abs(step_label).max()))
+        scale = min(1.0, LONGEST_STEP / max(longest, SMALL_STEP))
         common, offset = common + scale * step, offset + scale * step_label
-        if max(np.abs(step).max(), np.abs(step_label).max()) < SMALL_STEP:
+        if longest < SMALL_STEP:
             break
     return Calibration(float(common[0]), float(common[1]), offset, len(x))
 
 
-def cross_fitted(
-    proba: Floats,
-    label: AnyInts,
-    present: Mask,
-    item: AnyInts,
-    n_labels: int,
-) -> Floats:
+def held_out_calibrated(proba: Floats, label: AnyInts, present: Mask, item: AnyInts, n_labels: int) -> Floats:
     """(n,) corrected probabilities of known pairs, each by the truth of other items only: how good they really are.
 
     Labels of an item are alike, so that an item is left out as a whole; from `FOLDS` items on, several at a time.
@@ -105,5 +108,9 @@ def cross_fitted(
 
 
 def log_odds(proba: Floats) -> Floats:
-    """Log-odds of probabilities, those nearer to 0 or 1 than `SURE` counting as that."""
+    """Log-odds of probabilities, those nearer to 0 or 1 than `SURE` counting as that.
+
+    >>> log_odds(np.array([0.5, 0.999, 1.0])).round(2).tolist()
+    [0.0, 6.91, 6.91]
+    """
     return np.asarray(logit(np.clip(proba, SURE, 1 - SURE)))

@@ -29,44 +29,50 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.special import expit, logit
 
-from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
+from amcc.arrays import AnyInts, Codes, Floats, Ints, find_sorted, weight_per_code
 from amcc.errors import MissingExtraError
 from amcc.fields import Each
 from amcc.memory import check_size
 from amcc.votes import Votes
 
+# Parts of the items. Each is scored by regressions on the others, so more folds waste less; ten waste a tenth.
 N_FOLDS = 10
-"""Parts of the items. Each is scored by regressions on the others, so more folds waste less; ten waste a tenth."""
 
+# Answered items below which nothing is learned from features: a fold would hold one.
 FEWEST_ITEMS = 20
-"""Answered items below which nothing is learned from features: a fold would hold one."""
 
+# Features beyond this number are condensed to as many principal directions: regressions stay a matter of seconds.
 MOST_COMPONENTS = 256
-"""Features beyond this number are condensed to as many principal directions: regressions stay a matter of seconds."""
 
+# Penalties to choose from, in units of the features' mean variance times the number of items: from next to none to one
+# that leaves nothing. Steps of √10 are fine enough, since the loss is flat around its least.
 RIDGES = tuple(10.0 ** np.arange(-3.0, 3.5, 0.5))
-"""Penalties to choose from, in units of the features' mean variance times the number of items."""
 
+# Scales c to choose from. A score is a small step's worth of log-odds, so 1 is what it says; strong features need more.
 SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
-"""c to choose from. A score is a small step's worth of log-odds, so 1 is what it says; strong features need more."""
 
+# Below this, votes on an item say too little to learn from: dividing by it would only carry in noise.
 LEAST_RELIABILITY = 0.02
-"""Below this, votes on an item say too little to learn from: dividing by it would only carry in noise."""
 
+# Asked pairs that suffice to choose scales and weight: a few numbers for each label.
 ENOUGH_PAIRS = 400_000
-"""Asked pairs that suffice to choose scales and weight."""
 
+# Probabilities nearer to 0 and 1 count as this: log-odds stay finite. Also what a denominator is at least, and a step
+# that is not worth taking.
 SURE = 1e-6
-"""Probabilities nearer to 0 and 1 count as this: log-odds stay finite."""
 
+# A column that deviates by less than this share of its size is constant, but for rounding.
 CONSTANT = 1e-12
-"""A column that deviates by less than this share of its size is constant, but for rounding."""
 
+# Items by which principal directions are found, and rounds of their randomised search: more change nothing to see.
 ENOUGH_ROWS, POWER_STEPS = 10_000, 3
-"""Items by which principal directions are found, and rounds of their randomised search: more change nothing to see."""
 
+# Newton's steps for b, each from where the next smaller scale left it; three or four are usual.
 INTERCEPT_STEPS = 12
-"""Newton's steps for b, each from where the next smaller scale left it; three or four are usual."""
+
+# The slope in Newton's method counts as this at least, and a step goes no farther: where all items are nearly certain
+# the curve is flat, and a whole step would leap away.
+LEAST_SLOPE, LONGEST_STEP = 0.1, 2.0
 
 
 @dataclass(frozen=True)
@@ -93,18 +99,15 @@ class ItemPrior:
 
     def known_to(self, item: Ints, label: Ints) -> ItemPrior:
         """The same for other votes: their items and labels by the codes that they had here, −1 for new ones."""
-        here = np.flatnonzero(np.isin(label, self.label))
-        column = np.searchsorted(self.label, label[here])
-        shift = np.where(item[:, None] >= 0, self.shift[item][:, column], 0.0)
-        return replace(self, label=here.astype(np.int32), shift=shift)
+        column, said = find_sorted(self.label, label)
+        shift = np.where(item[:, None] >= 0, self.shift[item][:, column[said]], 0.0)  # of new items nothing is known
+        return replace(self, label=np.flatnonzero(said).astype(np.int32), shift=shift)
 
     def on_pairs(self, proba: Floats, item: AnyInts, label: AnyInts) -> Floats:
         """Probabilities of pairs, by the votes, with the features' opinion added (1)."""
-        place = np.full(max(int(label.max(initial=-1)), int(self.label.max(initial=-1))) + 1, -1)
-        place[self.label] = np.arange(len(self.label))
-        of_pair = place[label]
-        result, said = proba.copy(), of_pair >= 0
-        result[said] = shifted(proba[said], self.shift[item[said], of_pair[said]])
+        column, said = find_sorted(self.label, label)
+        result = proba.copy()
+        result[said] = shifted(proba[said], self.shift[item[said], column[said]])
         return result
 
     def on_all(self, proba: Floats) -> Floats:
@@ -155,15 +158,14 @@ def fit_item_prior(votes: Votes, proba: Floats, prior: Floats, features: Any) ->
         return nothing(votes.n_items)
     response = responses(item, label, proba, frequency, votes.n_items)
     scores = cross_fitted_scores(components(features), response, reliability, fold) / (frequency * (1 - frequency))
+    # What the votes add to the label's frequency; known truth, 0 or 1, counts as very much.
     evidence = logit(np.clip(proba, SURE, 1 - SURE)) - logit(frequency)[label]
     choice = choose_weight(scores, frequency, evidence, item, label, fold)
     if not choice.weight:
         return nothing(votes.n_items, choice)
     used = np.flatnonzero(choice.scale > 0)
     own = feature_log_odds(scores[:, used], frequency[used], choice.scale[used])
-    return ItemPrior(
-        choice.weight, choice.gain, choice.error, choice.n_items, used.astype(np.int32), choice.weight * own
-    )
+    return ItemPrior(choice.weight, *choice[2:], used.astype(np.int32), choice.weight * own)
 
 
 def frequencies(label: Codes, proba: Floats, prior: Floats) -> Floats:
@@ -214,6 +216,7 @@ def standardised(table: Floats) -> Floats:
 
 
 def _decomposition() -> Any:
+    """scikit-learn's module, which is loaded only where features are many."""
     try:
         from sklearn import decomposition
     except ImportError as error:
@@ -252,7 +255,7 @@ def reliabilities(item: Codes, label: Codes, proba: Floats, prior: Floats, n_ite
     return np.where(resolved < LEAST_RELIABILITY, 0.0, resolved)
 
 
-class Sums(NamedTuple):
+class RegressionSums(NamedTuple):
     """Sums over the items of a fold, from which a regression is computed.
 
     squares : (n, n) Σ R x x'; products : (n, n_labels) Σ x r'; features : (n,) Σ R x; responses : (n_labels,) Σ r
@@ -268,7 +271,7 @@ class Sums(NamedTuple):
     number: int
 
     @classmethod
-    def of(cls, features: Floats, response: Floats, weight: Floats) -> Sums:
+    def of(cls, features: Floats, response: Floats, weight: Floats) -> RegressionSums:
         """Of these items, x, r and R."""
         weighted = weight[:, None] * features
         return cls(
@@ -280,17 +283,17 @@ class Sums(NamedTuple):
 def cross_fitted_scores(features: Floats, response: Floats, reliability: Floats, fold: Ints) -> Floats:
     """(n_items, n_labels) ridge regression of response / reliability, for each fold by the items of the others."""
     learned = [np.flatnonzero((fold == number) & (reliability > 0)) for number in range(N_FOLDS)]
-    sums = [Sums.of(features[items], response[items], reliability[items]) for items in learned]
+    sums = [RegressionSums.of(features[items], response[items], reliability[items]) for items in learned]
     scores = np.zeros_like(response)
     for number in range(N_FOLDS):
         others = [each for place, each in enumerate(sums) if place != number]
-        total = Sums(*(sum(parts) for parts in zip(*others, strict=True)))
+        total = RegressionSums(*(sum(parts) for parts in zip(*others, strict=True)))
         out = fold == number
         scores[out] = (features[out] - total.features / total.weight) @ ridge(total)
     return scores
 
 
-def ridge(sums: Sums) -> Floats:
+def ridge(sums: RegressionSums) -> Floats:
     """(n_features, n_labels) coefficients of response / weight, with a penalty for each label by cross-validation.
 
     Around the weighted means, (X' W X + λ) β = X' r. Of the penalties λ in `RIDGES`, in units of the mean eigenvalue,
@@ -299,10 +302,11 @@ def ridge(sums: Sums) -> Floats:
     """
     centre = sums.features / sums.weight
     eigenvalue, direction = np.linalg.eigh(sums.squares - sums.weight * np.outer(centre, centre))
-    eigenvalue = np.maximum(eigenvalue, 0.0)
+    eigenvalue = np.maximum(eigenvalue, 0.0)  # rounding may leave some just below
     along = direction.T @ (sums.products - np.outer(centre, sums.responses))
     total = sums.power - sums.responses**2 / sums.weight
-    unit, best, least = max(float(eigenvalue.mean()), SURE), np.zeros_like(along), np.full(len(total), np.inf)
+    unit = max(float(eigenvalue.mean()), SURE)  # features that are all constant have no unit
+    best, least = np.zeros_like(along), np.full(len(total), np.inf)
     for penalty in RIDGES:
         inverse = 1 / (eigenvalue + penalty * unit)
         fitted = 2 * inverse - eigenvalue * inverse**2
@@ -317,7 +321,7 @@ def ridge(sums: Sums) -> Floats:
 # -- how far features are trusted ------------------------------------------------------------------------------------
 
 
-class Choice(NamedTuple):
+class FeatureTrust(NamedTuple):
     """Weight w of the features, (n_labels,) scales, held-out gain per item with its error, number of items."""
 
     weight: float
@@ -327,9 +331,9 @@ class Choice(NamedTuple):
     n_items: int
 
 
-def nothing(n_items: int, choice: Choice | None = None) -> ItemPrior:
-    """No opinion; `choice` says why."""
-    gain, error, n_scored = (choice.gain, choice.error, choice.n_items) if choice else (0.0, 0.0, 0)
+def nothing(n_items: int, choice: FeatureTrust | None = None) -> ItemPrior:
+    """No opinion; `choice` says why, None that there were too few items to choose by."""
+    gain, error, n_scored = choice[2:] if choice else (0.0, 0.0, 0)
     return ItemPrior(0.0, gain, error, n_scored, np.zeros(0, np.int32), np.zeros((n_items, 0)))
 
 
@@ -349,7 +353,7 @@ def intercepts(scores: Floats, prior: Floats, scale: Floats, start: Floats | Non
         each = expit(wanted + shift + moved)
         mean = np.clip(each.mean(axis=0), SURE * prior, 1 - SURE * (1 - prior))
         slope = (each * (1 - each)).mean(axis=0) / (mean * (1 - mean))
-        step = np.clip((wanted - logit(mean)) / np.maximum(slope, 0.1), -2.0, 2.0)
+        step = np.clip((wanted - logit(mean)) / np.maximum(slope, LEAST_SLOPE), -LONGEST_STEP, LONGEST_STEP)
         shift += step
         if np.abs(step).max(initial=0.0) < SURE:
             break
@@ -371,7 +375,9 @@ def nearness(own: Floats, prior: Floats, proba: Floats) -> Floats:
     return np.asarray(proba * (own - prior) - np.logaddexp(0.0, own) + np.logaddexp(0.0, prior))
 
 
-def choose_weight(scores: Floats, prior: Floats, evidence: Floats, item: Codes, label: Codes, fold: Ints) -> Choice:
+def choose_weight(
+    scores: Floats, prior: Floats, evidence: Floats, item: Codes, label: Codes, fold: Ints
+) -> FeatureTrust:
     """How far features are trusted, label by label and as a whole, by votes that their scores have not seen.
 
     Scales are chosen twice: first the priors of items shall come near to the probabilities by votes alone, then to
@@ -382,6 +388,7 @@ def choose_weight(scores: Floats, prior: Floats, evidence: Floats, item: Codes, 
     scores : (n_items, n_labels); evidence, item, label : (n_pairs,); fold : (n_items,)
     """
     n_items, n_labels = scores.shape
+    # Whole items are drawn: the standard error is clustered by item.
     some = np.asarray(np.random.default_rng(0).random(n_items) < ENOUGH_PAIRS / max(len(item), 1))
     asked = some[item]
     item, label, evidence = item[asked], label[asked], evidence[asked]
@@ -392,6 +399,7 @@ def choose_weight(scores: Floats, prior: Floats, evidence: Floats, item: Codes, 
         own[row] += shift[label] + scale * scores[item, label]
     cell = fold[item] * n_labels + label
 
+    # A fold never chooses the scale by which it is judged itself: it would always like the features.
     def by_fold(proba: Floats) -> Floats:
         """(n_scales, n_folds, n_labels) nearness to these probabilities."""
         sums = [weight_per_code(cell, nearness(each, base, proba), N_FOLDS * n_labels) for each in own]
@@ -407,4 +415,4 @@ def choose_weight(scores: Floats, prior: Floats, evidence: Floats, item: Codes, 
     gains = weight_per_code(item, votes_gain(as_others_choose(near), base, evidence), n_items)[answered]
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
     weight = 1 - (error / gain) ** 2 if gain > error else 0.0
-    return Choice(weight, np.asarray(SCALES)[near.sum(axis=1).argmax(axis=0)], gain, error, len(answered))
+    return FeatureTrust(weight, np.asarray(SCALES)[near.sum(axis=1).argmax(axis=0)], gain, error, len(answered))

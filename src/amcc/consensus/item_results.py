@@ -147,7 +147,7 @@ def pair_reader(
     weight = None
     if soft:
         weight = known_or_mean(competence(model.worker_rates_), new_code(engine.worker_names, model.worker_names_))
-    return learn_reader(engine, items, sample, proba, weight, disagreement=disagreement)
+    return learn_reader(items, sample, proba, weight, disagreement=disagreement)
 
 
 def check_all_pairs(n_items: int, n_labels: int) -> None:

@@ -6,7 +6,6 @@ block, so that they work the same way in memory and over packed votes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +14,13 @@ import pyarrow as pa
 
 from amcc.arrays import Floats, Ints, Signs
 from amcc.consensus import disagreement as kinds
-from amcc.consensus.soft_labels import Shares, SoftLabels, learn_soft_labels
+from amcc.consensus.soft_labels import SoftLabels, SoftShares, learn_soft_labels
 from amcc.engine.base import Engine, gather
 from amcc.votes import Votes
 
+# Votes, of whole items at even distances, from which rates, sides and priors are learned: packed votes may
+# be more than fits in memory, and these are a few hundred MB at work.
 MOST_LEARNED = 2_000_000
-"""Votes, of whole items at even distances, from which rates, sides and priors are learned."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class PairReader:
         """The same for every item and label; `asked` says where the asked pairs stand among them."""
         found: dict[str, Any] = {}
         if self.explanations is not None:
-            n_labels = len(self.explanations.share)
-            cells = np.full(n_items * n_labels, len(kinds.KINDS), np.int8)
+            # The code behind the last kind is that of `NOT_ASKED`, see `names_of`.
+            cells = np.full(n_items * len(self.explanations.share), len(kinds.KINDS), np.int8)
             cells[asked] = columns["disagreement"].indices.to_numpy()
             found["disagreement"] = names_of(cells)
         if self.soft_labels is not None:
@@ -56,17 +56,15 @@ class PairReader:
 
 
 def learn_reader(
-    engine: Engine, item_sample: Ints, sample: Votes, proba: Floats, competence: Floats | None, *, disagreement: bool
+    item_sample: Ints, sample: Votes, proba: Floats, competence: Floats | None, *, disagreement: bool
 ) -> PairReader:
     """Learn what the columns need from a sample of the items of an engine, see `sample_of`.
 
     proba : (n_pairs of the sample,) what the model says
     competence : (n_workers,) see `soft_labels`, or None where no soft labels are asked for
     """
-    explanations = None
-    if disagreement:
-        asked = kinds.asked_of(sample, item_sample)
-        explanations = kinds.learn(asked, proba, engine.n_workers, engine.n_labels)
+    # Items keep the numbers that they have in the engine: the folds that learned sides must be those that use them.
+    explanations = kinds.learn(kinds.asked_of(sample, item_sample), proba) if disagreement else None
     return PairReader(explanations, None if competence is None else learn_soft_labels(sample, competence))
 
 
@@ -79,9 +77,9 @@ def sample_of(engine: Engine) -> tuple[Ints, Votes]:
 
 def names_of(codes: Signs) -> pa.DictionaryArray:
     """Kinds as text, each word stored once."""
-    words: Iterable[str] = (*kinds.KINDS, kinds.NOT_ASKED)
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(words))
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([*kinds.KINDS, kinds.NOT_ASKED]))
 
 
-def _named(shares: Shares) -> dict[str, Floats]:
+def _named(shares: SoftShares) -> dict[str, Floats]:
+    """Soft labels as columns."""
     return {"soft": shares.mean, "soft_low": shares.low, "soft_high": shares.high}

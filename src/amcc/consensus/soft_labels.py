@@ -18,29 +18,33 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv, betaln, ndtr
 
-from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
-from amcc.consensus.workers import NEAR_NOTHING, WorkerRates
+from amcc.arrays import AnyInts, Codes, Floats, Ints, once_per_pair, weight_per_code
+from amcc.consensus.workers import NEAR_NOTHING, Z_95, WorkerRates
 from amcc.passes import sum_over_votes
 from amcc.votes import Votes
 
+# Votes that all labels together lend to the mean of each label: a label with eight votes is half its own.
 LABEL_VOTES = 8.0
-"""Votes that all labels together lend to the mean of each label."""
 
+# Average pairs of all labels that every label is taken to have seen, when its strength is chosen: a strength needs many
+# pairs, and labels of one task are much alike in it.
 LABEL_PAIRS = 50.0
-"""Average pairs of all labels that every label is taken to have seen, when its strength is chosen."""
 
+# Pseudo-votes of the prior that are tried: from 1/12, where people agree on nearly everything, to 55, where pairs of a
+# label hardly differ. Neighbours differ by a quarter, which changes a soft label by less than its interval.
 STRENGTHS = np.exp(np.linspace(-2.5, 4.0, 30))
-"""Pseudo-votes of the prior that are tried: from 1/12, where people agree on nearly everything, to 55."""
 
+# Pairs from which a prior is learned, at even distances: it has two numbers for each label.
 MOST_PAIRS = 100_000
-"""From which a prior is learned: it has two numbers for each label."""
 
+# Means of labels stay this far from 0 and 1: what nobody has ticked yet may still be ticked.
 NOT_NONE = 1e-3
-"""Means of labels stay this far from 0 and 1: what nobody has ticked yet may still be ticked."""
 
+# Level of the intervals, as everywhere.
 INTERVAL = 0.95
+
+# Decimals of Beta parameters by which intervals are told apart: the integrals are slow, and few pairs differ.
 DIGITS = 2
-"""Decimals of Beta parameters by which intervals are told apart: the integrals are slow, and few pairs differ."""
 
 
 def competence(rates: WorkerRates) -> Floats:
@@ -49,12 +53,13 @@ def competence(rates: WorkerRates) -> Floats:
     A spammer has less than `NEAR_NOTHING` of a good worker's informativeness; the estimate is taken as normal about
     its value, with the standard error that its 95 % interval stands for. Beginners are near the crowd.
     """
-    error = np.maximum(rates.informativeness_high - rates.informativeness, 1e-6) / 1.96
+    # An interval of no width would make the step at the limit infinitely steep, and its middle undefined.
+    error = np.maximum(rates.informativeness_high - rates.informativeness, 1e-6) / Z_95
     return np.asarray(ndtr((rates.informativeness - NEAR_NOTHING * rates.good_informativeness) / error))
 
 
-class Shares(NamedTuple):
-    """(n_pairs,) posterior means, and the bounds of their 95 % intervals."""
+class SoftShares(NamedTuple):
+    """Shares of people who would say yes: (n_pairs,) posterior means, and the bounds of their 95 % intervals."""
 
     mean: Floats
     low: Floats
@@ -63,32 +68,41 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class SoftLabels:
-    """What soft labels are made from: (n_workers,) weights of votes, (n_labels,) means and strengths of the priors."""
+    """What soft labels are made from.
+
+    competence : (n_workers,) weights of votes
+    mean, strength : (n_labels,) of the priors; the strength counts in votes
+    """
 
     competence: Floats
     mean: Floats
     strength: Floats
 
-    def shares(self, votes: Votes) -> Shares:
+    def shares(self, votes: Votes) -> SoftShares:
         """Of the asked pairs of votes with these workers and labels."""
         yes, total = weighted_counts(votes, self.competence)
         return self._posterior(yes, total, votes.pairs.label)
 
-    def unasked(self) -> Shares:
+    def unasked(self) -> SoftShares:
         """(n_labels,) the same for pairs that have no votes."""
         n_labels = len(self.mean)
         return self._posterior(np.zeros(n_labels), np.zeros(n_labels), np.arange(n_labels))
 
-    def _posterior(self, yes: Floats, total: Floats, label: AnyInts) -> Shares:
+    def _posterior(self, yes: Floats, total: Floats, label: AnyInts) -> SoftShares:
         for_yes = yes + (self.strength * self.mean)[label]
         for_no = total - yes + (self.strength * (1 - self.mean))[label]
         mean = for_yes / (for_yes + for_no)
         low, high = beta_interval(for_yes, for_no)
-        return Shares(mean, np.minimum(low, mean), np.maximum(high, mean))
+        # The mean of a very skewed Beta lies outside its central interval; a reader expects it inside.
+        return SoftShares(mean, np.minimum(low, mean), np.maximum(high, mean))
 
 
 def weighted_counts(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
-    """(n_pairs,) yeses and votes on each pair, weighted by worker."""
+    """(n_pairs,) yeses and votes on each pair, weighted by worker.
+
+    As `families.effective_counts`, but by slots: no array as long as the votes is made. On large input the two add up
+    in different orders, so they may differ in the last digit.
+    """
     of_coin = weight[votes.coins.worker]
     only_yes = np.stack([np.zeros_like(of_coin), of_coin], axis=1).ravel()
     slot, start = votes.coins.slot, votes.pairs.start
@@ -100,7 +114,7 @@ def learn_soft_labels(votes: Votes, weight: Floats) -> SoftLabels:
     yes, total = weighted_counts(votes, weight)
     label, n_labels = votes.pairs.label, votes.n_labels
     of_label = np.stack([weight_per_code(label, count, n_labels) for count in (yes, total)])
-    overall = (of_label[0].sum() + 0.5) / (of_label[1].sum() + 1)
+    overall = (of_label[0].sum() + 0.5) / (of_label[1].sum() + 1)  # one half where there are no votes at all
     mean = np.clip((of_label[0] + LABEL_VOTES * overall) / (of_label[1] + LABEL_VOTES), NOT_NONE, 1 - NOT_NONE)
     some = slice(None, None, max(1, -(-len(label) // MOST_PAIRS)))
     return SoftLabels(weight, mean, fitted_strength(yes[some], total[some], label[some], mean))
@@ -125,10 +139,11 @@ def beta_interval(for_yes: Floats, for_no: Floats) -> tuple[Floats, Floats]:
     ([0.025, 0.607], [0.975, 0.87])
     """
     least = 10.0**-DIGITS
-    key = np.maximum(np.round(np.stack([for_yes, for_no]), DIGITS), least)
-    whole: Ints = np.round(key / least).astype(np.int64)
-    span = int(whole[1].max(initial=0)) + 1
-    distinct, place = np.unique(whole[0] * span + whole[1], return_inverse=True)
-    yes, no = (part * least for part in np.divmod(distinct, span))
-    low, high = (betaincinv(yes, no, tail)[place] for tail in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
+    key = np.maximum(np.round(np.stack([for_yes, for_no]), DIGITS), least)  # a Beta parameter of 0 has no interval
+    tails = np.array([[(1 - INTERVAL) / 2], [(1 + INTERVAL) / 2]])
+
+    def bounds(yes: Ints, no: Ints) -> Floats:
+        return np.asarray(betaincinv(yes * least, no * least, tails))
+
+    low, high = once_per_pair(bounds, *np.round(key / least).astype(np.int64))
     return low, high

@@ -4,6 +4,9 @@ Truth is believed against any number of votes. So a wrong file does more harm th
 a column that says the opposite, labels that were exchanged. None of this can be refused, for a crowd can be wrong, but
 it can be seen: the truth then contradicts pairs on which the votes by themselves are clear, far more often than crowds
 are wrong.
+
+A pair is *clear* where its votes alone would stand behind a decision (`settling.stands_behind`). The model is not
+asked, since it has been told the truth.
 """
 
 from __future__ import annotations
@@ -13,33 +16,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from amcc.arrays import AnyInts, Mask
+from amcc.arrays import AnyInts, Ints, Mask
 from amcc.consensus.calibration import Calibration
 from amcc.consensus.settling import stands_behind
+from amcc.inference import kappa
 from amcc.votes import Votes
 
 if TYPE_CHECKING:
     from amcc.consensus.base import ConsensusModel
 
-
+# From this share of contradicted clear majorities on, truth is suspected. On real crowds it is mostly below 0.1.
 SUSPICIOUS_SHARE = 0.2
-"""From this share of contradicted clear majorities on, truth is suspected. On real crowds it is mostly below 0.1."""
 
+# Below this agreement beyond chance (Cohen's kappa), truth and clear majorities seem to be about different things.
+# Where most labels are rare, both say no nearly everywhere, and few pairs are contradicted whatever the truth says.
 SUSPICIOUS_AGREEMENT = 0.2
-"""Below this agreement beyond chance (Cohen's kappa), truth and clear majorities seem to be about different things.
-Where most labels are rare, both say no nearly everywhere, and few pairs are contradicted whatever the truth says."""
 
+# Fewer clear pairs, or contradicted ones, raise no suspicion: a crowd may be wrong about one item.
 ENOUGH_CLEAR, ENOUGH_CONTRADICTED = 10, 3
-"""Fewer clear pairs, or contradicted ones, raise no suspicion: a crowd may be wrong about one item."""
 
+# Clear pairs of a label from which on it is said that the label itself looks inverted: with four, three contradict it.
 ENOUGH_OF_LABEL = 4
-"""Clear pairs of a label from which on it is said that the label itself looks inverted."""
 
+# Pairs that a warning names, and labels that are told as corrected most: a sentence holds no more.
 EXAMPLES, LABELS_TOLD = 3, 3
-"""Pairs that a warning names, and labels that are told as corrected most."""
 
+# A label counts as corrected from this change of its log-odds on: 50 % becomes 52.5 %.
 NOTABLE_OFFSET = 0.1
-"""A label counts as corrected from this change of its log-odds on: 50 % becomes 52.5 %."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Contradiction:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """How the odds of a label were corrected, beside what holds for all labels: a factor, and in words more or less."""
+    """How the odds of a label were corrected, beside what holds for all labels: by this factor."""
 
     label: str
     odds: float
@@ -80,7 +83,7 @@ class TruthEffect:
     n_others, n_flipped : other pairs, and how many of them were decided otherwise than without the truth.
     labels : labels that were corrected most. calibration : what became of probabilities, in words.
     agreement : of truth and clear majorities beyond chance (Cohen's kappa); NaN where either says the same throughout.
-    suspicion : why this may not be the truth of these votes; empty where nothing speaks for that.
+    suspicion : why this may not be the truth of these votes; empty where it looks like it.
     """
 
     n_known: int
@@ -131,27 +134,35 @@ def truth_effect(model: ConsensusModel, votes: Votes) -> TruthEffect | None:
     place = np.flatnonzero(known)
     present, n_yes = model.pair_proba_[place] > 0.5, votes.n_yes[place].astype(np.int64)
     n_no = votes.pairs.n_votes[place] - n_yes
+    # The votes by themselves, and not the model: it has been told the truth.
     clear = stands_behind(np.maximum(n_yes, n_no), np.minimum(n_yes, n_no))
     against = clear & (present != (n_yes > n_no))
-    order = place[against][np.argsort(-np.abs(n_yes - n_no)[against], kind="stable")]
-    item, label = (names.cast("string") for names in (votes.item_names, votes.label_names))
-    found = tuple(
-        Contradiction(
-            str(item[int(votes.pairs.item[pair])]), str(label[int(votes.pairs.label[pair])]),
-            bool(model.pair_proba_[pair] > 0.5), int(votes.n_yes[pair]),
-            int(votes.pairs.n_votes[pair] - votes.n_yes[pair]),
-        )
-        for pair in order.tolist()
-    )  # fmt: skip
-    names = [str(name) for name in label.to_pylist()]
+    clearest_first = np.flatnonzero(against)[np.argsort(-np.abs(n_yes - n_no)[against], kind="stable")]
+    found = contradictions(votes, place[clearest_first], present[clearest_first])
+    names = [str(name) for name in votes.label_names.cast("string").to_pylist()]
     agreement = cohen_kappa(present[clear], (n_yes > n_no)[clear])
     flipped = ((unseen > 0.5) != (model.pair_proba_ > 0.5))[~known]
     calibration = getattr(model, "calibration_", None)
     return TruthEffect(
-        len(place), int(clear.sum()), found, int((~known).sum()), int(flipped.sum()),
-        labels_corrected(calibration, names), calibration.sentence() if calibration else "", agreement,
-        suspicion(votes.pairs.label[place][clear], against[clear], agreement, names, found),
-    )  # fmt: skip
+        n_known=len(place),
+        n_clear=int(clear.sum()),
+        contradicted=found,
+        n_others=len(flipped),
+        n_flipped=int(flipped.sum()),
+        labels=labels_corrected(calibration, names),
+        calibration=calibration.sentence() if calibration else "",
+        agreement=agreement,
+        suspicion=suspicion(votes.pairs.label[place][clear], against[clear], agreement, names, found),
+    )
+
+
+def contradictions(votes: Votes, pair: Ints, present: Mask) -> tuple[Contradiction, ...]:
+    """These pairs by name, with what is true of them and how the votes went."""
+    item = votes.item_names.cast("string").take(votes.pairs.item[pair]).to_pylist()
+    label = votes.label_names.cast("string").take(votes.pairs.label[pair]).to_pylist()
+    n_yes, n_votes = votes.n_yes[pair], votes.pairs.n_votes[pair]
+    rows = zip(item, label, present.tolist(), n_yes.tolist(), (n_votes - n_yes).tolist(), strict=True)
+    return tuple(Contradiction(*row) for row in rows)
 
 
 def cohen_kappa(one: Mask, other: Mask) -> float:
@@ -162,8 +173,7 @@ def cohen_kappa(one: Mask, other: Mask) -> float:
     """
     if not len(one):
         return np.nan
-    by_chance = one.mean() * other.mean() + (1 - one.mean()) * (1 - other.mean())
-    return float(((one == other).mean() - by_chance) / (1 - by_chance)) if by_chance < 1 else np.nan
+    return float(kappa((one == other).mean(), one.mean(), other.mean()))
 
 
 def labels_corrected(calibration: Calibration | None, names: list[str]) -> tuple[LabelChange, ...]:
@@ -183,14 +193,14 @@ def suspicion(
     label, against : of the known pairs on which votes are clear, and where truth says the opposite.
     """
     n_clear, n_against = len(against), int(against.sum())
-    unrelated = agreement < SUSPICIOUS_AGREEMENT
-    if n_clear < ENOUGH_CLEAR or n_against < ENOUGH_CONTRADICTED:
-        return ""
-    if n_against <= SUSPICIOUS_SHARE * n_clear and not unrelated:
+    unrelated = agreement < SUSPICIOUS_AGREEMENT  # not where agreement is NaN: then it is not known
+    too_few = n_clear < ENOUGH_CLEAR or n_against < ENOUGH_CONTRADICTED
+    if too_few or (n_against <= SUSPICIOUS_SHARE * n_clear and not unrelated):
         return ""
     of_label = np.bincount(label, minlength=len(names))
     share = np.bincount(label, against, minlength=len(names)) / np.maximum(of_label, 1)
     inverted = [names[code] for code in np.flatnonzero((of_label >= ENOUGH_OF_LABEL) & (share > 0.5))]
+    # The plainest explanation first: what explains more than half of all contradictions needs no other.
     if n_against > 0.5 * n_clear:
         guess = "yes and no may be exchanged in it"
     elif inverted and len(inverted) < len(names):

@@ -1,4 +1,7 @@
-"""How far to trust each worker: rates that cannot be faked by ticking a common label, and spamming in plain words."""
+"""How far to trust each worker: rates that cannot be faked by ticking a common label, and spamming in plain words.
+
+Every worker is judged against what the *others* say about the same pairs, so nobody confirms themselves.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,31 @@ from amcc.fields import Each
 from amcc.passes import Judgement
 from amcc.votes import Votes
 
+# Evidence in the crowd's favour that every worker starts with: about four votes on a label that is often present.
 PRIOR_WEIGHT = 1.0
-"""Evidence in the crowd's favour that every worker starts with: about four votes on a label that is often present."""
 
-NEAR_NOTHING, SURELY_LITTLE, GOOD_WORKER = 0.2, 0.5, 0.75
-"""See `likely_spammers`."""
+# Standard errors on each side of a 95 % interval.
+Z_95 = 1.96
 
+# A likely spammer has less than the first share of a good worker's informativeness, and the upper end of its interval
+# is below the second. The second keeps beginners from being accused.
+NEAR_NOTHING, SURELY_LITTLE = 0.2, 0.5
+
+# A good worker is one at this quantile: also where most of a crowd is bad, it is an honest worker.
+GOOD_WORKER = 0.75
+
+# A habit is what a worker does this often, surely at least that often, and this much more often than the others.
+# Sentences accuse people, so all three must hold.
 HABIT, SURE_HABIT, ABOVE_OTHERS = 0.8, 0.65, 0.2
-"""A habit is what a worker does this often, surely at least that often, and this much more often than the others."""
 
+# Who says yes less often than this share of what is usual hardly ever does, where so many yeses were to be expected.
+SELDOM, EXPECTED_YES = 0.25, 5
+
+# Labels that one sentence names.
 MAX_HABITS = 3
-"""Labels that one sentence names."""
+
+# Shares below this tell nothing about what lies on their side, and dividing by them would only raise noise.
+NO_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -82,6 +99,7 @@ def worker_rates(votes: Votes | Engine, judgement: Judgement, counted: Counted |
     def per_worker(weight: Floats) -> Floats:
         return weight_per_code(coins.worker, weight, n_workers)
 
+    # The regression line of each label, at q = 1 and q = 0, weighted by how much the label says about the line.
     evidence = per_worker(spread)
     hit_rate = _shrunk(per_worker(spread * yes_share + product * (1 - q_mean)), evidence)
     false_alarm_rate = _shrunk(per_worker(spread * yes_share - product * q_mean), evidence)
@@ -94,7 +112,8 @@ def worker_rates(votes: Votes | Engine, judgement: Judgement, counted: Counted |
 
 
 def _divided(spread: Floats, share: Floats) -> Floats:
-    quotient: Floats = np.divide(spread, share, out=np.zeros_like(spread), where=share > 1e-12)
+    """Quotient, 0 where there is nothing to divide by."""
+    quotient: Floats = np.divide(spread, share, out=np.zeros_like(spread), where=share > NO_SHARE)
     return quotient
 
 
@@ -104,14 +123,14 @@ def _shrunk(count: Floats, weight: Floats) -> Floats:
     return np.clip((count + PRIOR_WEIGHT * crowd) / (weight + PRIOR_WEIGHT), 0.0, 1.0)
 
 
-def wilson_interval(rate: Floats, n: Floats, z: float = 1.96) -> tuple[Floats, Floats]:
+def wilson_interval(rate: Floats, n: Floats, z: float = Z_95) -> tuple[Floats, Floats]:
     """95 % score interval of a rate seen in n trials; it stays in [0, 1], and is all of it for n = 0.
 
     >>> low, high = wilson_interval(np.array([0.5, 0.5]), np.array([100.0, 0.0]))
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.404, 0.0], [0.596, 1.0])
     """
-    # All terms times n, so that n = 0 needs no special case.
+    # All terms times n, so that n = 0 needs no special case (in `inference.wilson` n may be infinite instead).
     centre = (rate * n + z * z / 2) / (n + z * z)
     half = z * np.sqrt(rate * (1 - rate) * n + z * z / 4) / (n + z * z)
     return np.clip(centre - half, 0.0, rate), np.clip(centre + half, rate, 1.0)  # rounding must not leave it outside
@@ -123,8 +142,8 @@ def likely_spammers(rates: WorkerRates) -> Mask:
     The measure is a good worker of the same crowd, one more informative than three quarters of it: where questions
     are hard, nobody is very informative, and a crowd without agreement has nothing to accuse anybody with. A likely
     spammer has less than a fifth of a good worker's informativeness, and even the upper end of its 95 % interval stays
-    below half of it. Few answers make that interval wide, so
-    beginners are not accused; nor is anybody judged where one worker is the whole crowd.
+    below half of it. Few answers make that interval wide, so beginners are not accused; nor is anybody judged where one
+    worker is the whole crowd.
 
     >>> two_of_three = np.array([0.9, 0.9, 0.4])
     >>> rates = WorkerRates(np.full(3, 500), two_of_three, two_of_three - 0.03, two_of_three + 0.03,
@@ -143,20 +162,22 @@ def likely_spammers(rates: WorkerRates) -> Mask:
 def spam_evidence(votes: Votes | Engine, judgement: Judgement, rates: WorkerRates, counted: Counted) -> dict[int, str]:
     """For each likely spammer, by code: what in their votes shows it, in one sentence.
 
-    Counts are those of the votes themselves; "present" and "absent" are what the others make of a pair. The first
-    that is true of them: they say yes nearly always; to the same labels always; nearly never; or their yes comes about
-    as often without the label as with it.
+    Counts are those of the votes themselves; "present" and "absent" are what the others make of a pair. The sentence is
+    the first that is true of them: they say yes nearly always; to the same labels always; they tick nothing; they say
+    yes nearly never; or their yes comes about as often without the label as with it.
     """
     accused = np.flatnonzero(likely_spammers(rates))
     if accused.size == 0:
         return {}
     coins, names = votes.coins, votes.label_names.to_pylist()
     total = counted.slot_votes.reshape(-1, 2)  # columns: no, yes
+    # Votes that met an absent label: what the others make of a pair is a probability, so these are expected numbers.
     absent = total - judgement.weight.reshape(-1, 2)
     asked, yes = total.sum(axis=1), total[:, 1]
     all_asked, all_yes = (weight_per_code(coins.label, count, votes.n_labels) for count in (asked, yes))
     silent = rates.answers - counted.ticked
     n_answers, n_silent = int(rates.answers.sum()), int(silent.sum())
+    # Coins are sorted by worker, so that those of one worker are a slice.
     first, last = (np.searchsorted(coins.worker, accused, side) for side in ("left", "right"))
     sentences = {}
     for worker, own in zip(accused.tolist(), map(slice, first.tolist(), last.tolist()), strict=True):
@@ -205,7 +226,7 @@ class Habits:
             return f"says yes to {_joined(favourites)}, present or not"
         if self.silent / self.answers >= max(HABIT, self.others_silent + ABOVE_OTHERS):
             return f"ticked nothing in {self.silent} of {self.answers} answers (others: {_percent(self.others_silent)})"
-        if n_yes < 0.25 * usual * n and usual * n >= 5:
+        if n_yes < SELDOM * usual * n and usual * n >= EXPECTED_YES:
             return f"says yes to {n_yes or 'none'} of {n} questions (others: {_percent(usual)})"
         return ""
 
@@ -213,8 +234,8 @@ class Habits:
         """Labels that they tick whether they are there or not, the most often ticked first."""
         share = self.yes / self.asked
         surely = wilson_interval(share, self.asked.astype(np.float64))[0]
-        blind = (self.absent >= 1) & (self.yes_absent >= HABIT * self.absent)
-        habit = (share >= HABIT) & (surely >= SURE_HABIT) & blind
+        uninformative = (self.absent >= 1) & (self.yes_absent >= HABIT * self.absent)
+        habit = (share >= HABIT) & (surely >= SURE_HABIT) & uninformative
         chosen = np.flatnonzero(habit)[np.argsort(-self.yes[habit], kind="stable")]
         shown = [
             f"'{self.label[c]}' in {self.yes[c]} of {self.asked[c]} answers (others: {_percent(self.others[c])})"
@@ -225,6 +246,7 @@ class Habits:
 
 
 def _rates_sentence(rates: WorkerRates, worker: int) -> str:
+    """What is left to say about a spammer without a habit: their two rates, and how little these differ."""
     hit, false_alarm = _percent(rates.hit_rate[worker]), _percent(rates.false_alarm_rate[worker])
     high = float(rates.informativeness_high[worker])
     if high < 0:
@@ -245,4 +267,9 @@ def _percent(share: float) -> str:
 
 
 def _joined(parts: list[str]) -> str:
+    """Parts of a sentence, as people list them.
+
+    >>> _joined(["a"]), _joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -128,7 +128,7 @@ class Disagreement:
     member : (n_pairs, n_explanations) probability of each explanation
     """
 
-    asked: kinds.Asked
+    asked: kinds.AskedPairs
     explanations: kinds.Explanations
     kind: Signs
     member: Floats

@@ -44,6 +44,8 @@ def encode_times(column: Column, name: str) -> npt.NDArray[Any]:
             f"every row must have a time, a number or like 2024-05-31T12:00:00; column {name!r} has "
             f"{names[code].as_py()!r} in row {coded.first_row(code)}. Drop the column to go by the order of rows."
         )
+    if pa.types.is_float16(times.type):
+        times = times.cast(pa.float32())  # Arrow cannot rank halves
     return coded.translated(pc.rank(times, tiebreaker="dense").to_numpy()).codes
 
 

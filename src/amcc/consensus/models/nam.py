@@ -196,7 +196,7 @@ class NAM(ConsensusModel, methods={"nam": {}}):
         self.feature_low_ = answered.min(axis=0)
         self.feature_span_ = answered.max(axis=0) - self.feature_low_
         self.item_features_, self.fitted_item_names_ = self._scaled(raw), votes.item_names
-        self.item_lot_ = TIE_BREAK * signatures(votes, self.random_state).lot
+        self.item_lot_ = TIE_BREAK * signatures(votes, self.random_state).uniform
         item, worker, of_vote = gather_answers(votes)
         self.answer_item_, self.answer_worker_ = item, worker
         self.answer_vector_ = self._answer_vectors(votes, of_vote, len(item), label)

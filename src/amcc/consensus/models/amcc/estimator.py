@@ -15,7 +15,7 @@ from scipy.special import logit
 from amcc import passes
 from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
 from amcc.consensus.base import ConsensusModel
-from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
+from amcc.consensus.calibration import Calibration, fit_calibration, held_out_calibrated
 from amcc.consensus.families import samples_per_pair
 from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, ItemKinds, Learned, in_memory
@@ -52,8 +52,8 @@ from amcc.consensus.models.amcc.readings import (
 )
 from amcc.consensus.models.amcc.worth import worker_worth
 from amcc.consensus.rounds import judge_votes
-from amcc.consensus.settling import ASSUMED, Settling, assumed
-from amcc.consensus.signature import Signatures, content, signatures
+from amcc.consensus.settling import ASSUMED, Settling, assumed_settling
+from amcc.consensus.signature import Signatures, content_hash, signatures
 from amcc.engine.base import Engine, InMemory, WholeBlock
 from amcc.errors import ParameterError
 from amcc.fields import Each
@@ -258,13 +258,15 @@ class AMCC(
             return ASSUMED
         blend = Blend(**self.blend_)
         pooled = (1 - blend.crisp) * (blend.degrees - LEAST_DEGREES) / (MOST_DEGREES - LEAST_DEGREES)
-        return assumed(float(np.clip(pooled, 0.0, 1.0)))
+        return assumed_settling(float(np.clip(pooled, 0.0, 1.0)))
 
     def _proba_held_out(self, votes: Votes, gold: Gold, unseen: Floats) -> Floats:
         if self.calibration_ is None:
             return super()._proba_held_out(votes, gold, unseen)
         known, pairs = np.flatnonzero(gold.known), votes.pairs
-        return cross_fitted(unseen[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels)
+        return held_out_calibrated(
+            unseen[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels
+        )
 
     def _calibrated(self, proba: Floats, label: AnyInts) -> Floats:
         """Probabilities of pairs with these labels, as learned, corrected by known truth if there was any."""
@@ -290,7 +292,7 @@ class AMCC(
         crowd, start = self._starting_point(engine)
         fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
         self._publish(fit.monitor)
-        sets = learn_label_sets(engine, fit, chance.lot)
+        sets = learn_label_sets(engine, fit, chance.uniform)
         chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
         if chosen is not None:
             engine.keep("blend", chosen)
@@ -318,7 +320,7 @@ class AMCC(
         """What a fit depends on, but for names, which the model has."""
         params = {name: value for name, value in self.get_params().items() if name != "warm_start"}
         weight = "" if self.vote_worth_ is None else f" {self.vote_worth_.round(9).tolist()}"
-        return f"{content(engine)} {json.dumps(params, sort_keys=True, default=str)}{weight}"
+        return f"{content_hash(engine)} {json.dumps(params, sort_keys=True, default=str)}{weight}"
 
     def _stays_with(self, engine: Engine) -> bool:
         if not self.warm_start or not self.fitted_to_.startswith(f"{engine.n_votes} votes"):

@@ -138,13 +138,13 @@ def choose_blend(
     """
     if engine.n_votes == engine.n_pairs:
         return None
-    items = np.flatnonzero(chance.lot < SAMPLE / max(engine.n_votes, 1))
+    items = np.flatnonzero(chance.uniform < SAMPLE / max(engine.n_votes, 1))
     if not len(items):  # few items with very many votes each
         items = np.arange(engine.n_items)
     votes = gather(engine, items)
     if len(items) < engine.n_items:
         fit = fit_again(votes)
-        sets = learn_label_sets_of(votes, fit, chance.lot[items])
+        sets = learn_label_sets_of(votes, fit, chance.uniform[items])
     found = compare(votes, fit, sets)
     dependent = DEPENDENT.at(-found.two_coins_over_kinds)
     return Blend(

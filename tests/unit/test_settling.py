@@ -19,7 +19,7 @@ from amcc.consensus.settling import (
     SETTLED_ERROR,
     Settling,
     error_bound,
-    measured,
+    measured_settling,
     settled,
 )
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -105,7 +105,7 @@ def test_the_bound_is_that_of_jeffreys_and_pairs_of_one_item_count_less():
 
 
 def test_enough_truth_without_errors_allows_what_is_promised():
-    assert measured(*known_pairs(100, 0.05, 0)) == Settling("measured", 0.05, 100, 0)
+    assert measured_settling(*known_pairs(100, 0.05, 0)) == Settling("measured", 0.05, 100, 0)
 
 
 def test_errors_among_the_less_sure_ask_for_surer_claims():
@@ -113,15 +113,15 @@ def test_errors_among_the_less_sure_ask_for_surer_claims():
     parts = [known_pairs(100, 0.04, 20), known_pairs(200, 0.004, 0)]
     joined = [np.concatenate(each) for each in zip(*parts, strict=True)]
     joined[-1] = np.arange(300)
-    assert measured(*joined) == Settling("measured", 0.03, 200, 0)  # 220 at 4 % would bring the errors
+    assert measured_settling(*joined) == Settling("measured", 0.03, 200, 0)  # 220 at 4 % would bring the errors
 
 
 def test_scarce_truth_leaves_what_is_assumed_and_truth_against_it_settles_nothing():
-    assert measured(*known_pairs(5, 0.01, 0)) == replace(ASSUMED, n_checked=5)
+    assert measured_settling(*known_pairs(5, 0.01, 0)) == replace(ASSUMED, n_checked=5)
     # With 0.6 errors in 20 pairs by experience: 1.6 in 32 are 5 %, in 31 they are more.
-    assert measured(*known_pairs(12, 0.01, 1)) == replace(ASSUMED, n_checked=12, n_wrong=1)
-    assert measured(*known_pairs(11, 0.01, 1)).claim < 0
-    nothing = measured(*known_pairs(50, 0.01, 10))
+    assert measured_settling(*known_pairs(12, 0.01, 1)) == replace(ASSUMED, n_checked=12, n_wrong=1)
+    assert measured_settling(*known_pairs(11, 0.01, 1)).claim < 0
+    nothing = measured_settling(*known_pairs(50, 0.01, 10))
     assert (nothing.basis, nothing.n_wrong) == ("measured", 10)
     assert not nothing.of(np.zeros(3), np.zeros(3, int), np.full(3, 99)).any()
     assert "nothing is settled but what is known" in nothing.sentence()
@@ -134,7 +134,7 @@ def test_a_measured_rule_keeps_its_promise_on_average():
         shares = []
         for _ in range(200):
             proba, n_yes, n_votes, _, item = known_pairs(60, 0.01, 0)
-            rule = measured(proba, n_yes, n_votes, rng.random(60) < error, item)
+            rule = measured_settling(proba, n_yes, n_votes, rng.random(60) < error, item)
             shares.append(error * (rule.claim >= 0.01))
         assert np.mean(shares) <= SETTLED_ERROR
 
