@@ -14,9 +14,9 @@ from sklearn.metrics import roc_auc_score
 
 from amcc import AMCC, Votes, load_model, metrics
 from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
-from amcc.consensus.amcc.groups import describe_groups, summary
 from amcc.consensus.amcc.likelihood import coin_rates
-from amcc.consensus.amcc.worth import worker_worth
+from amcc.consensus.grouped import describe_groups, summary
+from amcc.consensus.worth import worker_worth
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
 from amcc.truth import Truth

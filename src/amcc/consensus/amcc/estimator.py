@@ -14,13 +14,10 @@ from scipy.special import logit
 
 from amcc import passes
 from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
-from amcc.consensus.amcc import frobenius
 from amcc.consensus.amcc.coins import Counts
 from amcc.consensus.amcc.correlation import LabelSets
 from amcc.consensus.amcc.degrees import Degrees, fit_degrees
 from amcc.consensus.amcc.dependence import looks_of
-from amcc.consensus.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
-from amcc.consensus.amcc.groups import describe_groups
 from amcc.consensus.amcc.likelihood import (
     CoinCounts,
     Crowd,
@@ -44,18 +41,21 @@ from amcc.consensus.amcc.readings import (
     learn_label_sets,
     read_two_kinds,
 )
-from amcc.consensus.amcc.worth import worker_worth
 from amcc.consensus.base import ConsensusModel, Gold, Learned, Monitor, Posterior
 from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
 from amcc.consensus.families import samples_per_pair
+from amcc.consensus.grouped import describe_groups
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.settling import ASSUMED, Settling, assumed
 from amcc.consensus.signature import Signatures, content, signatures
+from amcc.consensus.worth import worker_worth
 from amcc.engine.base import NOTHING_KNOWN, Engine, InMemory, WholeBlock
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.memory import check_size
+from amcc.paper import frobenius
+from amcc.paper.frobenius import Anchor, FrobeniusFit, fit_frobenius
 from amcc.passes import Belief
 from amcc.roster import HUMAN
 from amcc.tables import Frame, as_frame
@@ -98,7 +98,7 @@ class AMCC(ConsensusModel):
     blend : dict, optional
         The `blend_` of an earlier fit, to be used instead of choosing.
     anchor : "consensus" or "self"; printed : bool; hsic_weight, laplacian_weight, weight_exponent
-        Of the paper's objective, see `amcc.consensus.amcc.frobenius.fit_frobenius`.
+        Of the paper's objective, see `amcc.paper.frobenius.fit_frobenius`.
     max_iter, tol
         Stop when probabilities typically (root mean square) move by less than `tol` in a round; the paper's objective:
         when that moves by less. None is 5e-4 for the likelihood and 1e-5 for the paper's objective.

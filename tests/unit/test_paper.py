@@ -14,8 +14,11 @@ from scipy.optimize import minimize
 
 import amcc
 from amcc import MajorityVote, ParameterError, Votes, linalg, metrics
-from amcc.consensus.amcc import frobenius
-from amcc.consensus.amcc.frobenius import (
+from amcc.consensus.base import Gold
+from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.errors import ConvergenceWarning, TooLargeError
+from amcc.paper import frobenius
+from amcc.paper.frobenius import (
     FrobeniusFit,
     FrobeniusProblem,
     FrobeniusState,
@@ -36,9 +39,6 @@ from amcc.consensus.amcc.frobenius import (
     worker_cost,
     worker_residuals,
 )
-from amcc.consensus.base import Gold
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
-from amcc.errors import ConvergenceWarning, TooLargeError
 
 EXACT = {"rtol": 0, "atol": 1e-9}
 W, N, L, M = 7, 12, 3, 2

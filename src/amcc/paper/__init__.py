@@ -1,0 +1,1 @@
+"""The paper's own objective and its updates."""
