@@ -26,12 +26,14 @@ from amcc.arrays import Floats, Ints, sigmoid, weight_per_code
 from amcc.consensus import AMCC
 from amcc.consensus import disagreement as kinds
 from amcc.consensus.base import ConsensusModel
+from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.truth_effect import truth_effect
 from amcc.consensus.undeclared import suspected_families
 from amcc.consensus.workers import WorkerRates, likely_spammers
 from amcc.engine.base import InMemory
 from amcc.errors import MissingExtraError, ParameterError
 from amcc.files import whole_file
+from amcc.paper import PaperAMCC
 from amcc.votes import Description, Interval, Votes
 
 if TYPE_CHECKING:
@@ -300,7 +302,7 @@ def _head(findings: Findings) -> Html:
         _element("h2", "What to look at first"),
         _list(_first_looks(findings) or ["Nothing stands out."]),
     ]
-    if isinstance(findings.model, AMCC) and hasattr(findings.model, "blend_"):
+    if isinstance(findings.model, AMCC):
         parts += [
             _element("h2", "What the data chose"),
             _list(_choices(findings.model.blend_, findings.votes.n_labels, declared=findings.model.has_roster)),
@@ -965,7 +967,7 @@ def _groups_panel(findings: Findings) -> Panel | None:
     import altair as alt
 
     model, votes = findings.model, findings.votes
-    if not isinstance(model, AMCC):
+    if not isinstance(model, GroupedModel):
         return None
     groups = [group for group in model.groups(frame="arrow").to_pylist() if group["workers"]]
     codes = np.array([group["group"] for group in groups])
@@ -1040,7 +1042,7 @@ def _individuality_panel(findings: Findings) -> Panel | None:
     import altair as alt
 
     model, votes = findings.model, findings.votes
-    if not isinstance(model, AMCC):
+    if not isinstance(model, GroupedModel):
         return None
     active = np.flatnonzero(model.worker_rates_.answers > 0)
     n_shown = min(len(active), MAX_MAPPED_WORKERS)
@@ -1104,7 +1106,7 @@ def _individuality_panel(findings: Findings) -> Panel | None:
     )
 
 
-def worker_individuality(model: AMCC, votes: Votes) -> Floats:
+def worker_individuality(model: GroupedModel, votes: Votes) -> Floats:
     """(n_workers,) how far a worker's rates are from their group's, root of the mean square over their votes."""
     n_votes = np.bincount(votes.coins.slot // 2, minlength=len(votes.coins))
     square = weight_per_code(model.coin_worker_, n_votes * (model.individuality_**2).mean(axis=1), votes.n_workers)
@@ -1118,7 +1120,7 @@ MOST_CORRELATED = 5_000
 
 def _correlation(findings: Findings) -> Floats | None:
     """[label, label] correlation with an empty diagonal, if the model has learned it and there is anything to see."""
-    if not (isinstance(findings.model, AMCC) and 2 <= findings.votes.n_labels <= MOST_CORRELATED):
+    if not (isinstance(findings.model, GroupedModel) and 2 <= findings.votes.n_labels <= MOST_CORRELATED):
         return None
     correlation = np.nan_to_num(findings.model.label_correlation_)
     np.fill_diagonal(correlation, 0.0)
@@ -1148,13 +1150,13 @@ SIGNS = ["more often together", "less often together"]
 
 def _are_cosines(model: ConsensusModel) -> bool:
     """Whether label correlations are the cosines of eq4: never negative, and above zero for unrelated labels."""
-    return isinstance(model, AMCC) and model.loss == "frobenius"
+    return isinstance(model, PaperAMCC)
 
 
 def _correlation_panel(findings: Findings) -> Panel | None:
     import altair as alt
 
-    if isinstance(findings.model, AMCC) and findings.votes.n_labels > MOST_CORRELATED:
+    if isinstance(findings.model, GroupedModel) and findings.votes.n_labels > MOST_CORRELATED:
         return Panel("Label correlation", f"Not looked at where there are more than {MOST_CORRELATED:,} labels.")
     correlation = _correlation(findings)
     if correlation is None:

@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 
 from amcc import write_votes
 from amcc.cli import app
-from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
+from amcc.consensus.amcc.warm_start import UPDATE_ROUNDS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.io.pack import pack_votes
 from running import amcc

@@ -11,6 +11,7 @@ import pytest
 from amcc import AMCC, DawidSkene, MajorityVote, Votes
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import InputError, MissingExtraError, NotFittedError, ParameterError
+from amcc.paper import PaperAMCC
 from amcc.report import (
     DOT,
     Findings,
@@ -400,11 +401,11 @@ def test_choices_in_words():
     assert "Plain counts predict votes about as well" in counts
 
 
-@pytest.mark.parametrize("loss", ["likelihood", "frobenius"])
+@pytest.mark.parametrize("make", [AMCC, PaperAMCC])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (4, 6, 1), (1, 6, 3)])
-def test_small_crowds_have_a_page_with_groups(shape, loss, tmp_path):
+def test_small_crowds_have_a_page_with_groups(shape, make, tmp_path):
     votes = Votes.from_dense(np.random.default_rng(0).choice([-1, 1], shape))
-    page = report(votes, tmp_path, AMCC(loss=loss))
+    page = report(votes, tmp_path, make())
     assert "Groups of workers" in page.headings
     for chart in page.charts.values():
         assert "<svg" in vl_convert.vegalite_to_svg(chart)
@@ -433,7 +434,7 @@ def test_known_truth_says_what_it_changed(crowd, tmp_path):
 
 
 def test_cosines_of_the_papers_objective_are_not_called_more_than_chance(crowd, tmp_path):
-    page = report(crowd.votes, tmp_path, AMCC(loss="frobenius"))
+    page = report(crowd.votes, tmp_path, PaperAMCC())
     assert "the cosine of eq4" in page.text
     assert "Strongest label correlations" not in page.headings
     assert "What the data chose" not in page.headings

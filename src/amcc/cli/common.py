@@ -394,7 +394,7 @@ def effect_as_json(effect: TruthEffect | None) -> dict[str, Any]:
 
 def _to_go_on_from(path: Path, method: str) -> ConsensusModel:
     model = load_model(path)
-    if method != DEFAULT_METHOD or not isinstance(model, AMCC) or model.loss != "likelihood":
+    if method != DEFAULT_METHOD or not isinstance(model, AMCC):
         raise InputError(
             f"--from goes on with -m {DEFAULT_METHOD}, from a model that it saved; {path} holds {model!r}, and the "
             f"method is {method}. Leave --from out to fit anew."

@@ -38,7 +38,8 @@ from amcc.cli.common import (
 )
 from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.cli.paths import TABLE
-from amcc.consensus import AMCC, ConsensusModel, make_model
+from amcc.consensus import ConsensusModel, make_model
+from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.truth_effect import truth_effect
 from amcc.consensus.undeclared import MOST_VOTES, Suspicion, suggested_roster, suspected_families
 from amcc.engine.base import Engine, gather
@@ -170,6 +171,6 @@ def _tell_all(
 
 def _groups(model: ConsensusModel) -> list[dict[str, Any]]:
     """The groups that have workers, of models that have groups."""
-    if not isinstance(model, AMCC):
+    if not isinstance(model, GroupedModel):
         return []
     return [group for group in model.groups(frame="arrow").to_pylist() if group["workers"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from amcc.consensus.amcc.estimator import AMCC
 from amcc.consensus.base import ConsensusModel, read_model_file
@@ -41,10 +42,18 @@ __all__ = [
     "make_model",
 ]
 
+
+def paper_amcc(**params: Any) -> ConsensusModel:
+    """The paper's own objective eq5, with the repairs of docs/deviations.md."""
+    from amcc.paper import PaperAMCC  # late: it is built on this package
+
+    return PaperAMCC(**params)
+
+
 METHODS: dict[str, Callable[..., ConsensusModel]] = {
     "amcc": AMCC,
-    "amcc-frobenius": partial(AMCC, loss="frobenius"),
-    "amcc-printed": partial(AMCC, loss="frobenius", anchor="self", printed=True),
+    "amcc-frobenius": paper_amcc,
+    "amcc-printed": partial(paper_amcc, anchor="self", printed=True),
     "c-ds": CDS,
     "dawid-skene": DawidSkene,
     "ds-tree": DSTree,
@@ -85,8 +94,11 @@ def make_model(method: str) -> ConsensusModel:
 
 def load_model(path: str | Path) -> ConsensusModel:
     """Read any model that was saved."""
+    from amcc.paper import PaperAMCC  # late, as above
+
     meta, arrays = read_model_file(path)
-    for model in MODELS:
+    models: tuple[type[ConsensusModel], ...] = (*MODELS, PaperAMCC)
+    for model in models:
         if model.__name__ == meta["model"]:
             return model.from_file(Path(path), meta, arrays)
     raise FileFormatError(f"{path} holds a {meta['model']!r}, which this version of amcc does not know.")

@@ -50,9 +50,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-FORMAT_VERSION = 3
-"""Of saved models. Before 3, votes were read in other ways, and who the workers are was not known. Before 2, names with
-zeros at their end came back without them, and what is settled was not kept."""
+FORMAT_VERSION = 4
+"""Of saved models. Before 4, the paper's objective was a setting of AMCC. Before 3, votes were read in other ways, and
+who the workers are was not known. Before 2, names with zeros at their end came back without them, and what is settled
+was not kept."""
 RATES, FAMILIES = "worker_rates", "families"
 
 PREDICTION_BYTES = 32

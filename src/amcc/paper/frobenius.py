@@ -1104,8 +1104,8 @@ def _check_size(votes: Votes) -> None:
     if numbers > MAX_NUMBERS:
         partial = f" × {n_labels} (not every answer covers all labels)" if columns > 1 else ""
         raise TooLargeError(
-            f"loss='frobenius' must fit into {8 * MAX_NUMBERS / 1e9:.1f} GB; {n_workers} workers × {n_labels} × "
-            f"{n_labels} labels{partial} need {8 * numbers / 1e9:.1f} GB. Use loss='likelihood', or fewer labels."
+            f"PaperAMCC must fit into {8 * MAX_NUMBERS / 1e9:.1f} GB; {n_workers} workers × {n_labels} × "
+            f"{n_labels} labels{partial} need {8 * numbers / 1e9:.1f} GB. Use AMCC, or fewer labels."
         )
 
 
