@@ -7,14 +7,12 @@ import numpy as np
 from amcc import Votes, linalg
 from amcc.consensus.base import Gold
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
-from amcc.paper.answers import gather_answers, presence
+from amcc.paper.answers import gather_answers, presence, statistics
 from amcc.paper.fitting import PaperFit, fit_paper
 from amcc.paper.individuality import (
     project_rows,
 )
-from amcc.paper.problem import PaperProblem, PaperState
-from amcc.paper.settings import PaperSettings
-from amcc.paper.statistics import statistics
+from amcc.paper.problem import PaperProblem, PaperSettings, PaperState
 
 EXACT = {"rtol": 0, "atol": 1e-9}
 W, N, L, M = 7, 12, 3, 2

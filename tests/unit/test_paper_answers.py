@@ -6,8 +6,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import Votes
-from amcc.paper.answers import answer_variation, gather_answers, presence
-from amcc.paper.statistics import statistics
+from amcc.paper.answers import answer_variation, gather_answers, presence, statistics
 from paper_problems import EXACT, crowd_of
 
 

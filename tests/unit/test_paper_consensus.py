@@ -9,20 +9,26 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc import Votes
-from amcc.paper import rates
-from amcc.paper.answers import gather_answers, presence
-from amcc.paper.consensus import coin_evidence, consensus, printed_consensus, vote_weights
+from amcc.paper import consensus as eq6
+from amcc.paper.answers import gather_answers, presence, statistics
+from amcc.paper.consensus import (
+    answer_rates,
+    coin_evidence,
+    consensus,
+    pooled_rates,
+    printed_consensus,
+    vote_rates,
+    vote_weights,
+)
 from amcc.paper.problem import PaperProblem, PaperState
-from amcc.paper.rates import answer_rates, pooled_rates, vote_rates
-from amcc.paper.statistics import statistics
 from paper_problems import EXACT, L, W, small
 
 
 @pytest.mark.parametrize("partial", [True, False], ids=["partial answers", "whole answers"])
 def test_answer_rates_are_means_over_the_answered_items(partial, monkeypatch):
     """D8: rates from statistics equal those computed item by item."""
-    monkeypatch.setattr(rates, "RATE_PRIOR", 0.0)
-    monkeypatch.setattr(rates, "RATE_FLOOR", -10.0)
+    monkeypatch.setattr(eq6, "RATE_PRIOR", 0.0)
+    monkeypatch.setattr(eq6, "RATE_FLOOR", -10.0)
     state, problem, dense = small(8, partial=partial)
     hit, false_alarm = answer_rates(state, problem).worker
     w, label = 3, 1
@@ -90,7 +96,7 @@ def test_group_rates_are_means_over_the_groups_votes(monkeypatch):
     weight = rng.uniform(1, 5, (2, W, L))
     weight[:, :3, 2] = 0  # nobody of group 0 voted on the last label
     rate = rng.uniform(0.3, 0.7, (2, W, L))
-    monkeypatch.setattr(rates, "RATE_PRIOR", 1e-5)
+    monkeypatch.setattr(eq6, "RATE_PRIOR", 1e-5)
     found = pooled_rates(rate * weight, weight, state)
     assert_allclose(found.group[0, 0, :2], np.average(rate[0, :3, :2], axis=0, weights=weight[0, :3, :2]), rtol=1e-4)
     assert_allclose(found.group[1, 1], np.average(rate[1, 3:], axis=0, weights=weight[1, 3:]), rtol=1e-4)
@@ -119,7 +125,7 @@ def test_vote_rates_are_those_of_answer_rates_for_a_perfect_representation(crowd
         np.zeros((25, 6, 6)),
     )  # fmt: skip
     problem = PaperProblem(statistics(answers, given, given.__getitem__), np.ones(25), 0.0, np.zeros((6, 6)), 1.0)
-    assert_allclose(answer_rates(state, problem).worker[0].min(), 1 - rates.RATE_FLOOR, **EXACT)
+    assert_allclose(answer_rates(state, problem).worker[0].min(), 1 - eq6.RATE_FLOOR, **EXACT)
     one_worker = votes.select(votes.worker == 3)
     found = vote_rates(one_worker, state, (one_worker.value > 0).astype(float))
     assert_allclose(found.worker[:, 3], answer_rates(state, problem).worker[:, 3], **EXACT)

@@ -16,7 +16,7 @@ from amcc.consensus.base import FORMAT_VERSION
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.fields import read_fields, write_fields
 from amcc.paper import PaperAMCC
-from amcc.paper.settings import PaperSettings
+from amcc.paper.problem import PaperSettings
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc.paper.answers import gather_answers
+from amcc.paper.answers import gather_answers, statistics
 from amcc.paper.objective import objective, worker_residuals
-from amcc.paper.statistics import statistics
 from paper_problems import EXACT, L, dense_objective, small
 
 

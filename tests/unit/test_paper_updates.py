@@ -9,9 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from amcc.paper.membership import assign_groups
 from amcc.paper.objective import group_losses, objective
-from amcc.paper.updates import group_weights, update_commonality, update_group_weights
+from amcc.paper.updates import assign_groups, group_weights, update_commonality, update_group_weights
 from paper_problems import EXACT, L, M, dense_objective, small
 
 

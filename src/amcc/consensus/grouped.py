@@ -64,7 +64,7 @@ class GroupedModel(ConsensusModel):
         """(n_labels, n_labels) how labels go together."""
 
     def _publish_groups(
-        self, coins: Coins, rates: Floats, *, commonality: Floats, weights: Floats, membership: Floats
+        self, coins: Coins, rates: Floats, commonality: Floats, weights: Floats, membership: Floats
     ) -> None:
         """Set the attributes above but for the cost; `rates` are hit and false-alarm rates of coins, (2, n_coins)."""
         self.coin_worker_, self.coin_label_ = coins.worker, coins.label

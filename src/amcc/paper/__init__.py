@@ -5,15 +5,14 @@ the groups are weighted by how well that works. Each file is one idea; equations
 
 | file | what | equations |
 |---|---|---|
-| `settings` | parameters by names, and their ranges | α, β, r, M |
-| `answers`, `statistics` | answers as matrices, and the sums that eq5 is made of | A_w |
-| `problem` | what is given, and what is estimated | D_w, C_m, λ, W_m |
+| `answers` | answers as matrices, and the sums that eq5 is made of | A_w |
+| `problem` | settings, what is given, and what is estimated | α, β, r, M; D_w, C_m, λ, W_m |
 | `objective` | the function, part by part | eq1, eq2, eq3, eq4, eq5 |
 | `individuality` | ADMM, and Theorem 1 | eq15, eq16, eq17, eq18 |
-| `updates` | commonality, weights, one round | eq19, eq20, eq21, eq22, eq23 |
-| `membership`, `start` | who is in which group; the first round | D3 |
+| `updates` | commonality, weights, groups, one round | eq19, eq20, eq21, eq22, eq23, D3 |
+| `start` | where the rounds start | |
 | `anchor` | what answers are represented by | D1 |
-| `rates`, `consensus` | from matrices to probabilities of labels | eq6 |
+| `consensus` | from matrices to probabilities of labels | eq6 |
 | `fitting`, `estimator` | rounds until it settles; the model as users meet it | |
 
 eq7 to eq11 and eq13 choose questions and are in `amcc.active`, eq12 is in `amcc.consensus.worth`; there is no eq14.

@@ -21,13 +21,11 @@ import numpy as np
 from amcc import linalg
 from amcc.arrays import Floats, Ints
 from amcc.consensus.base import Gold
-from amcc.paper.answers import Answers, answer_variation, mean_answers, presence
+from amcc.paper.answers import Answers, Statistics, answer_variation, mean_answers, presence, statistics
 from amcc.paper.consensus import Verdict, judge_pairs, mean_presence
 from amcc.paper.individuality import admm_penalty
 from amcc.paper.objective import HALVINGS, objective
-from amcc.paper.problem import PaperProblem, PaperState
-from amcc.paper.settings import PaperSettings
-from amcc.paper.statistics import Statistics, statistics
+from amcc.paper.problem import PaperProblem, PaperSettings, PaperState
 from amcc.paper.updates import update_commonality, update_group_weights
 from amcc.votes import Votes
 
@@ -58,6 +56,7 @@ class Observed:
 
     def statistics(self, proba: Floats) -> Statistics:
         """The sums of eq5 with these probabilities as anchor; by themselves, the answers are their own."""
+        # Rows of the answers themselves: whatever the consensus is, the sums stay the same.
         if self.settings.by_itself:
             return statistics(self.answers, self.given, self.given.__getitem__)
         return statistics(self.answers, self.given, anchor_rows(self.votes, self.answers, proba))
@@ -110,17 +109,20 @@ def follow_consensus(place: Place, wanted: Floats, sums: Callable[[Floats], Stat
     may run away with one worker where few answered everything.
     """
     for halving in range(HALVINGS):
+        # Between two sets of probabilities lie probabilities, and known truth, the same in both, stays.
         proba = place.proba + 0.5**halving * (wanted - place.proba)
         problem = replace(place.problem, data=sums(proba))
         state = update_group_weights(update_commonality(place.state, problem), problem)
         moved = Place(state, problem, proba, objective(state, problem))
         if moved.value <= place.value:
             return moved
+    # Stay: the updates before have lowered eq5 with the anchor as it was.
     return place._replace(value=objective(place.state, place.problem))
 
 
 def anchor_rows(votes: Votes, answers: Answers, proba: Floats) -> Callable[[Ints], Floats]:
     """Rows of the consensus on the items of some answers; what is usual for the label where nobody was asked (D1)."""
+    # A row must be complete, for response[g, l] speaks of every label g that the item may have.
     table = np.tile(mean_presence(votes, proba), (votes.n_items, 1))
     table[votes.pairs.item, votes.pairs.label] = proba
     return lambda row: np.asarray(table[answers.item[row]])

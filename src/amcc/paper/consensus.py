@@ -2,11 +2,13 @@
 
 Printed, eq6 is the arg max over labels g of Σ_m λ_m^r Π_w Π_l (C_m + D_w)(g, l)^[A_w(i, l) = 1]: entries may be
 negative, denials count for nothing, every group explains every worker, and the result is one label. With D8, each
-label of an item has log-odds: its prior, plus every vote, yes or no, by its worker's rates and weight.
+label of an item has log-odds: its prior, plus every vote, yes or no, by its worker's weight and by the hit and
+false-alarm rate that their response D_w + C_m stands for.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +18,30 @@ from amcc.arrays import Floats, Ints, weight_per_code
 from amcc.consensus.base import Gold
 from amcc.consensus.dawid_skene import slot_evidence
 from amcc.consensus.matching import known_or_mean
-from amcc.paper.problem import PaperProblem, PaperState
-from amcc.paper.rates import AnswerRates, answer_rates, vote_rates
+from amcc.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperState
 from amcc.votes import Votes
 
+# Nobody is believed to hit or miss with more certainty than this (D8): D_w + C_m is no probability by itself and may
+# lie outside [0, 1], and a single vote must not outweigh all others.
+RATE_FLOOR = 0.02
+# Answers' worth of the group's rate in a worker's own rate (D8).
+RATE_PRIOR = 1.0
 # What an entry of C_m + D_w that is not positive counts as in print: its logarithm must be a number.
 LEAST_ENTRY = 1e-10
 # Largest share of a label on an item without a yes, in print: products of nothing are no evidence.
 IGNORANCE = 0.5
+
+
+@dataclass(frozen=True)
+class AnswerRates:
+    """Chances of a yes: [0] where the label is present (hits), [1] where it is absent (false alarms).
+
+    crowd : (2, n_labels). group : (2, n_groups, n_labels). worker : (2, n_workers, n_labels).
+    """
+
+    crowd: Floats
+    group: Floats
+    worker: Floats
 
 
 class Verdict(NamedTuple):
@@ -61,6 +79,60 @@ def judge_pairs(votes: Votes, gold: Gold, state: PaperState, problem: PaperProbl
     return Verdict(rates, weights, evidence, prior, label_prior, proba)
 
 
+# -- rates ----------------------------------------------------------------------------------------------------------
+
+
+def answer_rates(state: PaperState, problem: PaperProblem) -> AnswerRates:
+    """Hit and false-alarm rates under the response, by label: of each worker, each group and the crowd.
+
+    For an item with anchor row y, the model's chance of a yes on l is y · response[:, l]. The hit rate is its mean
+    over the items they answered with y_l set to one, weighted by y_l; the false-alarm rate that with y_l set to zero,
+    weighted by 1 − y_l. Both need nothing but the statistics: setting y_l to one adds response[l, l] · (1 − y_l).
+    """
+    response, n_labels, data = state.response, problem.n_labels, problem.data
+    # One matrix for all columns or one for each: after broadcasting, the same.
+    gram = np.broadcast_to(data.gram, (problem.n_workers, n_labels, n_labels, n_labels))
+    anchor_sum = np.broadcast_to(data.anchor_sum, (problem.n_workers, n_labels, n_labels))
+    present = np.einsum("wll->wl", anchor_sum)  # Σ y_l
+    square = np.einsum("wlll->wl", gram)  # Σ y_l²
+    own = np.einsum("wll->wl", response)
+    yes = np.einsum("wlg,wgl->wl", anchor_sum, response)  # Σ y · response[:, l]
+    hits = np.einsum("wlg,wgl->wl", np.einsum("wllg->wlg", gram), response) + own * (present - square)
+    absent = np.maximum(data.n_asked - present, 0.0)
+    return pooled_rates(np.stack([hits, yes - hits]), np.stack([present, absent]), state)
+
+
+def vote_rates(votes: Votes, state: PaperState, proba: Floats) -> AnswerRates:
+    """The same from the votes themselves and the probabilities of their pairs, (n_pairs,)."""
+    present = np.repeat(proba, votes.pairs.n_votes)
+    weight = np.stack([present, 1.0 - present])
+    cell = votes.worker.astype(np.int64) * votes.n_labels + votes.label
+
+    def by_cell(parts: Floats) -> Floats:
+        sums = [weight_per_code(cell, part, votes.n_workers * votes.n_labels) for part in parts]
+        return np.stack(sums).reshape(2, votes.n_workers, votes.n_labels)
+
+    return pooled_rates(by_cell(weight * (votes.value > 0)), by_cell(weight), state)
+
+
+def pooled_rates(count: Floats, weight: Floats, state: PaperState) -> AnswerRates:
+    """Ratios of expected yeses to expected votes, (2, n_workers, n_labels) each, in floors.
+
+    A worker leans by `RATE_PRIOR` votes on their group, the group on the crowd, the crowd's rate on a label on that on
+    all labels: who has no votes is like the others.
+    """
+    overall = count.sum(axis=(1, 2)) / np.maximum(weight.sum(axis=(1, 2)), RESIDUAL_FLOOR)
+    crowd = _leaning(count.sum(axis=1), weight.sum(axis=1), overall[:, None])
+    group = _leaning(state.members @ count, state.members @ weight, crowd[:, None])
+    worker = _leaning(count, weight, group[:, state.worker_group])
+    return AnswerRates(*(np.clip(rate, RATE_FLOOR, 1.0 - RATE_FLOOR) for rate in (crowd, group, worker)))
+
+
+def _leaning(count: Floats, weight: Floats, on: Floats) -> Floats:
+    """Ratio, as if there were `RATE_PRIOR` more votes at the rate `on`."""
+    return (count + RATE_PRIOR * on) / np.maximum(weight + RATE_PRIOR, RESIDUAL_FLOOR)
+
+
 # -- present against absent -----------------------------------------------------------------------------------------
 
 
@@ -85,12 +157,14 @@ def coin_evidence(votes: Votes, rates: AnswerRates, weights: Floats) -> Floats:
 
 
 def new_evidence(
-    votes: Votes, worker: Ints, label: Ints, *, worker_rates: Floats, crowd_rates: Floats, vote_weight: Floats
+    votes: Votes, worker: Ints, label: Ints, worker_rates: Floats, crowd_rates: Floats, vote_weight: Floats
 ) -> Floats:
     """The same for new votes; their workers and labels have these learned codes (−1: newcomers).
 
-    A newcomer has the rates of the crowd and the mean weight; a new label the mean of all labels.
+    worker_rates, crowd_rates : as in `AnswerRates`. A newcomer has the rates of the crowd and the mean weight; a new
+    label the mean of all labels.
     """
+    # A worker who was there but never met the label has rates on it too: those of their group.
     who, what = worker[votes.coins.worker], label[votes.coins.label]
     met = (who >= 0) & (what >= 0)
     hit, false_alarm = (

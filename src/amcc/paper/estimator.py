@@ -17,7 +17,7 @@ from amcc.consensus.worth import worker_worth
 from amcc.fields import Each
 from amcc.paper.consensus import consensus, for_new_votes, new_evidence, printed_consensus
 from amcc.paper.fitting import PaperFit, fit_paper
-from amcc.paper.settings import Anchor, PaperSettings
+from amcc.paper.problem import Anchor, PaperSettings
 from amcc.votes import Votes
 
 
@@ -108,6 +108,7 @@ class PaperAMCC(GroupedModel):
         self._publish_rounds(fit.monitor)
         self._publish(fit, votes)
         judge = partial(passes.others_pass, votes.coins.slot, votes.pairs.start, verdict.evidence, verdict.prior)
+        # Workers are judged by the same evidence as pairs, each vote by the others.
         posterior = Posterior(verdict.pair_proba, verdict.label_prior, judge)
         return self._with_item_prior(posterior, votes, features, gold)
 
@@ -115,13 +116,9 @@ class PaperAMCC(GroupedModel):
         """Rates and groups as all models with groups have them, and the paper's matrices."""
         state, rates = fit.state, fit.verdict.rates
         worker, label = votes.coins.worker, votes.coins.label
-        self._publish_groups(
-            votes.coins,
-            rates.worker[:, worker, label],
-            commonality=rates.group,
-            weights=state.group_weights,
-            membership=np.eye(state.n_groups)[state.worker_group],
-        )
+        # Each worker is in one group for sure; other models say with what probability.
+        membership = np.eye(state.n_groups)[state.worker_group]
+        self._publish_groups(votes.coins, rates.worker[:, worker, label], rates.group, state.group_weights, membership)
         self.worker_cost_ = worker_worth(votes, state.individuality[worker, label, label])  # eq12
         self.label_similarity_ = fit.label_similarity
         self.individuality_matrices_, self.commonality_matrices_ = state.individuality, state.commonality
@@ -138,14 +135,9 @@ class PaperAMCC(GroupedModel):
         worker, label = new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
         if self.printed:
             return self._infer_printed(votes, worker, label)
-        evidence = new_evidence(
-            votes,
-            worker,
-            label,
-            worker_rates=self.worker_answer_rates_,
-            crowd_rates=self.crowd_rates_,
-            vote_weight=self.vote_weight_,
-        )
+        rates = self.worker_answer_rates_, self.crowd_rates_
+        # Priors of new votes are the labels' frequencies as learned; truth is known on none of their pairs.
+        evidence = new_evidence(votes, worker, label, *rates, self.vote_weight_)
         return consensus(votes, evidence, logit(prior)[votes.pairs.label])
 
     def _infer_printed(self, votes: Votes, worker: Ints, label: Ints) -> Floats:

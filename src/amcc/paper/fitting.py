@@ -24,8 +24,7 @@ from amcc.paper.anchor import Observed, Place, follow_consensus
 from amcc.paper.answers import gather_answers
 from amcc.paper.consensus import Verdict
 from amcc.paper.objective import objective
-from amcc.paper.problem import PaperState
-from amcc.paper.settings import PaperSettings
+from amcc.paper.problem import PaperSettings, PaperState
 from amcc.paper.start import first_individuality, start_groups, start_state
 from amcc.paper.updates import update_all
 from amcc.votes import Votes
@@ -67,12 +66,14 @@ def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | 
     settings = settings or PaperSettings()
     settings.check()
     check_size(votes)
+    # Only now that it is known to fit: gathering answers takes items × labels numbers already.
     nothing = np.zeros(len(votes.pairs), dtype=bool)
     observed = Observed(votes, gold or Gold(nothing, nothing), gather_answers(votes), settings)
     place, monitor = first_place(observed), Monitor(settings.tol, settings.max_iter)
     for _ in monitor.rounds():
         previous, place = place, next_place(place, observed)
         monitor.report(place.value, abs(previous.value - place.value))
+    # In the order of weights for those who read them; eq6 does not care.
     before, place = previous.verdict(observed), place._replace(state=by_weight(place.state))
     verdict = place.verdict(observed)
     return PaperFit(

@@ -15,8 +15,8 @@ import numpy as np
 
 from amcc import linalg
 from amcc.arrays import Floats, Ints, weight_per_code
+from amcc.paper.answers import times, weighted_sums, worker_blocks
 from amcc.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperState, members_of, who_counts
-from amcc.paper.statistics import times, weighted_sums, worker_blocks
 
 # How often a step that raises the objective is halved before it is given up: 1/16 of the way is hardly a step.
 HALVINGS = 5
@@ -105,6 +105,7 @@ def hsic_penalties(individuality: Floats, worker_group: Ints, n_groups: int) -> 
     w = v, as eq3 may be read, the subproblem of D_w would not be quadratic (D5).
     """
     gram = dependence(individuality)
+    # Sums of matrices first: workers · labels² instead of workers² · labels².
     together = np.sum(weighted_sums(members_of(worker_group, n_groups), gram) ** 2, axis=(1, 2))
     alone = weight_per_code(worker_group, np.einsum("wgh,wgh->w", gram, gram), n_groups)
     return np.asarray((alone - together) / 2 * linalg.hsic_scale(individuality.shape[1]))

@@ -9,10 +9,8 @@ from amcc.consensus.base import Gold
 from amcc.consensus.majority import MajorityVote
 from amcc.consensus.workers import worker_rates
 from amcc.paper.individuality import project_rows
-from amcc.paper.membership import fill_empty_groups
-from amcc.paper.problem import PaperProblem, PaperState
-from amcc.paper.settings import PaperSettings
-from amcc.paper.updates import update_commonality, update_group_weights
+from amcc.paper.problem import PaperProblem, PaperSettings, PaperState
+from amcc.paper.updates import fill_empty_groups, update_commonality, update_group_weights
 from amcc.votes import Votes
 
 # Rounds of k-means at most; on two features it stands still after some ten.
@@ -68,6 +66,7 @@ def cluster_workers(features: Floats, n_groups: int, random_state: int) -> Ints:
         if np.array_equal(moved, centres):
             break
         centres = moved
+    # Back from the order of features to that of the workers.
     worker_group = np.empty(len(group), dtype=np.int64)
     worker_group[order] = group
     return worker_group

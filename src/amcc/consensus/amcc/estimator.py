@@ -298,13 +298,8 @@ class AMCC(LearnedCrowd):
         order = np.argsort(-informativeness, kind="stable")
         positive = np.maximum(informativeness[order], INFORMATIVE_FLOOR)
         rates = coin_rates(crowd, coins, fit.counts)
-        self._publish_groups(
-            coins,
-            rates,
-            commonality=commonality[:, order],
-            weights=positive / positive.sum(),
-            membership=crowd.member[:, order],
-        )
+        weights = positive / positive.sum()
+        self._publish_groups(coins, rates, commonality[:, order], weights, crowd.member[:, order])
         self.crowd_, self.group_strength_ = crowd, crowd.strength[:, order]
         self.worker_cost_ = worker_worth(engine, rates[0])
         self.newcomer_evidence_ = _newcomer_evidence(crowd)
