@@ -22,10 +22,10 @@ import numpy as np
 
 from amcc import AMCC, metrics
 from amcc.consensus import make_model
-from amcc.consensus.amcc import readings
-from amcc.consensus.amcc.degrees import fit_degrees
-from amcc.consensus.amcc.dependence import Comparison, compare
-from amcc.consensus.amcc.readings import LEAST_DEGREES, Blend, Evidence, Gate
+from amcc.consensus.models.amcc import readings
+from amcc.consensus.models.amcc.degrees import fit_degrees
+from amcc.consensus.models.amcc.dependence import Comparison, compare
+from amcc.consensus.models.amcc.readings import LEAST_DEGREES, Blend, Evidence, Gate
 from amcc.engine.base import InMemory
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.cells import Cell, Draw, cells_of

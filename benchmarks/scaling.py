@@ -128,7 +128,7 @@ def _placed(block: Any) -> Any:
 def measure_leader(packed: Path) -> float:
     """Seconds per coin that the leader takes between two rounds, on all cores of its machine."""
     import amcc
-    from amcc.consensus.amcc import likelihood as model
+    from amcc.consensus.models.amcc import likelihood as model
     from amcc.consensus.rounds import first_look
 
     engine = amcc.LocalEngine(packed)

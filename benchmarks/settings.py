@@ -1,7 +1,7 @@
 """What the constants of the default are worth: each at half and at double its value, on every family of sets.
 
-    python benchmarks/settings.py --data DATA --modules amcc.consensus.amcc.readings amcc.consensus.amcc.degrees
-    python benchmarks/settings.py --data DATA amcc.consensus.amcc.presence.LEAN amcc.metrics.NEVER=0.001
+    python benchmarks/settings.py --data DATA --modules amcc.consensus.models.amcc.readings amcc.consensus.calibration
+    python benchmarks/settings.py --data DATA amcc.consensus.models.amcc.presence.LEAN amcc.metrics.NEVER=0.001
 
 A constant is named with its module: alone, it is set to half and to double; with a value, to this one. `--modules`
 takes all floats that a module names in capitals. Each setting runs in a process of its own, in which the constant has

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from amcc import Votes, linalg
-from amcc.consensus.base import Gold
+from amcc.consensus.learned import Gold
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
 from amcc.paper.answers import gather_answers, presence, statistics
 from amcc.paper.fitting import PaperFit, fit_paper

@@ -41,10 +41,10 @@ ROWS: list[tuple[str, ...]] = [
     ("experiments",),
     ("cli", "__main__"),
 ]
-# In the row of io, data, consensus and evaluate nobody knows the neighbours. Three may: data sets are read from files,
-# the paper's model fills the contract of consensus, and consensus names it among its methods (within functions only).
+# In the row of io, data, consensus and evaluate nobody knows the neighbours. Only, data sets are read from files, and
+# the paper's model fills the contract of consensus (which imports it by its name, to have it among its methods).
 INDEPENDENT_ROW = 2
-NEIGHBOURS = {"data": ("io",), "paper": ("consensus",), "consensus": ("paper",)}
+NEIGHBOURS = {"data": ("io",), "paper": ("consensus",)}
 
 
 def room_of(path: Path) -> str:

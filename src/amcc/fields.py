@@ -171,7 +171,7 @@ class Stored:
                 return None
             kind = next(choice for choice in typing.get_args(kind) if choice is not type(None))
         if kind is pa.Array:
-            return self._names(path)
+            return self._names(path, rule)
         if kind is np.ndarray or typing.get_origin(kind) is np.ndarray:
             return self._array(kind, path, rule)
         if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields"):
@@ -188,11 +188,14 @@ class Stored:
         self.used |= {path} if missing else set()
         return missing
 
-    def _names(self, path: str) -> pa.Array:
+    def _names(self, path: str, rule: Each | None) -> pa.Array:
         try:
-            return names_from_bytes(self._stored(self.arrays, path).tobytes())
+            names = names_from_bytes(self._stored(self.arrays, path).tobytes())
         except ValueError as error:
             self.wrong(path, f"cannot be read: {error}")
+        if rule is not None:
+            self.sizes[str(rule.of[0])] = len(names)  # what every other array must have one of for each name
+        return names
 
     def _stored(self, where: Mapping[str, Any], path: str) -> Any:
         if path not in where:

@@ -27,6 +27,7 @@ from amcc.consensus import AMCC
 from amcc.consensus import disagreement as kinds
 from amcc.consensus.base import ConsensusModel
 from amcc.consensus.grouped import GroupedModel
+from amcc.consensus.item_results import pair_reader
 from amcc.consensus.truth_effect import truth_effect
 from amcc.consensus.undeclared import suspected_families
 from amcc.consensus.workers import WorkerRates, likely_spammers
@@ -107,7 +108,6 @@ def _chart_script() -> str:
 
 
 def _check_fitted_to(model: ConsensusModel, votes: Votes) -> None:
-    model._check_fitted()
     same = (
         np.array_equal(model.pair_item_, votes.pairs.item)
         and np.array_equal(model.pair_label_, votes.pairs.label)
@@ -157,7 +157,7 @@ class Findings:
     @cached_property
     def disagreement(self) -> Disagreement:
         """Why people disagree, pair by pair."""
-        reader = self.model._pair_reader(InMemory(self.votes), True, False, self.model.pair_proba_)
+        reader = pair_reader(self.model, InMemory(self.votes), True, False, self.model.pair_proba_)
         explanations, asked = reader.explanations, kinds.asked_of(self.votes)
         assert explanations is not None  # for the type checker: it was asked for
         explanations = explanations.known_to(asked)
@@ -311,7 +311,7 @@ def _head(findings: Findings) -> Html:
     if effect is not None:
         warned = [f"{WARNING.strip()} {effect.suspicion}"] if effect.suspicion else []
         parts += [_element("h2", "What known truth changed"), _list([*warned, *effect.sentences()])]
-    if hasattr(findings.model, "item_prior_"):
+    if findings.model.item_prior_ is not None:
         parts += [_element("h2", "What item features changed"), _list([f"{findings.model.item_prior_.sentence()}."])]
     notes = findings.votes.notes()
     if notes:
@@ -374,7 +374,7 @@ def _first_looks(findings: Findings) -> list[str]:
 
 def _all_there_is(model: ConsensusModel) -> str:
     """What is known about items that nobody answered."""
-    described = hasattr(model, "item_prior_") and model.item_prior_.weight > 0
+    described = model.item_prior_ is not None and model.item_prior_.weight > 0
     return "what their features say" if described else "how frequent labels are"
 
 

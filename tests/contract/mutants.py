@@ -14,9 +14,9 @@ from amcc.active.base import Beliefs, Candidates, Questions, Triplets
 from amcc.active.strategies import Amcc, Uniform
 from amcc.active.voi import ValueOfInformation
 from amcc.arrays import Floats
-from amcc.consensus.base import Gold, Posterior
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.settling import SETTLED_ERROR
-from amcc.engine.base import added
+from amcc.engine.base import Engine, InMemory, added
 from amcc.engine.local import LocalEngine
 
 # -- models ----------------------------------------------------------------------------------------------------------
@@ -41,34 +41,37 @@ class UnaskedIsNo(DawidSkene):
 class UnaskedIsNoInConsensus(DawidSkene):
     """Judges workers by what they were asked, yet counts their silence against the labels."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
+        votes, _ = in_memory(engine)
         dense = denied(votes)
         proba = np.zeros((votes.n_items, votes.n_labels))
         proba[dense.pairs.item, dense.pairs.label] = DawidSkene().fit(dense).pair_proba_
-        return replace(super()._fit(votes, features, gold), pair=proba[votes.pairs.item, votes.pairs.label])
+        return super()._learn(engine)._replace(items=Inferred(proba[votes.pairs.item, votes.pairs.label]))
 
 
 class UnaskedIsNoMajority(MajorityVote):
     """Takes the share of yes among all who answered the item, asked or not."""
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        return votes.n_yes / votes.answers_per_item[votes.pairs.item]
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred(votes.n_yes / votes.answers_per_item[votes.pairs.item])
 
 
 class IgnoresTruth(DawidSkene):
     """Does not learn from known truth; the base class writes it in afterwards."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        return super()._fit(votes, features, Gold(np.zeros_like(gold.present), np.zeros_like(gold.known)))
+    def _learn(self, engine: Engine) -> Learned:
+        return super()._learn(InMemory(in_memory(engine)[0]))
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return super()._infer(votes, prior, Gold.nothing(len(votes.pairs)))
 
 
 class JudgesWithoutTruth(DawidSkene):
     """The consensus follows known truth, the judgement of workers does not."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        unknown = Gold(np.zeros_like(gold.present), np.zeros_like(gold.known))
-        without = DawidSkene()._fit(votes, features, unknown)
-        return replace(super()._fit(votes, features, gold), judge=without.judge)
+    def _learn(self, engine: Engine) -> Learned:
+        without = DawidSkene()._learn(InMemory(in_memory(engine)[0]))
+        return super()._learn(engine)._replace(judge=without.judge)
 
 
 class SharesState(DawidSkene):
@@ -86,26 +89,30 @@ class SharesState(DawidSkene):
 class RemembersTheLastFit(DawidSkene):
     """A second fit leans on the first."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
         before = float(self.label_prior_.mean()) if hasattr(self, "label_prior_") else None
-        posterior = super()._fit(votes, features, gold)
-        return posterior if before is None else replace(posterior, pair=0.9 * posterior.pair + 0.1 * before)
+        self.before = before
+        return super()._learn(engine)
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        found = super()._infer(votes, prior, gold).pair
+        return Inferred(found if self.before is None else 0.9 * found + 0.1 * self.before)
 
 
 class IgnoresTheSeed(DawidSkene):
     """Draws from a generator that no seed fixes."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        posterior = super()._fit(votes, features, gold)
-        return replace(posterior, pair=posterior.pair * np.random.default_rng().uniform(0.99, 1, len(posterior.pair)))
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        found = super()._infer(votes, prior, gold).pair
+        return Inferred(found * np.random.default_rng().uniform(0.99, 1, len(found)))
 
 
 class SeedsEverybody(DawidSkene):
     """Seeds numpy's global generator, and so what the rest of the user's program draws."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
         np.random.seed(0)  # noqa: NPY002
-        return super()._fit(votes, features, gold)
+        return super()._learn(engine)
 
 
 class DependsOnRowOrder(DawidSkene):
@@ -118,11 +125,11 @@ class DependsOnRowOrder(DawidSkene):
 class TrustsTheFirst(DawidSkene):
     """Counts the votes of whoever comes first in the alphabet, and the label that does, more than others."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        posterior = super()._fit(votes, features, gold)
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        found = super()._infer(votes, prior, gold).pair
         first = np.bincount(votes.item[votes.worker == 0], minlength=votes.n_items) > 0
         lead = first[votes.pairs.item] | (votes.pairs.item == 0) | (votes.pairs.label == 0)
-        return replace(posterior, pair=np.where(lead, posterior.pair**2, posterior.pair))
+        return Inferred(np.where(lead, found**2, found))
 
 
 class SettlesOnOneVote(DawidSkene):
@@ -133,33 +140,34 @@ class SettlesOnOneVote(DawidSkene):
 
     def fit(self, votes: Any, features: Any = None, truth: Truth | None = None) -> SettlesOnOneVote:
         super().fit(votes, features, truth)
-        self.pair_settled_ = np.abs(self.pair_proba_ - 0.5) >= 0.5 - SETTLED_ERROR
+        sure = np.abs(self.pair_proba_ - 0.5) >= 0.5 - SETTLED_ERROR
+        self.results_ = replace(self.item_results(), pair_settled=sure)
         return self
 
 
 class NoIsYes(MajorityVote):
     """Takes every vote as support."""
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        return np.ones(len(votes.pairs))
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred(np.ones(len(votes.pairs)))
 
 
 class OverwritesArguments(DawidSkene):
     """Changes a constructor argument."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
         self.max_iter += 1
-        return super()._fit(votes, features, gold)
+        return super()._learn(engine)
 
 
 class ModifiesVotes(MajorityVote):
     """Writes into the arrays of its input."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        posterior = super()._fit(votes, features, gold)
+    def _learn(self, engine: Engine) -> Learned:
+        learned, (votes, _) = super()._learn(engine), in_memory(engine)
         votes.value.setflags(write=True)
         votes.value[votes.value < 0] = 0
-        return posterior
+        return learned
 
 
 class NeedsText(MajorityVote):
@@ -173,22 +181,25 @@ class NeedsText(MajorityVote):
 class IgnoresFeatures(NAM):
     """Takes features, and does not look at them."""
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        return super()._fit(votes, None, gold)
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
+        return super()._learn(InMemory(votes, gold.signs))
 
 
 class ForgetsTheWorkers(DawidSkene):
     """Judges new votes as if nobody had been seen before."""
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        return votes.n_yes / votes.pairs.n_votes
+    def applied_to(self, votes: Votes) -> ForgetsTheWorkers:
+        model = super().applied_to(votes)
+        model.results_ = replace(model.item_results(), pair_proba=votes.n_yes / votes.pairs.n_votes)
+        return model
 
 
 class KnowsNothing(MajorityVote):
     """Says the same of every item."""
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        return prior[votes.pairs.label]
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred(prior[votes.pairs.label])
 
 
 # -- strategies ------------------------------------------------------------------------------------------------------

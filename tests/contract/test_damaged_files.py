@@ -21,10 +21,10 @@ import pytest
 
 from amcc import METHODS, Votes, load_model
 from amcc.consensus import DawidSkene, MajorityVote, make_model
-from amcc.consensus.amcc.likelihood import Ascent
-from amcc.consensus.amcc.readings import Blend
-from amcc.consensus.base import read_model_file
-from amcc.consensus.dawid_skene import Rounds
+from amcc.consensus.models.amcc.likelihood import Ascent
+from amcc.consensus.models.amcc.readings import Blend
+from amcc.consensus.models.dawid_skene import Rounds
+from amcc.consensus.saving import read_model_file
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.local import LocalEngine
 from amcc.engine.packed import META, PackedVotes

@@ -24,7 +24,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, MACE, NAM, Checkpoint, DawidSkene, DSTree, MajorityVote, load_model, passes, write_votes
-from amcc.consensus.amcc.warm_start import UPDATE_ROUNDS
+from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS
 from amcc.consensus.signature import content, signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import gather

@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 
 from amcc import write_votes
 from amcc.cli import app
-from amcc.consensus.amcc.warm_start import UPDATE_ROUNDS
+from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.io.pack import pack_votes
 from running import amcc
@@ -101,7 +101,7 @@ def test_methods_without_blocks_take_the_folder(folder, tmp_path):
 def test_an_interrupted_command_goes_on(folder, tmp_path):
     """Ctrl-C in a fit that would take very long leaves a checkpoint, which nobody else may use."""
     options = ("consensus", folder / "packed", "-m", "dawid-skene", "--checkpoint", "fit.checkpoint", "-o", "c.csv")
-    endless = "from amcc.consensus.base import Monitor; Monitor.converged = property(lambda self: False)"
+    endless = "from amcc.consensus.monitor import Monitor; Monitor.converged = property(lambda self: False)"
     patient = "from amcc import DawidSkene; DawidSkene.__init__.__kwdefaults__.update(max_iter=10**9)"
     often = "from amcc import Checkpoint; Checkpoint.__init__.__defaults__ = (0.0,)"
     program = f"{endless}\n{patient}\n{often}\nfrom amcc.cli import main; main()"

@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from amcc import AMCC, Votes, load_model, metrics
-from amcc.consensus.amcc.likelihood import coin_rates
-from amcc.consensus.amcc.warm_start import UPDATE_ROUNDS
 from amcc.consensus.grouped import describe_groups, summary
+from amcc.consensus.models.amcc.likelihood import coin_rates
+from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS
 from amcc.consensus.worth import worker_worth
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
@@ -105,7 +105,7 @@ def test_individuality_is_rate_minus_commonality(crowd, monkeypatch):
         rates.extend(coin_rates(*arguments))
         return np.stack(rates)
 
-    monkeypatch.setattr("amcc.consensus.amcc.estimator.coin_rates", watched)
+    monkeypatch.setattr("amcc.consensus.models.amcc.estimator.coin_rates", watched)
     model = AMCC(adapt=False, correlation=False).fit(crowd.votes)
     group = model.worker_group_[model.coin_worker_]
     usual = model.commonality_[:, group, model.coin_label_]

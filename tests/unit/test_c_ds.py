@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from amcc import CDS, ConvergenceWarning, DawidSkene, ParameterError, Truth, Votes, load_model, metrics
-from amcc.consensus.c_ds import pool_of_sets, set_posteriors, set_shares
+from amcc.consensus.models.c_ds import pool_of_sets, set_posteriors, set_shares
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
@@ -115,7 +115,7 @@ def test_all_sets_in_the_pool_equal_enumeration(small_crowd):
 
 def test_blocks_do_not_matter(small_crowd, monkeypatch):
     whole = CDS(mode="cascade").fit(small_crowd.votes).predict_proba()
-    monkeypatch.setattr("amcc.consensus.c_ds.BLOCK_CELLS", 200)
+    monkeypatch.setattr("amcc.consensus.models.c_ds.BLOCK_CELLS", 200)
     assert_allclose(CDS(mode="cascade").fit(small_crowd.votes).predict_proba(), whole, rtol=0, atol=1e-9)
 
 

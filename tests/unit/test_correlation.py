@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 
-from amcc.consensus.amcc import correlation
-from amcc.consensus.amcc.correlation import (
+from amcc.consensus.models.amcc import correlation
+from amcc.consensus.models.amcc.correlation import (
     LabelSets,
     fit_label_sets,
     kinds_of_items,

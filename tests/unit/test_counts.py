@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from amcc import Votes
-from amcc.consensus.amcc import counts
-from amcc.consensus.amcc.counts import counts_predict, fit_shares, presence_by_counts
-from amcc.consensus.amcc.presence import presence_at
+from amcc.consensus.models.amcc import counts
+from amcc.consensus.models.amcc.counts import counts_predict, fit_shares, presence_by_counts
+from amcc.consensus.models.amcc.presence import presence_at
 
 
 def votes_by_degree(seed=0):

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import digamma
 
 from amcc import AMCC, MajorityVote, Votes, metrics, passes
-from amcc.consensus.amcc.degrees import (
+from amcc.consensus.models.amcc.degrees import (
     DegreeBelief,
     DegreeCounts,
     Degrees,

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 
 from amcc import Votes
-from amcc.consensus.amcc import dependence
-from amcc.consensus.amcc.correlation import LabelSets
-from amcc.consensus.amcc.dependence import (
+from amcc.consensus.models.amcc import dependence
+from amcc.consensus.models.amcc.correlation import LabelSets
+from amcc.consensus.models.amcc.dependence import (
     clustered_z,
     compare,
     kinds_predict,
@@ -19,8 +19,8 @@ from amcc.consensus.amcc.dependence import (
     log_probability,
     looks_of,
 )
-from amcc.consensus.amcc.likelihood import fit_likelihood, start_crowd
-from amcc.consensus.amcc.readings import learn_label_sets
+from amcc.consensus.models.amcc.likelihood import fit_likelihood, start_crowd
+from amcc.consensus.models.amcc.readings import learn_label_sets
 from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory

@@ -16,6 +16,7 @@ from amcc import DawidSkene, MajorityVote, Votes, load_model, passes, write_vote
 from amcc.arrays import sigmoid
 from amcc.consensus import METHODS, pair_columns
 from amcc.consensus import disagreement as d
+from amcc.consensus.item_results import pair_reader
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory
 from amcc.engine.local import LocalEngine
@@ -222,7 +223,7 @@ def test_a_sample_keeps_its_probabilities(planted, monkeypatch):
     model = MajorityVote().fit(planted.votes)
     monkeypatch.setattr(pair_columns, "MOST_LEARNED", len(planted.votes) // 3)
     monkeypatch.setattr(pair_columns.kinds, "learn", learn)
-    model._pair_reader(InMemory(planted.votes), True, False, model.pair_proba_)
+    pair_reader(model, InMemory(planted.votes), True, False, model.pair_proba_)
     ((asked, proba),) = learned
     assert 0 < len(proba) < len(model.pair_proba_)
     assert_allclose(proba, asked.n_yes / asked.n_votes)
@@ -289,7 +290,7 @@ def test_words_say_why(planted):
     votes = planted.votes
     model = DawidSkene().fit(votes)
     asked = d.asked_of(votes)
-    known = model._pair_reader(InMemory(votes), True, False, model.pair_proba_).explanations
+    known = pair_reader(model, InMemory(votes), True, False, model.pair_proba_).explanations
     kind = d.kinds_of(asked, known, model.pair_proba_)
     told = {
         name: d.why(asked, known, int((kind == code).argmax()), code, lambda worker: f"worker {worker}")

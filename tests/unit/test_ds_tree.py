@@ -10,7 +10,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import CDS, ConvergenceWarning, DSTree, ParameterError, Truth, Votes, load_model, metrics
-from amcc.consensus.ds_tree import Tree, chow_liu, label_affinities, mutual_information, propagate, relevant_nodes
+from amcc.consensus.models.ds_tree import (
+    Tree,
+    chow_liu,
+    label_affinities,
+    mutual_information,
+    propagate,
+    relevant_nodes,
+)
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 CHAIN = np.array([-1, 0])

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import EBCC, IBCC, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
-from amcc.consensus.base import Gold
-from amcc.consensus.ebcc import expect, maximise, random_split
+from amcc.consensus.learned import Gold
+from amcc.consensus.models.ebcc import expect, maximise, random_split
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits

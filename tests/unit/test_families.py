@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -206,9 +205,9 @@ def test_settled_counts_votes_as_they_are_worth(judged, model):
 
 def test_a_model_that_is_sure_settles_nothing_on_a_family_alone(judged):
     class Sure(AMCC):
-        def _fit(self, *given):
-            posterior = super()._fit(*given)
-            return replace(posterior, pair=np.full_like(posterior.pair, 0.999))
+        def _infer(self, *given):
+            found = super()._infer(*given)
+            return found._replace(pair=np.full_like(found.pair, 0.999))
 
     judges_only = judged.votes.select(judged.votes.worker < 4)
     told = Sure().fit(judges_only, workers=judged.roster)

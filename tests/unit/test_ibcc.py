@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import digamma
 
 from amcc import IBCC, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
-from amcc.consensus.ibcc import dirichlet_divergence, expected_log
+from amcc.consensus.models.ibcc import dirichlet_divergence, expected_log
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits

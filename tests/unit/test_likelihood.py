@@ -13,9 +13,10 @@ from scipy.special import betaln, digamma, expit, logsumexp
 from scipy.stats import beta, betabinom
 
 from amcc import AMCC
-from amcc.consensus.amcc import coins as coin_sums
-from amcc.consensus.amcc.coins import Counts, Usual, effective_votes, expected_log_rates, group_fit, mean_rates
-from amcc.consensus.amcc.likelihood import (
+from amcc.consensus.learned import Gold
+from amcc.consensus.models.amcc import coins as coin_sums
+from amcc.consensus.models.amcc.coins import Counts, Usual, effective_votes, expected_log_rates, group_fit, mean_rates
+from amcc.consensus.models.amcc.likelihood import (
     FALSE_ALARM_STRENGTH,
     HIT_STRENGTH,
     NO_INDIVIDUALITY,
@@ -34,7 +35,6 @@ from amcc.consensus.amcc.likelihood import (
     update_presence,
     update_strength,
 )
-from amcc.consensus.base import Gold
 from amcc.consensus.rounds import entropy_of, evidence_of_pairs, met_present, one_round
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory, WholeBlock

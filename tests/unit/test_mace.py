@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import MACE, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
-from amcc.consensus.base import Monitor
-from amcc.consensus.mace import AnswerLogs, RandomStarts, Restarts, expect
+from amcc.consensus.models.mace import AnswerLogs, RandomStarts, Restarts, expect
+from amcc.consensus.monitor import Monitor
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from amcc import MCMLD, MCMLI, ConvergenceWarning, DawidSkene, MajorityVote, ParameterError, Votes, metrics
-from amcc.consensus.base import Gold
-from amcc.consensus.mcmld import (
+from amcc.consensus.learned import Gold
+from amcc.consensus.models.mcmld import (
     Asked,
     Mixture,
     Rules,

@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
 from amcc import MLJMF, ConvergenceWarning, ParameterError, Votes, metrics
-from amcc.consensus import ml_jmf
-from amcc.consensus.base import Gold
+from amcc.consensus.learned import Gold
+from amcc.consensus.models import ml_jmf
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.engine.base import InMemory
 
 EXACT = {"rtol": 0, "atol": 1e-12}
 
@@ -192,7 +193,7 @@ def test_known_truth_moves_the_weights():
     known = np.repeat(np.arange(30) < 15, 3)
     for sign, right, wrong in ((1, slice(0, 2), slice(2, 4)), (-1, slice(2, 4), slice(0, 2))):
         model = MLJMF()
-        model._fit(votes, None, Gold((sign * answer > 0).ravel(), known))
+        model._learn(InMemory(votes, Gold((sign * answer > 0).ravel(), known).signs))
         assert model.worker_weight_[right].min() > model.worker_weight_[wrong].max()
 
 

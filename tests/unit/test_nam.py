@@ -9,9 +9,10 @@ from sklearn.linear_model import LogisticRegression
 
 import amcc
 from amcc import NAM, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
-from amcc.consensus import nam
-from amcc.consensus.base import Gold
+from amcc.consensus.learned import Gold
+from amcc.consensus.models import nam
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.engine.base import InMemory
 
 EXACT = {"rtol": 0, "atol": 1e-12}
 LABEL = np.arange(2)
@@ -222,8 +223,8 @@ def test_known_truth_teaches():
     votes = Votes.from_dense(np.stack([answer, answer, -answer, -answer]))
     known = np.repeat(np.arange(60) < 40, 2)
     for sign in (1, -1):
-        posterior = NAM()._fit(votes, None, Gold((sign * answer > 0).ravel(), known))
-        right = (posterior.pair.reshape(60, 2) > 0.5) == (sign * answer > 0)
+        found = NAM()._learn(InMemory(votes, Gold((sign * answer > 0).ravel(), known).signs)).items
+        right = (found.pair.reshape(60, 2) > 0.5) == (sign * answer > 0)
         assert right[40:].mean() > 0.9
 
 

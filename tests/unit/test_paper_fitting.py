@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
 from amcc import MajorityVote, ParameterError, Votes, metrics
-from amcc.consensus.base import Gold
+from amcc.consensus.learned import Gold
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
 from amcc.errors import ConvergenceWarning, TooLargeError
 from amcc.paper import answers as paper_answers

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, METHODS, Votes, load_model
-from amcc.consensus.base import FORMAT_VERSION
+from amcc.consensus.saving import FORMAT_VERSION
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.fields import read_fields, write_fields
 from amcc.paper import PaperAMCC

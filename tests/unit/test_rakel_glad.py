@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import ConvergenceWarning, MajorityVote, ParameterError, RakelGlad, Truth, Votes, metrics
-from amcc.consensus.base import Gold
-from amcc.consensus.rakel_glad import (
+from amcc.consensus.learned import Gold
+from amcc.consensus.models.rakel_glad import (
     EASE_BOUND,
     NamelessOrder,
     Tasks,

@@ -9,11 +9,19 @@ from scipy.special import expit, logit
 from test_counts import votes_by_degree
 
 from amcc import AMCC, MajorityVote, Votes, metrics
-from amcc.consensus.amcc import readings
-from amcc.consensus.amcc.correlation import LabelSets, label_set_step
-from amcc.consensus.amcc.counts import presence_by_counts
-from amcc.consensus.amcc.presence import presence_at
-from amcc.consensus.amcc.readings import LEAST_DEGREES, MOST_CORRELATED, MOST_DEGREES, UNASKED, Blend, Evidence, Gate
+from amcc.consensus.models.amcc import readings
+from amcc.consensus.models.amcc.correlation import LabelSets, label_set_step
+from amcc.consensus.models.amcc.counts import presence_by_counts
+from amcc.consensus.models.amcc.presence import presence_at
+from amcc.consensus.models.amcc.readings import (
+    LEAST_DEGREES,
+    MOST_CORRELATED,
+    MOST_DEGREES,
+    UNASKED,
+    Blend,
+    Evidence,
+    Gate,
+)
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 

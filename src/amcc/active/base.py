@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from amcc.arrays import Floats, Ints, Mask, find_sorted
-from amcc.consensus.base import ConsensusModel, as_votes, checked_features
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.parameters import checked_features
 from amcc.consensus.settling import ASSUMED, Settling
 from amcc.memory import check_size
 from amcc.roster import Roster
@@ -260,7 +261,7 @@ class Learner:
 
     def learn(self, votes: Votes, *, fresh: bool = False) -> Beliefs:
         """Beliefs after all of `votes`; `fresh` if nothing learned before may have a say."""
-        votes = as_votes(votes)
+        votes = votes if isinstance(votes, Votes) else Votes.from_frame(votes)
         _check_sizes(votes)
         features = checked_features(self._features, votes)
         if not len(votes):

@@ -125,7 +125,7 @@ class Readings:
     @classmethod
     def of(cls, model: ConsensusModel, votes: Votes) -> Readings:
         """Those of a fitted model, without the truth that it may have been told."""
-        by_model = log_odds(getattr(model, "pair_unseen_", model.pair_proba_))
+        by_model = log_odds(model.pair_proba_ if model.pair_unseen_ is None else model.pair_unseen_)
         n_yes = votes.n_yes.astype(np.float64)
         by_majority = np.log((n_yes + 0.5) / (votes.pairs.n_votes - n_yes + 0.5))  # Jeffreys' prior
         label = votes.pairs.label.astype(np.int64)
@@ -199,8 +199,7 @@ def questions_for_expert(
         raise ParameterError(f"n must be at least 1; got {n}.")
     if not 0 <= drawn <= 1:
         raise ParameterError(f"drawn must be a share from 0 to 1; got {drawn!r}.")
-    model._check_fitted()
-    known = getattr(model, "pair_known_", np.zeros(len(votes.pairs), dtype=bool))
+    known = np.zeros(len(votes.pairs), dtype=bool) if model.pair_known_ is None else model.pair_known_
     free = ~known if among is None else among & ~known
     if not free.any():
         raise EmptyInputError("there must be a pair whose truth is not known; that of all asked pairs is.")

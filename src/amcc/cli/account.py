@@ -133,7 +133,7 @@ def votes_of(block: Block, model: ConsensusModel, worker: int) -> pa.Table:
     votes = block.votes(names=True)
     own = np.flatnonzero(votes.worker == worker)
     pair = np.searchsorted(votes.pairs.start, own, side="right") - 1
-    proba = (model if block.place is None and hasattr(model, "pair_proba_") else model.applied_to(votes)).pair_proba_
+    proba = (model if block.place is None and model.results_ is not None else model.applied_to(votes)).pair_proba_
     said_yes = votes.value[own] > 0
     return pa.table(
         {

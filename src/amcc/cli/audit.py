@@ -36,7 +36,7 @@ from amcc.cli.common import (
 )
 from amcc.cli.paths import PAGE, READS, TABLE
 from amcc.consensus import make_model
-from amcc.consensus.base import check_all_pairs
+from amcc.consensus.item_results import check_all_pairs
 from amcc.errors import ParameterError
 from amcc.inference import check_level
 from amcc.io import read_table, read_truth, read_votes

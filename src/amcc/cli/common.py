@@ -367,7 +367,7 @@ def fit(
         for sentence in model.families_.sentences():
             notes.print(sentence, markup=False, soft_wrap=True)
     tell_effect(None if isinstance(votes, Engine) else truth_effect(model, votes))
-    described = getattr(model, "item_prior_", None)
+    described = model.item_prior_
     if described is not None:
         notes.print(described.sentence(), soft_wrap=True)
     unanswered = as_engine(votes).total(items_without_answer).items

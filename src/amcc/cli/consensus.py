@@ -42,8 +42,8 @@ from amcc.cli.common import (
 from amcc.cli.engines import EngineChoice, by_blocks
 from amcc.cli.paths import FILE, PAGE, READS
 from amcc.consensus import ConsensusModel, make_model
-from amcc.consensus.base import check_all_pairs
 from amcc.consensus.disagreement import KINDS
+from amcc.consensus.item_results import check_all_pairs
 from amcc.consensus.truth_effect import truth_effect
 from amcc.consensus.undeclared import named_like_models
 from amcc.decode import Rule, check_rule
@@ -237,6 +237,6 @@ def _summary(
         "families": model.families("arrow").to_pylist() if model.has_roster else [],
         "iterations": model.n_iter_,
         "converged": model.converged_,
-        "features": model.item_prior_.summary() if hasattr(model, "item_prior_") else None,
+        "features": None if model.item_prior_ is None else model.item_prior_.summary(),
         "output": None if output is None else str(output),
     }

@@ -1,7 +1,7 @@
 """Models with groups of workers: what they publish alike, so that reports and selection never ask which one ran.
 
-Two models have groups, the default (`amcc.consensus.amcc`) and the paper's objective (`amcc.paper`). A group has a
-*commonality*, what its workers usually do on each label. A worker has an *individuality*, how far they lie from that.
+Two models have groups, the default (`amcc.consensus.models.amcc`) and the paper's objective (`amcc.paper`). A group has
+a *commonality*, what its workers usually do on each label. A worker has an *individuality*, how far they lie from it.
 Both are given here as hit and false-alarm rates, whatever the model computes with.
 """
 
@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.arrays import Codes, Floats
-from amcc.consensus.base import ConsensusModel, Monitor
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.saving import check_sorted_once
 from amcc.fields import Each
 from amcc.tables import Frame, as_frame
 from amcc.votes import Coins
@@ -46,8 +47,7 @@ class GroupedModel(ConsensusModel):
         What a worker's answers are worth by eq12.
     """
 
-    uses_features = True
-    takes_sparse = True
+    uses_features = features_are_prior = takes_sparse = True
 
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]
@@ -72,19 +72,17 @@ class GroupedModel(ConsensusModel):
         self.worker_group_ = membership.argmax(axis=1).astype(np.int32)
         self.individuality_ = (rates - self._usual_rates()).T
 
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_sorted_once("coins", self.coin_worker_, self.coin_label_, len(self.label_names_))
+
     def _usual_rates(self) -> Floats:
         """(2, n_coins) rates of each coin's group on its label."""
         return self.commonality_[:, self.worker_group_[self.coin_worker_], self.coin_label_]
 
-    def _publish_rounds(self, monitor: Monitor) -> None:
-        """Say how the fit went, with a warning where it did not settle."""
-        monitor.warn_unless_converged(type(self).__name__)
-        self.objective_history_, self.n_iter_ = monitor.history, len(monitor.history)
-        self.converged_ = monitor.converged
-
     def rates_of_coins(self) -> tuple[Floats, Floats]:
         """(n_workers, n_labels) commonality of the worker's groups, and their individuality on labels that they met."""
-        self._check_fitted()
+        self.check_fitted()
         hit, false_alarm = np.einsum("wm,aml->awl", self.worker_membership_, self.commonality_)
         for rate, met in zip((hit, false_alarm), self.individuality_.T + self._usual_rates(), strict=True):
             rate[self.coin_worker_, self.coin_label_] = met
@@ -92,12 +90,12 @@ class GroupedModel(ConsensusModel):
 
     def label_correlations(self) -> Floats:
         """(n_labels, n_labels) `label_correlation_`."""
-        self._check_fitted()
+        self.check_fitted()
         return self.label_correlation_
 
     def groups(self, frame: Frame = "pandas") -> Any:
         """One row per group, the best first: group, workers, weight, hit_rate, false_alarm_rate, summary."""
-        self._check_fitted(items=False)
+        self.check_fitted()
         return as_frame(describe_groups(self.commonality_, self.group_weights_, self.worker_group_), frame)
 
     def _groups(self) -> tuple[Codes, Floats]:

@@ -125,8 +125,8 @@ class TruthEffect:
 
 def truth_effect(model: ConsensusModel, votes: Votes) -> TruthEffect | None:
     """What the known truth of a fit to these votes changed; None where `fit` was given none about asked pairs."""
-    known = model.pair_known_ if hasattr(model, "pair_known_") else np.zeros(0, dtype=bool)
-    if not known.any():
+    known, unseen = model.pair_known_, model.pair_unseen_
+    if known is None or unseen is None or not known.any():
         return None
     place = np.flatnonzero(known)
     present, n_yes = model.pair_proba_[place] > 0.5, votes.n_yes[place].astype(np.int64)
@@ -145,7 +145,7 @@ def truth_effect(model: ConsensusModel, votes: Votes) -> TruthEffect | None:
     )  # fmt: skip
     names = [str(name) for name in label.to_pylist()]
     agreement = cohen_kappa(present[clear], (n_yes > n_no)[clear])
-    flipped = ((model.pair_unseen_ > 0.5) != (model.pair_proba_ > 0.5))[~known]
+    flipped = ((unseen > 0.5) != (model.pair_proba_ > 0.5))[~known]
     calibration = getattr(model, "calibration_", None)
     return TruthEffect(
         len(place), int(clear.sum()), found, int((~known).sum()), int(flipped.sum()),

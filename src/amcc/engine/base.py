@@ -104,6 +104,7 @@ class Engine(ABC):
 
     coins : all (worker, label) combinations that occur, without votes
     n_known : asked pairs whose truth is known
+    features : descriptions of the items, which only votes in memory have
     identity : says which votes these are
     checkpoint : where a fit notes how far it is, None where it does not
     """
@@ -115,6 +116,7 @@ class Engine(ABC):
     n_pairs: int
     n_items: int
     n_known = 0
+    features: Any = None
     identity = "votes in memory"
     checkpoint: Checkpoint | None = None
 
@@ -191,10 +193,11 @@ class InMemory(Engine):
     """Votes as they are: one block, whose loops run on both cores.
 
     known : (n_pairs,) truth on the asked pairs as in `Block`
+    features : (n_items, n_features) descriptions of the items, an array or a sparse matrix of scipy
     """
 
-    def __init__(self, votes: Votes, known: Signs = NOTHING_KNOWN) -> None:
-        self.block = WholeBlock(votes, known)
+    def __init__(self, votes: Votes, known: Signs = NOTHING_KNOWN, features: Any = None) -> None:
+        self.block, self.features = WholeBlock(votes, known), features
         self.worker_names, self.label_names, self.coins = votes.worker_names, votes.label_names, votes.coins
         self.n_votes, self.n_pairs, self.n_items = len(votes), len(votes.pairs), votes.n_items
         self.n_known = int(np.count_nonzero(known))

@@ -155,7 +155,7 @@ def _with_truth(entrants: Sequence[Entrant], known: Iterable[int]) -> list[Entra
 
 def _check_variant(variant: Entrant) -> None:
     try:
-        variant.model()._check_params()
+        variant.model().check_params()
     except ParameterError as error:
         raise ParameterError(f"variant {variant.name!r}: {error}") from None
     except TypeError as error:  # such as text where a number is compared

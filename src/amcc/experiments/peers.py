@@ -17,7 +17,7 @@ from scipy.special import logit
 
 from amcc import Votes, passes
 from amcc.arrays import Floats
-from amcc.consensus.dawid_skene import slot_evidence
+from amcc.consensus.models.dawid_skene import slot_evidence
 from amcc.errors import MissingExtraError
 from amcc.experiments.cells import Rates
 

@@ -1,8 +1,8 @@
 """Loops compiled with numba, one file for each kind of thing that they run over.
 
 Nothing here is imported before it is needed: numba takes a third of a second to import, and small input never needs
-it. Each loop has a plain numpy twin beside its caller (`amcc.passes`, `amcc.consensus.amcc.coins` and so on), and the
-tests compare the two. Numbers that a loop and its twin must share stand in this file.
+it. Each loop has a plain numpy twin beside its caller (`amcc.passes`, `models.amcc.coins` and so on), and the tests
+compare the two. Numbers that a loop and its twin must share stand in this file.
 """
 
 import numpy as np

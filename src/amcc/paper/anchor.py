@@ -20,7 +20,7 @@ import numpy as np
 
 from amcc import linalg
 from amcc.arrays import Floats, Ints
-from amcc.consensus.base import Gold
+from amcc.consensus.learned import Gold
 from amcc.paper.answers import Answers, Statistics, answer_variation, mean_answers, presence, statistics
 from amcc.paper.consensus import Verdict, judge_pairs, mean_presence
 from amcc.paper.individuality import admm_penalty

@@ -15,9 +15,9 @@ import numpy as np
 
 from amcc import passes
 from amcc.arrays import Floats, Ints, weight_per_code
-from amcc.consensus.base import Gold
-from amcc.consensus.dawid_skene import slot_evidence
+from amcc.consensus.learned import Gold
 from amcc.consensus.matching import known_or_mean
+from amcc.consensus.models.dawid_skene import slot_evidence
 from amcc.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperState
 from amcc.votes import Votes
 

@@ -10,10 +10,11 @@ from scipy.special import logit
 
 from amcc import passes
 from amcc.arrays import Floats, Ints
-from amcc.consensus.base import Gold, Posterior
 from amcc.consensus.grouped import GroupedModel
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import new_code
 from amcc.consensus.worth import worker_worth
+from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.paper.consensus import consensus, for_new_votes, new_evidence, printed_consensus
 from amcc.paper.fitting import PaperFit, fit_paper
@@ -21,7 +22,7 @@ from amcc.paper.problem import Anchor, PaperSettings
 from amcc.votes import Votes
 
 
-class PaperAMCC(GroupedModel):
+class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"anchor": "self", "printed": True}}):
     """The paper's own objective eq5, with the repairs of docs/deviations.md.
 
     Workers are in groups. Their answers are represented by the consensus times a matrix, what is their own (D_w) plus
@@ -102,17 +103,17 @@ class PaperAMCC(GroupedModel):
     def _check_params(self) -> None:
         PaperSettings(**self.get_params()).check()
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
         fit = fit_paper(votes, gold, PaperSettings(**self.get_params()))
         verdict = fit.verdict
-        self._publish_rounds(fit.monitor)
-        self._publish(fit, votes)
+        self._publish(fit.monitor)
+        self._publish_fit(fit, votes)
         judge = partial(passes.others_pass, votes.coins.slot, votes.pairs.start, verdict.evidence, verdict.prior)
         # Workers are judged by the same evidence as pairs, each vote by the others.
-        posterior = Posterior(verdict.pair_proba, verdict.label_prior, judge)
-        return self._with_item_prior(posterior, votes, features, gold)
+        return Learned(verdict.label_prior, judge, Inferred(verdict.pair_proba))
 
-    def _publish(self, fit: PaperFit, votes: Votes) -> None:
+    def _publish_fit(self, fit: PaperFit, votes: Votes) -> None:
         """Rates and groups as all models with groups have them, and the paper's matrices."""
         state, rates = fit.state, fit.verdict.rates
         worker, label = votes.coins.worker, votes.coins.label
@@ -128,17 +129,17 @@ class PaperAMCC(GroupedModel):
     @property
     def label_correlation_(self) -> Floats:
         """(n_labels, n_labels) cosines between labels, B of eq4."""
-        self._check_fitted(items=False)
+        self.check_fitted()
         return self.label_similarity_
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         worker, label = new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
         if self.printed:
-            return self._infer_printed(votes, worker, label)
+            return Inferred(self._infer_printed(votes, worker, label))
         rates = self.worker_answer_rates_, self.crowd_rates_
         # Priors of new votes are the labels' frequencies as learned; truth is known on none of their pairs.
         evidence = new_evidence(votes, worker, label, *rates, self.vote_weight_)
-        return consensus(votes, evidence, logit(prior)[votes.pairs.label])
+        return Inferred(consensus(votes, evidence, logit(prior)[votes.pairs.label]))
 
     def _infer_printed(self, votes: Votes, worker: Ints, label: Ints) -> Floats:
         """eq6 as printed on new votes; a newcomer (−1) has the mean of all D_w."""

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amcc.arrays import Floats
-from amcc.consensus.base import Gold, Monitor
+from amcc.consensus.learned import Gold
+from amcc.consensus.monitor import Monitor
 from amcc.errors import TooLargeError
 from amcc.paper.anchor import Observed, Place, follow_consensus
 from amcc.paper.answers import gather_answers
@@ -67,8 +68,7 @@ def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | 
     settings.check()
     check_size(votes)
     # Only now that it is known to fit: gathering answers takes items × labels numbers already.
-    nothing = np.zeros(len(votes.pairs), dtype=bool)
-    observed = Observed(votes, gold or Gold(nothing, nothing), gather_answers(votes), settings)
+    observed = Observed(votes, gold or Gold.nothing(len(votes.pairs)), gather_answers(votes), settings)
     place, monitor = first_place(observed), Monitor(settings.tol, settings.max_iter)
     for _ in monitor.rounds():
         previous, place = place, next_place(place, observed)

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.base import check_at_least_one, check_rounds
+from amcc.consensus.parameters import check_at_least_one, check_rounds
 from amcc.errors import ParameterError
 from amcc.paper.answers import Statistics
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.base import Gold
-from amcc.consensus.majority import MajorityVote
+from amcc.consensus.learned import Gold
+from amcc.consensus.models.majority import MajorityVote
 from amcc.consensus.workers import worker_rates
+from amcc.engine.base import InMemory
 from amcc.paper.individuality import project_rows
 from amcc.paper.problem import PaperProblem, PaperSettings, PaperState
 from amcc.paper.updates import fill_empty_groups, update_commonality, update_group_weights
@@ -46,7 +47,7 @@ def start_groups(votes: Votes, gold: Gold, settings: PaperSettings) -> Ints:
 
     There are no more groups than workers: an empty one would have nothing to learn from.
     """
-    rates = worker_rates(votes, MajorityVote()._fit(votes, None, gold).judge())
+    rates = worker_rates(votes, MajorityVote()._learn(InMemory(votes, gold.signs)).judge())
     features = np.column_stack([rates.hit_rate, rates.false_alarm_rate])
     return cluster_workers(features, min(settings.n_groups, votes.n_workers), settings.random_state)
 

@@ -21,10 +21,10 @@ import numpy as np
 from scipy.special import betaln, digamma, logit
 
 from amcc.arrays import AnyInts, Codes, Floats, Ints, sigmoid, weight_per_code
-from amcc.consensus.amcc.coins import Counts, Usual
-from amcc.consensus.amcc.correlation import LabelSets
-from amcc.consensus.amcc.counts import counts_predict
-from amcc.consensus.amcc.degrees import (
+from amcc.consensus.models.amcc.coins import Counts, Usual
+from amcc.consensus.models.amcc.correlation import LabelSets
+from amcc.consensus.models.amcc.counts import counts_predict
+from amcc.consensus.models.amcc.degrees import (
     LEAST_RATE,
     MOST_RATE,
     N_DEGREES,
@@ -35,7 +35,7 @@ from amcc.consensus.amcc.degrees import (
     updated_share,
     updated_strength,
 )
-from amcc.consensus.amcc.likelihood import LikelihoodFit
+from amcc.consensus.models.amcc.likelihood import LikelihoodFit
 from amcc.votes import Votes
 
 ROUNDS = 20

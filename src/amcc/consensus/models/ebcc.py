@@ -10,16 +10,20 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from amcc.arrays import Codes, Floats, Mask, sigmoid, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
-from amcc.consensus.ibcc import (
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
+from amcc.consensus.matching import match_coins, new_code
+from amcc.consensus.models.ibcc import (
     confusion_prior,
     dirichlet_divergence,
     expected_log,
     learned_or_average,
     log_mean,
 )
-from amcc.consensus.mace import RandomStarts, Restarts
-from amcc.consensus.matching import match_coins, new_code
+from amcc.consensus.models.mace import RandomStarts, Restarts
+from amcc.consensus.monitor import Monitor
+from amcc.consensus.parameters import check_at_least_one, check_positive
+from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.passes import Judgement
@@ -29,7 +33,7 @@ JUDGED_AT_ONCE = 50_000
 """Votes whose pairs are looked at in all subtypes at a time."""
 
 
-class EBCC(ConsensusModel):
+class EBCC(ConsensusModel, methods={"ebcc": {}}):
     """Confusion matrices per worker, label and subtype of the truth, by variational inference.
 
     "Present" and "absent" each come in `n_subtypes` subtypes, such as clear and hidden, and a worker answers by the
@@ -130,7 +134,8 @@ class EBCC(ConsensusModel):
         if not isinstance(self.class_prior, str):
             check_positive("class_prior", self.class_prior)
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
         coins, pairs = votes.coins, votes.pairs
         share = np.where(gold.known, gold.present, votes.n_yes / pairs.n_votes)
         problem = self._problem(votes, gold, share)
@@ -150,10 +155,10 @@ class EBCC(ConsensusModel):
         self.coin_worker_, self.coin_label_ = coins.worker, coins.label
         self.answer_counts_, self.subtype_counts_, self.class_counts_ = counts.answers, counts.subtypes, counts.classes
         self.average_answer_ = average_answers(problem, counts.answers)
-        return Posterior(
-            found.responsibility[:, 1].sum(axis=1),
+        return Learned(
             counts.classes[:, 1] / counts.classes.sum(axis=1),
             partial(judge, votes, found.log_joint, logs.answers),
+            Inferred(found.responsibility[:, 1].sum(axis=1)),
         )
 
     def _problem(self, votes: Votes, gold: Gold, share: Floats) -> Problem:
@@ -198,14 +203,14 @@ class EBCC(ConsensusModel):
                 problem = problem.restricted(moving)
         return settled, np.array(course), monitor
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         logs = Counts(self.answer_counts_, self.subtype_counts_, self.class_counts_).expected_logs()
         coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
         answers = learned_or_average(coins, logs.answers, self.average_answer_)
         label = new_code(votes.label_names, self.label_names_)
         truths = np.concatenate([logs.truths, logs.truths.mean(axis=0, keepdims=True)])[label]  # −1: the last row
         log_joint = truths[votes.pairs.label] + sum_over_votes(vote_incidence(votes), answers)
-        return np.asarray(normalised(log_joint)[0][:, 1].sum(axis=1))
+        return Inferred(np.asarray(normalised(log_joint)[0][:, 1].sum(axis=1)))
 
 
 # -- model -----------------------------------------------------------------------------------------------------------

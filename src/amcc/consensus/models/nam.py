@@ -9,14 +9,19 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from scipy import sparse
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, Mask, safe_logit, sigmoid, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.item_results import ItemResults
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
-from amcc.consensus.ml_jmf import row_products
+from amcc.consensus.models.ml_jmf import row_products
+from amcc.consensus.monitor import Monitor
 from amcc.consensus.signature import signatures
+from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.passes import Judgement
@@ -36,7 +41,14 @@ ASCENT_STEP, ASCENT_ROUNDS, ASCENT_TOL = 0.05, 10, 1e-4
 The published code goes on to 1000, which only labels with few votes ever see; here they go on in the next round."""
 
 
-class NAM(ConsensusModel):
+@dataclass(frozen=True)
+class Described:
+    """(n_items, n_features) what describes the items, where features were given."""
+
+    features: Annotated[Floats, Each("item", "feature")]
+
+
+class NAM(ConsensusModel, methods={"nam": {}}):
     """Truth from features, and workers whose accuracy depends on the item and on what they said about similar ones.
 
     For each label by itself: the label is present with probability σ(v · [1, x]), x the features of the item; worker
@@ -99,6 +111,8 @@ class NAM(ConsensusModel):
     uses_features = True
     features_judge_workers = True
 
+    item_state_: Annotated[Described | None, Each(optional=True)] = None
+
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]
     features_given_: bool
@@ -106,6 +120,7 @@ class NAM(ConsensusModel):
     label_basis_: Annotated[Floats, Each("label", None)]
     feature_low_: Annotated[Floats, Each("feature")]
     feature_span_: Annotated[Floats, Each("feature")]
+    fitted_item_names_: Annotated[pa.Array, Each("fitted item")]
     item_features_: Annotated[Floats, Each("fitted item", "feature")]
     item_lot_: Annotated[Floats, Each("fitted item")]
     answer_item_: Annotated[Ints, Each("answer", code="fitted item")]
@@ -144,8 +159,9 @@ class NAM(ConsensusModel):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        answers = self._describe(votes, features)
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
+        answers = self._describe(votes, engine.features)
         truth = Regressions(with_constant(self.item_features_), votes.pairs.item, votes.pairs.label, votes.n_labels)
         coin = votes.coins.slot // 2
         workers = Regressions(answers.description, answers.of_vote, coin, len(votes.coins))
@@ -160,18 +176,14 @@ class NAM(ConsensusModel):
             value = problem.log_likelihood(margins) / len(votes)
             monitor.report(value, abs(value - monitor.history[-1]) if monitor.history else np.inf)
             proba = problem.posterior(margins)
-        monitor.warn_unless_converged("NAM")
-        self.objective_history_, self.n_iter_, self.converged_ = (
-            monitor.history,
-            len(monitor.history),
-            monitor.converged,
-        )
+        self._publish(monitor)
         self.coin_worker_, self.coin_label_ = votes.coins.worker, votes.coins.label
         self.truth_weights_, self.worker_weights_ = weights.truth, weights.workers
         self.average_margin_ = _mean_per_code(votes.label, margins.workers, votes.n_labels)
         prior = _mean_per_code(votes.pairs.label, proba, votes.n_labels)
         before = margins.truth if self.features_given_ else safe_logit(prior)[votes.pairs.label]
-        return Posterior(proba, prior, partial(_judge, votes, margins.workers, before, gold))
+        items = Inferred(proba, Described(self.item_features_) if self.features_given_ else None)
+        return Learned(prior, partial(_judge, votes, margins.workers, before, gold), items)
 
     def _describe(self, votes: Votes, features: Floats | None) -> Answers:
         """Learn how items and answers are described, and describe those of the votes."""
@@ -183,7 +195,7 @@ class NAM(ConsensusModel):
         answered = raw if self.features_given_ else raw[votes.answers_per_item > 0]
         self.feature_low_ = answered.min(axis=0)
         self.feature_span_ = answered.max(axis=0) - self.feature_low_
-        self.item_features_ = self._scaled(raw)
+        self.item_features_, self.fitted_item_names_ = self._scaled(raw), votes.item_names
         self.item_lot_ = TIE_BREAK * signatures(votes, self.random_state).lot
         item, worker, of_vote = gather_answers(votes)
         self.answer_item_, self.answer_worker_ = item, worker
@@ -243,9 +255,9 @@ class NAM(ConsensusModel):
 
     # -- answering ---------------------------------------------------------------------------------------------
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         label = new_code(votes.label_names, self.label_names_)
-        known_item = new_code(votes.item_names, self.item_names_)
+        known_item = new_code(votes.item_names, self.fitted_item_names_)
         features = self._features_of(votes, known_item)
         item, worker, of_vote = gather_answers(votes)
         place = np.column_stack([features, np.where(known_item >= 0, self.item_lot_[known_item], TIE_BREAK / 2)])
@@ -261,7 +273,8 @@ class NAM(ConsensusModel):
         of_pair = label[votes.pairs.label]
         truth = row_products(self.truth_weights_, of_pair, with_constant(features), votes.pairs.item)
         log_odds = np.where(of_pair >= 0, truth, safe_logit(prior)[votes.pairs.label])
-        return sigmoid(log_odds + np.add.reduceat(votes.value * margin, votes.pairs.start[:-1]))
+        proba = sigmoid(log_odds + np.add.reduceat(votes.value * margin, votes.pairs.start[:-1]))
+        return Inferred(proba, Described(features) if self.features_given_ else None)
 
     def _features_of(self, votes: Votes, known_item: Ints) -> Floats:
         """(n_items, n_features) of new votes; see Notes."""
@@ -270,20 +283,13 @@ class NAM(ConsensusModel):
         mean = self.item_features_.mean(axis=0)
         return np.where(known_item[:, None] >= 0, self.item_features_[known_item], mean)
 
-    def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
-        if not self._foresees:
-            return super()._unasked(votes, prior, n_items)
-        features, label = self.item_features_, np.arange(len(self.label_names_))
-        if votes is not None:
-            features = self._features_of(votes, new_code(votes.item_names, self.item_names_))
-            label = new_code(votes.label_names, self.label_names_)
-        foreseen = sigmoid(with_constant(features) @ self.truth_weights_[label].T)
+    def _unasked(self, found: ItemResults) -> Floats:
+        if self.item_state_ is None:
+            return super()._unasked(found)
+        label = new_code(found.label_names, self.label_names_)
+        predicted = sigmoid(with_constant(self.item_state_.features) @ self.truth_weights_[label].T)
         learned = (label >= 0) & self.truth_weights_[label].any(axis=1)
-        return np.where(learned, foreseen, prior)
-
-    @property
-    def _foresees(self) -> bool:
-        return self.features_given_
+        return np.where(learned, predicted, found.label_prior)
 
 
 # -- descriptions of items and answers --------------------------------------------------------------------------

@@ -10,13 +10,17 @@ from scipy.special import digamma, gammaln
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import CoinMatch, known_or_mean, match_coins, new_code
+from amcc.consensus.monitor import Monitor
+from amcc.consensus.parameters import check_at_least_one, check_positive
+from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.votes import Votes
 
 
-class IBCC(ConsensusModel):
+class IBCC(ConsensusModel, methods={"ibcc": {}}):
     """A confusion matrix per worker and label with a Dirichlet prior, by variational inference.
 
     A pair (item, label) is present or absent by the label's class probabilities, and a worker's answer follows the
@@ -96,7 +100,8 @@ class IBCC(ConsensusModel):
         """(2, 2) pseudo-votes, [truth, answer]."""
         return confusion_prior(self.right_prior, self.wrong_prior)
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
         coins, pairs = votes.coins, votes.pairs
         slot_votes = np.bincount(coins.slot, minlength=2 * len(coins)).astype(np.float64)
         asked = weight_per_code(pairs.label, np.ones(len(pairs)), votes.n_labels)
@@ -115,19 +120,14 @@ class IBCC(ConsensusModel):
             bound -= dirichlet_divergence(class_counts, np.full(2, self.class_prior)).sum()
             monitor.report(float(bound), step.change)
             proba, present = step.proba, step.present
-        monitor.warn_unless_converged("IBCC")
-        self.objective_history_, self.n_iter_, self.converged_ = (
-            monitor.history,
-            len(monitor.history),
-            monitor.converged,
-        )
+        self._publish(monitor)
         self.coin_worker_, self.coin_label_ = coins.worker, coins.label
         self.answer_counts_, self.class_counts_ = answer_counts, class_counts
         self.average_evidence_ = _log_odds(log_mean(self._pooled(votes, answer_counts)))
-        return Posterior(
-            proba,
+        return Learned(
             class_counts[:, 1] / class_counts.sum(axis=1),
             partial(passes.others_pass, coins.slot, pairs.start, evidence, prior),
+            Inferred(proba),
         )
 
     def _pooled(self, votes: Votes, answer_counts: Floats) -> Floats:
@@ -136,12 +136,12 @@ class IBCC(ConsensusModel):
         np.add.at(pooled, votes.coins.label, answer_counts - self._answer_prior)
         return pooled
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
         evidence = learned_or_average(coins, _log_odds(expected_log(self.answer_counts_)), self.average_evidence_)
         label = new_code(votes.label_names, self.label_names_)
         log_odds = known_or_mean(_log_odds(expected_log(self.class_counts_)), label)[votes.pairs.label]
-        return passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence.ravel(), log_odds).proba
+        return Inferred(passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence.ravel(), log_odds).proba)
 
 
 def confusion_prior(right: float, wrong: float) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import betaln, logit
 
 from amcc.arrays import Codes, Floats, sigmoid, weight_per_code
-from amcc.consensus.amcc.presence import presence_at
+from amcc.consensus.models.amcc.presence import presence_at
 from amcc.votes import Votes
 
 STRENGTHS: Floats = np.exp2(np.arange(-2.0, 6.0, 0.5))

@@ -9,9 +9,10 @@ import numpy as np
 
 from amcc import passes
 from amcc.arrays import Floats, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Learned, Posterior
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.learned import Gold, Inferred, Learned
 from amcc.consensus.rounds import with_truth
-from amcc.engine.base import Block, Engine, InMemory
+from amcc.engine.base import Block, Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.passes import Judgement
@@ -22,7 +23,7 @@ ONE_VOTE = 40.0
 """Log-odds of a vote when workers are judged: so many that the probability is 0 or 1."""
 
 
-class MajorityVote(ConsensusModel):
+class MajorityVote(ConsensusModel, methods={"majority": {}}):
     """A label is present when more workers say yes than no (an even split is a no).
 
     Parameters
@@ -42,6 +43,8 @@ class MajorityVote(ConsensusModel):
     [[0.667, 0.333], [0.0, 1.0]]
     """
 
+    learns_in_blocks = True
+
     yes_share_: Annotated[Floats, Each("label", share=True)]
 
     def __init__(self, *, scores: Scores = "fraction") -> None:
@@ -51,19 +54,15 @@ class MajorityVote(ConsensusModel):
         if self.scores not in get_args(Scores):
             raise ParameterError(f"scores must be 'fraction' or 'hard'; got {self.scores!r}.")
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        label, judge = self._learn_from(InMemory(votes, gold.signs))
-        return Posterior(self._infer(votes, label), label, judge)
-
-    def _learn_from(self, engine: Engine) -> Learned:
+    def _learn(self, engine: Engine) -> Learned:
         asked = engine.total(count_yes)
         self.yes_share_ = _yes_share(asked.votes, asked.yes)
         self.objective_history_ = []
         self.n_iter_, self.converged_ = 1, True
         return Learned(self._scored(self.yes_share_), partial(engine.total, judge, self.yes_share_, engine.n_workers))
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        return self._scored(votes.n_yes / votes.pairs.n_votes)
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred(self._scored(votes.n_yes / votes.pairs.n_votes))
 
     def _scored(self, share: Floats) -> Floats:
         return (share > 0.5).astype(np.float64) if self.scores == "hard" else share

@@ -8,20 +8,21 @@ and labels of new votes are matched by name, and a newcomer counts as an average
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Annotated, Any, Self
+from dataclasses import fields, replace
+from typing import Annotated, Any
 
 import numpy as np
 
-from amcc.arrays import AnyInts, Floats, Ints
-from amcc.consensus.amcc.correlation import LabelSets
-from amcc.consensus.amcc.degrees import Degrees
-from amcc.consensus.amcc.likelihood import Crowd
-from amcc.consensus.amcc.readings import IGNORED, LEAST_DEGREES, MOST_DEGREES, Blend, Evidence, evidence_of
-from amcc.consensus.base import Gold
+from amcc.arrays import Floats, Ints
 from amcc.consensus.calibration import Calibration, cross_fitted
 from amcc.consensus.grouped import GroupedModel
+from amcc.consensus.item_results import ItemResults
+from amcc.consensus.learned import Gold, Inferred, ItemKinds
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
+from amcc.consensus.models.amcc.correlation import LabelSets
+from amcc.consensus.models.amcc.degrees import Degrees
+from amcc.consensus.models.amcc.likelihood import Crowd
+from amcc.consensus.models.amcc.readings import IGNORED, LEAST_DEGREES, MOST_DEGREES, Blend, Evidence, evidence_of
 from amcc.consensus.settling import ASSUMED, Settling, assumed
 from amcc.engine.base import Engine, WholeBlock
 from amcc.errors import ParameterError
@@ -42,7 +43,7 @@ class LearnedCrowd(GroupedModel):
     group_strength_ : (2, n_groups)
         Pseudo-votes that a group lends to each coin of its workers.
     set_share_ : (n_kinds,); set_frequency_ : (n_kinds, n_labels)
-        Kinds of label sets; `item_kind_` are those of the items, where pairs were left out.
+        Kinds of label sets; `item_state_` says of which kinds the items are, where pairs were left out.
     n_votes_ : int
         Votes of the last whole fit.
     fitted_to_ : str
@@ -54,25 +55,20 @@ class LearnedCrowd(GroupedModel):
     crowd_: Crowd
     kind_presence_: Annotated[Floats, Each(2, share=True)]
     n_votes_: int
-    fitted_to_: str
+    fitted_to_: str = ""
     group_strength_: Annotated[Floats, Each(2, "group")]
     newcomer_evidence_: Annotated[Floats, Each("label", 2)]
     coin_evidence_: Annotated[Floats, Each("coin", 2)]
     set_share_: Annotated[Floats, Each("kind")]
     set_frequency_: Annotated[Floats, Each("kind", "label")]
-    item_kind_: Annotated[Floats, Each("item", "kind", optional=True)]
-    degrees_: Annotated[Degrees, Each(optional=True)]
-    calibration_: Annotated[Calibration, Each(optional=True)]
-
-    @property
-    def uses_roster(self) -> bool:
-        """See `ConsensusModel.uses_roster`."""
-        return True
+    item_state_: Annotated[ItemKinds | None, Each(optional=True)] = None
+    degrees_: Annotated[Degrees | None, Each(optional=True)] = None
+    calibration_: Annotated[Calibration | None, Each(optional=True)] = None
 
     @property
     def label_correlation_(self) -> Floats:
         """(n_labels, n_labels) correlation of presence by the kinds of label sets, computed when asked for."""
-        self._check_fitted(items=False)
+        self.check_fitted()
         n_labels = self.set_frequency_.shape[1]
         check_size("label correlation", "Leave out what needs it, or drop rare labels.", n_labels, n_labels)
         return LabelSets(self.set_share_, self.set_frequency_).correlation()
@@ -83,33 +79,23 @@ class LearnedCrowd(GroupedModel):
 
     # -- probabilities -------------------------------------------------------------------------------------------
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        degrees = self._degrees.known_to(*self._learned_codes(votes)) if self._degrees else None
-        proba = self._pooled(votes, self._evidence(votes, prior), degrees)
-        return self._calibrated(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
-
-    @property
-    def _degrees(self) -> Degrees | None:
-        """The degrees, where readings are pooled."""
-        return getattr(self, "degrees_", None)
-
-    def _pooled(self, votes: Votes, evidence: Evidence, degrees: Degrees | None) -> Floats:
-        """(n_pairs,) probability by all readings."""
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        degrees = None if self.degrees_ is None else self.degrees_.known_to(*self._learned_codes(votes))
+        evidence = self._evidence(votes, prior)
+        # Known truth is certain evidence: it also tells about other labels of its item.
+        evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
         by_degrees = None if degrees is None else degrees.presence(WholeBlock(votes))
-        return evidence.pooled(Blend(**self.blend_), self.kind_presence_, by_degrees)
+        proba = evidence.pooled(Blend(**self.blend_), self.kind_presence_, by_degrees)
+        if self.calibration_ is not None:
+            proba = self.calibration_.of(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
+        return Inferred(proba, self._kinds(votes, evidence))
 
-    def _calibrated(self, proba: Floats, label: AnyInts) -> Floats:
-        """Probabilities of pairs with these labels, as learned, corrected by known truth if there was any."""
-        return self.calibration_.of(proba, label) if hasattr(self, "calibration_") else proba
-
-    def _proba_held_out(self, votes: Votes, gold: Gold) -> Floats:
-        if not hasattr(self, "calibration_"):
-            return super()._proba_held_out(votes, gold)
+    def _proba_held_out(self, votes: Votes, gold: Gold, unseen: Floats) -> Floats:
+        if self.calibration_ is None:
+            return super()._proba_held_out(votes, gold, unseen)
         # A pair's own truth took part in its calibration; folds of items leave it out.
         known, pairs = np.flatnonzero(gold.known), votes.pairs
-        return cross_fitted(
-            self.pair_unseen_[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels
-        )
+        return cross_fitted(unseen[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels)
 
     def _assumed_settling(self) -> Settling:
         if self.has_roster:  # what is shared was declared, and is discounted vote by vote
@@ -122,38 +108,19 @@ class LearnedCrowd(GroupedModel):
 
     # -- pairs that nobody was asked about -----------------------------------------------------------------------
 
-    def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
-        independent = super()._unasked(votes, prior, n_items)
-        weight = self.blend_["correlation"]
-        if weight < IGNORED:
-            return independent
-        if votes is not None:
-            evidence = self._evidence(votes, prior)
-            kinds, frequency = evidence.kinds(n_items), evidence.sets.frequency
-            answered = votes.answers_per_item > 0
-        elif self._foresees:
-            kinds, frequency, answered = self.item_kind_, self.set_frequency_, self.item_answered_
-        else:
+    def _unasked(self, found: ItemResults) -> Floats:
+        independent = super()._unasked(found)
+        if self.item_state_ is None:
             return independent
         # Of an item without votes nothing is known but the priors: its kinds are those of all items.
-        weights = weight * answered[:, None]
-        return np.asarray((1 - weights) * independent + weights * (kinds @ frequency))
+        weight = self.blend_["correlation"] * found.item_answered[:, None]
+        return np.asarray((1 - weight) * independent + weight * self.item_state_.expected())
 
-    @property
-    def _foresees(self) -> bool:
-        return hasattr(self, "item_kind_")
-
-    def _keep_kinds(self, votes: Votes, evidence: Evidence) -> None:
-        """Keep the kinds of the items, where they say something about pairs that nobody was asked about."""
-        vars(self).pop("item_kind_", None)
-        if self.blend_["correlation"] >= IGNORED and len(votes.pairs) < votes.n_items * votes.n_labels:
-            self.item_kind_ = evidence.kinds(votes.n_items)
-
-    def applied_to(self, votes: Votes) -> Self:
-        """See `ConsensusModel.applied_to`."""
-        model = super().applied_to(votes)
-        model._keep_kinds(votes, model._evidence(votes, model.label_prior_))
-        return model
+    def _kinds(self, votes: Votes, evidence: Evidence) -> ItemKinds | None:
+        """Kinds of the items, where they say something about pairs that nobody was asked about."""
+        if self.blend_["correlation"] < IGNORED or len(votes.pairs) == votes.n_items * votes.n_labels:
+            return None
+        return ItemKinds(evidence.kinds(votes.n_items), evidence.sets.frequency)
 
     # -- what was learned, for workers and labels of other votes --------------------------------------------------
 

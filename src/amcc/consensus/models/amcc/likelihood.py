@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import betaln, digamma
 
 from amcc.arrays import Floats, Ints, sigmoid
-from amcc.consensus.amcc.coins import (
+from amcc.consensus.models.amcc.coins import (
     Counts,
     Effective,
     Usual,
@@ -35,7 +35,7 @@ from amcc.consensus.amcc.coins import (
     group_fit,
     mean_rates,
 )
-from amcc.consensus.base import Monitor
+from amcc.consensus.monitor import Monitor
 from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round
 from amcc.engine.base import Engine
 from amcc.fields import Each

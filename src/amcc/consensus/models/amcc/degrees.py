@@ -25,7 +25,7 @@ from scipy.special import betaln, digamma
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, unsigned
-from amcc.consensus.amcc.presence import presence_at
+from amcc.consensus.models.amcc.presence import presence_at
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
 from amcc.threads import in_threads, n_pieces

@@ -6,7 +6,7 @@ anew. The model itself is in `likelihood.py`, how votes are read in `readings.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -15,12 +15,15 @@ import numpy as np
 from scipy.special import logit
 
 from amcc.arrays import Codes, Floats, weight_per_code
-from amcc.consensus.amcc.answering import LearnedCrowd, as_blend
-from amcc.consensus.amcc.coins import Counts
-from amcc.consensus.amcc.correlation import LabelSets
-from amcc.consensus.amcc.degrees import fit_degrees
-from amcc.consensus.amcc.dependence import looks_of
-from amcc.consensus.amcc.likelihood import (
+from amcc.consensus.calibration import fit_calibration
+from amcc.consensus.families import samples_per_pair
+from amcc.consensus.learned import Gold, Learned
+from amcc.consensus.models.amcc.answering import LearnedCrowd, as_blend
+from amcc.consensus.models.amcc.coins import Counts
+from amcc.consensus.models.amcc.correlation import LabelSets
+from amcc.consensus.models.amcc.degrees import fit_degrees
+from amcc.consensus.models.amcc.dependence import looks_of
+from amcc.consensus.models.amcc.likelihood import (
     CoinCounts,
     Crowd,
     LikelihoodFit,
@@ -30,24 +33,21 @@ from amcc.consensus.amcc.likelihood import (
     slot_evidence,
     start_crowd,
 )
-from amcc.consensus.amcc.readings import (
+from amcc.consensus.models.amcc.readings import (
     DECLARED,
     UNASKED,
     Blend,
     choose_blend,
-    evidence_of,
     learn_label_sets,
     read_two_kinds,
 )
-from amcc.consensus.amcc.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
-from amcc.consensus.base import Gold, Learned, Posterior, check_at_least_one, check_rounds
-from amcc.consensus.calibration import fit_calibration
-from amcc.consensus.families import samples_per_pair
+from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
+from amcc.consensus.parameters import check_at_least_one, check_rounds
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import Signatures, signatures
 from amcc.consensus.worth import worker_worth
-from amcc.engine.base import NOTHING_KNOWN, Engine, InMemory
-from amcc.passes import Belief
+from amcc.engine.base import Engine, InMemory
+from amcc.passes import Belief, Judgement
 from amcc.roster import HUMAN
 from amcc.votes import Coins, Votes
 
@@ -61,7 +61,7 @@ ASKED_FLOOR = 1e-9
 INFORMATIVE_FLOOR = 1e-6
 
 
-class AMCC(LearnedCrowd):
+class AMCC(LearnedCrowd, methods={"amcc": {}}):
     """Active Multi-Label Crowd Consensus: the default, for any crowd.
 
     Workers belong to groups. A worker's hit and false-alarm rate on a label is what their group usually does
@@ -104,7 +104,7 @@ class AMCC(LearnedCrowd):
     worker_cost_ : (n_workers,)
         What a worker's answers are worth by eq12.
     blend_ : dict
-        What the votes chose, see `amcc.consensus.amcc.readings.Blend`.
+        What the votes chose, see `amcc.consensus.models.amcc.readings.Blend`.
     kind_presence_ : (2,)
         What pairs that the rates call absent and present count for where readings are pooled.
     calibration_ : Calibration
@@ -118,6 +118,8 @@ class AMCC(LearnedCrowd):
     >>> AMCC().fit(votes).predict().astype(int).tolist()
     [[1, 0], [0, 1]]
     """
+
+    uses_roster = learns_in_blocks = True
 
     def __init__(
         self,
@@ -150,31 +152,7 @@ class AMCC(LearnedCrowd):
 
     # -- learning ------------------------------------------------------------------------------------------------
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        engine = InMemory(votes, gold.signs)
-        fit = self._learn(engine)
-        sets = LabelSets(self.set_share_, self.set_frequency_)
-        evidence = evidence_of(votes, fit.evidence, fit.frequency, sets, self._vote_weight)
-        # Known truth is certain evidence: it also tells about other labels of its item.
-        evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
-        self._keep_kinds(votes, evidence)
-        self._learn_calibration(votes, gold)
-        proba = self._calibrated(self._pooled(votes, evidence, self._degrees), votes.pairs.label)
-        of_slots = fit.evidence
-        if votes.reading.samples:
-            # A worker is judged by the others, not by further samples of their own. Their samples become one vote,
-            # and it counts as much as all of them did.
-            engine = InMemory(votes.one_per_worker(), gold.signs)
-            of_slots = of_slots * np.repeat(samples_per_pair(votes)[votes.coins.worker], 2)
-        posterior = Posterior(proba, fit.frequency, partial(engine.total, judge_votes, of_slots, fit.prior))
-        return self._with_item_prior(posterior, votes, features, gold)
-
-    def _learn_from(self, engine: Engine) -> Learned:
-        fit = self._learn(engine)
-        return Learned(fit.frequency, partial(engine.total, judge_votes, fit.evidence, fit.prior))
-
-    def _learn(self, engine: Engine) -> LikelihoodFit:
-        """Learn everything that is not about items, wherever the votes are."""
+    def _learn(self, engine: Engine) -> Learned:
         self.fitted_to_ = ""  # until the fit is done: an interrupted one must not pass for it
         few_new = self._goes_on and few_are_new(self.n_votes_, engine.n_votes)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_anew_from(engine)
@@ -183,15 +161,26 @@ class AMCC(LearnedCrowd):
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
-        self.fitted_to_ = fingerprint(engine, self.get_params(), self._vote_weight)
-        return fit
+        self.fitted_to_ = fingerprint(engine, self.get_params(), self.vote_worth_)
+        return Learned(fit.frequency, self._judge_of(engine, fit))
+
+    def _judge_of(self, engine: Engine, fit: LikelihoodFit) -> Callable[[], Judgement]:
+        """What judges every vote by the others, when somebody asks."""
+        evidence = fit.evidence
+        if isinstance(engine, InMemory) and engine.block.source.reading.samples:
+            # A worker is judged by the others, not by further samples of their own. Their samples become one vote,
+            # and it counts as much as all of them did.
+            votes = engine.block.source
+            evidence = evidence * np.repeat(samples_per_pair(votes)[votes.coins.worker], 2)
+            engine = InMemory(votes.one_per_worker(), engine.block.known)
+        return partial(engine.total, judge_votes, evidence, fit.prior)
 
     def _learn_anew_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         """A whole fit, with the choice of the blend."""
         chance = signatures(engine, self.random_state)
         crowd, start = self._starting_point(engine)
         fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol, start=start)
-        self._publish_rounds(fit.monitor)
+        self._publish(fit.monitor)
         sets = learn_label_sets(engine, fit, chance.lot)
         chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
         if chosen is not None:
@@ -202,7 +191,7 @@ class AMCC(LearnedCrowd):
 
     def _learn_degrees(self, engine: Engine, looks: Floats, *, few_new: bool) -> None:
         """Degrees of the pairs, where readings are pooled; votes of workers who do not look say nothing."""
-        before = vars(self).pop("degrees_", None)
+        before, self.degrees_ = self.degrees_, None
         if not Blend(**self.blend_).pools:
             return
         if few_new and before is not None:
@@ -211,15 +200,14 @@ class AMCC(LearnedCrowd):
         else:
             self.degrees_ = fit_degrees(engine, looks)
 
-    def _learn_calibration(self, votes: Votes, gold: Gold) -> None:
+    def _take_truth(self, votes: Votes, gold: Gold, unseen: Floats) -> None:
         """How known truth corrects probabilities: compared are those of a fit that has not seen it."""
-        vars(self).pop("calibration_", None)
-        if not (self.adapt and gold.known.any()):
-            return
-        known = np.flatnonzero(gold.known)
-        self.calibration_ = fit_calibration(
-            self.pair_unseen_[known], votes.pairs.label[known], gold.present[known], votes.n_labels
-        )
+        self.calibration_ = None
+        if self.adapt and gold.known.any():
+            known = np.flatnonzero(gold.known)
+            self.calibration_ = fit_calibration(
+                unseen[known], votes.pairs.label[known], gold.present[known], votes.n_labels
+            )
 
     def _chosen_blend(self, engine: Engine, chance: Signatures, fit: LikelihoodFit, sets: LabelSets) -> Blend | None:
         if self.blend is not None:
@@ -231,12 +219,12 @@ class AMCC(LearnedCrowd):
             return fit_likelihood(InMemory(part), self._first_crowd(part), max_iter=SAMPLE_ROUNDS, tol=TOL)
 
         chosen = choose_blend(engine, chance, fit, sets, fit_again, correlation=self.correlation)
-        if chosen is not None and self.has_roster and (self.roster_.kind == HUMAN).any():
+        if chosen is not None and self.roster_ is not None and (self.roster_.kind == HUMAN).any():
             return replace(chosen, crisp=max(chosen.crisp, DECLARED))
         return chosen
 
     def _first_crowd(self, votes: Votes | Engine) -> Crowd:
-        n_workers, n_labels, weight = votes.n_workers, votes.n_labels, self._vote_weight
+        n_workers, n_labels, weight = votes.n_workers, votes.n_labels, self.vote_worth_
         return start_crowd(n_workers, n_labels, self.n_groups, individuality=self.individuality, weight=weight)
 
     # -- going on from an earlier fit ----------------------------------------------------------------------------
@@ -252,7 +240,7 @@ class AMCC(LearnedCrowd):
             return self._first_crowd(engine), None
         belief = Belief(self._evidence_of_coins(engine), logit(self._prior_for(engine)))
         crowd = known_to(self.crowd_, *self._learned_codes(engine))
-        weight = np.ones(engine.n_workers) if self._vote_weight is None else self._vote_weight
+        weight = np.ones(engine.n_workers) if self.vote_worth_ is None else self.vote_worth_
         return replace(crowd, weight=weight), belief
 
     def _go_on_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
@@ -264,26 +252,29 @@ class AMCC(LearnedCrowd):
         self.objective_history_, self.n_iter_ = fit.monitor.history, len(fit.monitor.history)
         return fit, sets
 
-    def _stays_with(self, votes: Votes | Engine, gold: Gold | None) -> bool:
-        known = gold.signs if gold else NOTHING_KNOWN
-        engine = votes if isinstance(votes, Engine) else InMemory(votes, known)
-        learned = getattr(self, "fitted_to_", "")
-        if not self.warm_start or not may_be_same(learned, engine):
+    def _stays_with(self, engine: Engine) -> bool:
+        if not self.warm_start or not may_be_same(self.fitted_to_, engine):
             return False
+        votes = engine.block.source if isinstance(engine, InMemory) else None
         names = [(engine.worker_names, self.worker_names_), (engine.label_names, self.label_names_)]
-        if isinstance(votes, Votes) and hasattr(self, "item_names_"):
+        if votes is not None and self.results_ is not None:
             names.append((votes.item_names, self.item_names_))
-        params, weight = self.get_params(), self._vote_weight
-        if not all(same_names(*both) for both in names) or learned != fingerprint(engine, params, weight):
+        same = all(same_names(*both) for both in names)
+        if not same or self.fitted_to_ != fingerprint(engine, self.get_params(), self.vote_worth_):
             return False
         if self._to_judge is not None:  # with the votes that are there: an engine of the last fit may be closed
             _, judge = self._to_judge
-            assert isinstance(judge, partial)  # for the type checker: see _fit and _learn_from
-            judged = votes.one_per_worker() if isinstance(votes, Votes) else votes
-            judging = InMemory(judged, known) if isinstance(judged, Votes) else judged
-            self._to_judge = judged, partial(judging.total, *judge.args)
-        if isinstance(votes, Votes) and not hasattr(self, "pair_proba_"):  # the last fit was to packed votes
-            vars(self).update({**vars(self.applied_to(votes)), "_to_judge": self._to_judge})
+            assert isinstance(judge, partial)  # for the type checker: see _judge_of
+            judged: Votes | Engine = engine
+            if isinstance(engine, InMemory):  # one vote of each worker, as for the fit itself
+                judged = engine.block.source.one_per_worker()
+                engine = InMemory(judged, engine.block.known)
+            self._to_judge = judged, partial(engine.total, *judge.args)
+        if votes is None:
+            self.results_ = self.item_state_ = None
+        elif self.results_ is None:  # the last fit was to packed votes
+            there = self.applied_to(votes)
+            self.results_, self.item_state_, self._seen = there.results_, there.item_state_, there._seen
         return True
 
     # -- publishing ----------------------------------------------------------------------------------------------

@@ -12,9 +12,13 @@ from scipy import sparse
 
 from amcc import linalg, passes
 from amcc.arrays import Codes, Floats, Ints, find_sorted, sigmoid, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import known_or_mean, new_code
+from amcc.consensus.monitor import Monitor
+from amcc.consensus.parameters import check_rounds
 from amcc.consensus.signature import draws, signatures
+from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.passes import Judgement
@@ -36,7 +40,7 @@ EDGE = 0.01
 """Scores lie between this and one minus this before they become odds."""
 
 
-class MLJMF(ConsensusModel):
+class MLJMF(ConsensusModel, methods={"ml-jmf": {}}):
     """Joint matrix factorisation of all workers' answers, with weights that may silence a worker entirely.
 
     The answers of worker w are approximated by U_w Vᵀ: U_w, a row per item, is w's own; V, a row per label, is shared.
@@ -148,7 +152,8 @@ class MLJMF(ConsensusModel):
         if self.random_state < 0:
             raise ParameterError(f"random_state must be at least 0; got {self.random_state!r}.")
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
         similarity = worker_similarity(votes)
         answers = Answers.of(votes, similarity)
         known, present = (np.repeat(of_pair, votes.pairs.n_votes) for of_pair in (gold.known, gold.present))
@@ -165,16 +170,11 @@ class MLJMF(ConsensusModel):
             monitor.report(value, relative_change(monitor.history, value))
             model = self._anchor_of_votes(votes, rows, factors, trust, answers)
             weight = worker_weights(misfits(votes, np.where(known, present, model)))
-        monitor.warn_unless_converged("MLJMF")
-        self.objective_history_, self.n_iter_, self.converged_ = (
-            monitor.history,
-            len(monitor.history),
-            monitor.converged,
-        )
+        self._publish(monitor)
         self.worker_weight_, self.label_factors_ = weight, factors
         self.similar_worker_, self.similar_other_, self.similarity_ = similarity.row, similarity.col, similarity.data
         proba = rcard_proba(votes, self._scores(votes, answers, factors, weight))
-        return Posterior(proba, _label_prior(votes, proba), partial(_judge, votes, weight, gold))
+        return Learned(_label_prior(votes, proba), partial(_judge, votes, weight, gold), Inferred(proba))
 
     def _start(self, votes: Votes, answers: Answers) -> tuple[Floats, Floats]:
         """U and V, uniform between 0.1 and 1.1."""
@@ -214,7 +214,7 @@ class MLJMF(ConsensusModel):
             rows = update_rows(rows, factors, target, trust, answers, self.worker_smoothing)
         return consensus(votes, rows, factors, trust, answers)
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         label = new_code(votes.label_names, self.label_names_)
         worker = new_code(votes.worker_names, self.worker_names_)
         weight = known_or_mean(self.worker_weight_, worker)
@@ -223,7 +223,7 @@ class MLJMF(ConsensusModel):
         factors = np.where(label[:, None] >= 0, self.label_factors_[label], 0.0)
         scores = weighted_yes_share(votes, trusted(weight))
         scores[label[votes.pairs.label] >= 0] = self._scores(learned, answers, factors, weight)
-        return rcard_proba(votes, scores)
+        return Inferred(rcard_proba(votes, scores))
 
     def _similarity_of(self, worker: Ints) -> sparse.coo_array:
         """Cosines between new votes' workers, whose places among the learned ones are given; newcomers have none."""

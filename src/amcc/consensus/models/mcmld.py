@@ -12,9 +12,14 @@ from scipy.sparse import csr_array
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, Mask, safe_log, safe_logit, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, as_votes, check_rounds
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.item_results import ItemResults
+from amcc.consensus.learned import Gold, Inferred, ItemKinds, Learned, in_memory
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
+from amcc.consensus.monitor import Monitor
+from amcc.consensus.parameters import check_rounds
 from amcc.consensus.signature import draws, signatures
+from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.votes import Votes
@@ -31,7 +36,7 @@ ITEMS_PER_BLOCK = 512
 """Items whose most likely sets are searched at a time."""
 
 
-class MCMLD(ConsensusModel):
+class MCMLD(ConsensusModel, methods={"mcmld": {}}):
     """A mixture of independent labels for the truth, two coins per worker and label for the votes.
 
     An item belongs to cluster r with probability `cluster_share_[r]`; then label l is present with probability
@@ -65,7 +70,8 @@ class MCMLD(ConsensusModel):
     ----------
     cluster_share_ : (n_clusters,), sums to 1
     cluster_label_rate_ : (n_clusters, n_labels)
-    item_cluster_ : (n_items, n_clusters), rows sum to 1
+    item_state_ : ItemKinds or None
+        Shares of the clusters in every item, rows sum to 1; None with one cluster.
         Probability of each cluster; that of an unanswered item is `cluster_share_`.
     coin_worker_, coin_label_ : (n_coins,) int32
         The (worker, label) combinations that occur.
@@ -106,7 +112,7 @@ class MCMLD(ConsensusModel):
     coin_label_: Annotated[Codes, Each("coin", code="label")]
     cluster_share_: Annotated[Floats, Each("cluster")]
     cluster_label_rate_: Annotated[Floats, Each("cluster", "label")]
-    item_cluster_: Annotated[Floats, Each("fitted item", "cluster")]
+    item_state_: Annotated[ItemKinds | None, Each(optional=True)] = None
     hit_rate_: Annotated[Floats, Each("own", "coin")]
     false_alarm_rate_: Annotated[Floats, Each("own", "coin")]
     average_hit_rate_: Annotated[Floats, Each("own", "label")]
@@ -146,7 +152,8 @@ class MCMLD(ConsensusModel):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
         data = Asked.of(votes, gold)
         rules = Rules(self.variant, self.one_coin, self.smoothing)
         n_clusters = self.n_clusters or count_clusters(votes, self.explained)
@@ -172,7 +179,8 @@ class MCMLD(ConsensusModel):
         evidence = mixture.share @ mixture.slot_log_odds if rules.per_cluster else mixture.slot_log_odds[0]
         prior = gold.log_odds(safe_logit(label_prior)[votes.pairs.label])
         judge = partial(passes.others_pass, votes.coins.slot, votes.pairs.start, evidence, prior)
-        return Posterior(belief.proba, label_prior, judge)
+        kinds = self._kinds(self.cluster_label_rate_, data, belief, votes.n_items)
+        return Learned(label_prior, judge, Inferred(belief.proba, kinds))
 
     def _keep(self, votes: Votes, data: Asked, mixture: Mixture, belief: Belief, rules: Rules) -> None:
         """Set the learned attributes."""
@@ -181,28 +189,26 @@ class MCMLD(ConsensusModel):
         typical = mixture.label_rate[:, asked].mean(axis=1, keepdims=True)
         self.cluster_share_ = mixture.share
         self.cluster_label_rate_ = np.where(asked, mixture.label_rate, typical)
-        self.item_cluster_ = data.spread(belief.cluster, mixture.share, votes.n_items)
         self.coin_worker_, self.coin_label_ = votes.coins.worker, votes.coins.label
         self.hit_rate_, self.false_alarm_rate_ = mixture.hit, mixture.false_alarm
         self.average_hit_rate_, self.average_false_alarm_rate_ = average_rates(votes, belief, data, rules)
 
     # -- answering ---------------------------------------------------------------------------------------------
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        return self._belief(votes)[1].proba
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        mixture, belief, data = self._belief(votes)
+        return Inferred(belief.proba, self._kinds(mixture.label_rate, data, belief, votes.n_items))
 
-    def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
-        if votes is None:
-            cluster, label_rate, answered = self.item_cluster_, self.cluster_label_rate_, self.item_answered_
-        else:
-            mixture, belief, data = self._belief(votes)
-            cluster, label_rate = data.spread(belief.cluster, mixture.share, n_items), mixture.label_rate
-            answered = np.bincount(data.item, minlength=n_items) > 0
-        return np.where(answered[:, None], cluster @ label_rate, prior)
+    def _kinds(self, label_rate: Floats, data: Asked, belief: Belief, n_items: int) -> ItemKinds | None:
+        """The clusters of the items; None where there is one, which says no more than the labels' priors."""
+        if len(self.cluster_share_) == 1:
+            return None
+        return ItemKinds(data.spread(belief.cluster, self.cluster_share_, n_items), label_rate)
 
-    @property
-    def _foresees(self) -> bool:
-        return len(self.cluster_share_) > 1
+    def _unasked(self, found: ItemResults) -> Floats:
+        if self.item_state_ is None:
+            return super()._unasked(found)
+        return np.where(found.item_answered[:, None], self.item_state_.expected(), found.label_prior)
 
     def _belief(self, votes: Votes) -> tuple[Mixture, Belief, Asked]:
         """What new votes say, by the clusters and coins as learned."""
@@ -233,8 +239,8 @@ class MCMLD(ConsensusModel):
         They differ from `predict` where labels exclude each other: with a cluster for each of two labels, both may be
         likely while the set of both is not.
         """
-        self._check_fitted()
-        votes = as_votes(votes)
+        self.check_fitted()
+        votes = self._as_it_counts(votes)
         mixture, belief, data = self._belief(votes)
         cluster = data.spread(belief.cluster, mixture.share, votes.n_items)
         sets = np.empty((votes.n_items, votes.n_labels), dtype=bool)
@@ -247,7 +253,7 @@ class MCMLD(ConsensusModel):
         return sets
 
 
-class MCMLI(MCMLD):
+class MCMLI(MCMLD, methods={"mcmli": {}}):
     """Zhang and Wu's model without label dependence: `MCMLD` with one cluster, where all its variants are the same.
 
     Parameters

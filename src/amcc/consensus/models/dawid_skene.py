@@ -10,10 +10,13 @@ import numpy as np
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, safe_log, safe_logit, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Learned, Monitor, Posterior, check_rounds
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.learned import Gold, Inferred, Learned
 from amcc.consensus.matching import known_or_mean, match_coins
+from amcc.consensus.monitor import Monitor
+from amcc.consensus.parameters import check_rounds
 from amcc.consensus.rounds import LabelPrior, first_look, judge_votes, one_round
-from amcc.engine.base import Engine, InMemory
+from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.passes import Belief
@@ -22,7 +25,7 @@ from amcc.votes import Votes
 PseudoVotes = tuple[float, float]
 
 
-class DawidSkene(ConsensusModel):
+class DawidSkene(ConsensusModel, methods={"dawid-skene": {}}):
     """Two coins per worker and label, estimated together with the truth by expectation-maximisation.
 
     A pair (item, label) is present with probability `prevalence` of the label; a worker says yes to a present label
@@ -64,6 +67,8 @@ class DawidSkene(ConsensusModel):
     [[1, 0], [0, 1]]
     """
 
+    learns_in_blocks = True
+
     coin_worker_: Annotated[Codes, Each("coin", code="worker")]
     coin_label_: Annotated[Codes, Each("coin", code="label")]
     hit_rate_: Annotated[Floats, Each("coin", share=True)]
@@ -93,17 +98,7 @@ class DawidSkene(ConsensusModel):
                 raise ParameterError(f"{name} must be two numbers >= 0; got {prior!r}.")
         check_rounds(self.max_iter, self.tol)
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        label, judge = self._maximise(InMemory(votes, gold.signs))
-        evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
-        prior = gold.log_odds(safe_logit(label)[votes.pairs.label])
-        proba = passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, prior).proba
-        return Posterior(proba, label, judge)
-
-    def _learn_from(self, engine: Engine) -> Learned:
-        return self._maximise(engine)
-
-    def _maximise(self, engine: Engine) -> Learned:
+    def _learn(self, engine: Engine) -> Learned:
         """Expectation and maximisation in turn, until no probability moves."""
         slot_votes, asked, present, label_present = engine.total(first_look, None)
         at = engine.recall("rounds", Rounds) or Rounds(present, label_present, present, label_present, None, (), np.inf)
@@ -174,7 +169,7 @@ class DawidSkene(ConsensusModel):
             + log_prior(prevalence, self.prevalence_prior)
         )
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
 
         def rates(of_coin: Floats, of_label: Floats) -> Floats:
@@ -185,7 +180,7 @@ class DawidSkene(ConsensusModel):
             rates(self.false_alarm_rate_, self.average_false_alarm_rate_),
         )
         log_odds = safe_logit(prior)[votes.pairs.label]
-        return passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba
+        return Inferred(passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba)
 
 
 @dataclass(frozen=True)

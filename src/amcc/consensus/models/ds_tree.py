@@ -11,10 +11,12 @@ from scipy.sparse import csr_array
 
 from amcc import passes
 from amcc.arrays import AnyInts, Floats, Ints, safe_log, safe_logit, sigmoid, weight_per_code
-from amcc.consensus.base import Gold, Learned, Monitor, Posterior
-from amcc.consensus.c_ds import learned_evidence, pair_evidence
-from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
+from amcc.consensus.item_results import ItemResults
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import new_code
+from amcc.consensus.models.c_ds import learned_evidence, pair_evidence
+from amcc.consensus.models.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
+from amcc.consensus.monitor import Monitor
 from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.votes import Votes
@@ -26,7 +28,16 @@ ROOT_PRIOR = 1.0
 """Pseudo-pairs of present and absent of a root."""
 
 
-class DSTree(DawidSkene):
+@dataclass(frozen=True)
+class ReachedNodes:
+    """(n_nodes,) items and labels that votes say something about along the tree, and their probabilities."""
+
+    item: Annotated[Ints, Each("node", code="item")]
+    label: Annotated[Ints, Each("node", least=0)]
+    proba: Annotated[Floats, Each("node")]
+
+
+class DSTree(DawidSkene, methods={"ds-tree": {}}):
     """Two coins per worker and label as in `DawidSkene`, and a tree that says which labels go together.
 
     The true labels of an item are drawn along a tree: each label is present with a probability that depends on whether
@@ -50,8 +61,9 @@ class DSTree(DawidSkene):
         Probability of each label where its parent is absent and where it is present; of roots only the first counts.
     hit_rate_, false_alarm_rate_, coin_worker_, coin_label_, average_hit_rate_, average_false_alarm_rate_
         See `DawidSkene`.
-    node_item_, node_label_, node_proba_ : (n_nodes,)
-        The pairs that the votes speak about, those that were asked and their ancestors, and how likely each is.
+    item_state_ : ReachedNodes or None
+        The pairs that the votes speak about, those that were asked and their ancestors, and how likely each is; None
+        where no label has a parent.
 
     Notes
     -----
@@ -81,11 +93,11 @@ class DSTree(DawidSkene):
     True
     """
 
+    learns_in_blocks = False  # unlike its parent: sets and trees of labels need all votes at once
+
     parent_label_: Annotated[Ints, Each("label", code="label", least=-1)]
     present_given_parent_: Annotated[Floats, Each("label", 2)]
-    node_item_: Annotated[Ints, Each("node")]
-    node_label_: Annotated[Ints, Each("node", code="label")]
-    node_proba_: Annotated[Floats, Each("node")]
+    item_state_: Annotated[ReachedNodes | None, Each(optional=True)] = None
 
     def __init__(
         self,
@@ -97,10 +109,8 @@ class DSTree(DawidSkene):
     ) -> None:
         super().__init__(hit_prior=hit_prior, false_alarm_prior=false_alarm_prior, max_iter=max_iter, tol=tol)
 
-    def _learn_from(self, engine: Engine) -> Learned:
-        return self._refuse_blocks()
-
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
         coins, pairs = votes.coins, votes.pairs
         slot_votes = np.bincount(coins.slot, minlength=2 * len(coins)).astype(np.float64)
         tree = Tree(chow_liu(votes))
@@ -121,56 +131,49 @@ class DSTree(DawidSkene):
             objective += log_prior(hit, self.hit_prior) + log_prior(false_alarm, self.false_alarm_prior)
             before, proba = proba, beliefs.proba[nodes.of_pair]
             monitor.report(float(objective), float(np.abs(proba - before).max(initial=0.0)))
-        monitor.warn_unless_converged("DSTree")
-        self.objective_history_, self.n_iter_, self.converged_ = (
-            monitor.history,
-            len(monitor.history),
-            monitor.converged,
-        )
+        self._publish(monitor)
         self.coin_worker_, self.coin_label_ = coins.worker, coins.label
         self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
         self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(votes, present, slot_votes)
         self.parent_label_, self.present_given_parent_ = tree.parent, table
-        self.node_item_, self.node_label_, self.node_proba_ = nodes.item, nodes.label, beliefs.proba
         # Without any of its votes a pair still has what the item's other labels say.
         others = gold.log_odds(safe_logit(proba) - of_votes)
         nothing = np.full((1, votes.n_labels), np.nan)
-        return Posterior(
-            proba,
+        return Learned(
             expected_along(tree, table, nothing)[0],
             partial(passes.others_pass, coins.slot, pairs.start, evidence, others),
+            Inferred(proba, self._reached(nodes, beliefs)),
         )
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
-        _, _, nodes, beliefs, _ = self._beliefs(votes, prior)
-        return beliefs.proba[nodes.of_pair]
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        tree, table, label = self._tree_for(new_code(votes.label_names, self.label_names_), prior)
+        nodes = relevant_nodes(tree, votes.pairs.item, label[votes.pairs.label])
+        evidence = nodes.from_pairs(pair_evidence(votes, learned_evidence(self, votes)))
+        beliefs = propagate(nodes, table, evidence)
+        return Inferred(beliefs.proba[nodes.of_pair], self._reached(nodes, beliefs))
 
-    def _beliefs(self, votes: Votes, prior: Floats) -> tuple[Tree, Floats, Nodes, Beliefs, Ints]:
-        """What the learned tree and coins make of new votes; labels that it does not know become trees of their own."""
-        label = new_code(votes.label_names, self.label_names_)
+    def _reached(self, nodes: Nodes, beliefs: Beliefs) -> ReachedNodes | None:
+        """What the tree says about items; None where no label has a parent, and it says no more than the priors."""
+        if not (self.parent_label_ >= 0).any():
+            return None
+        return ReachedNodes(nodes.item, nodes.label, beliefs.proba)
+
+    def _tree_for(self, label: Ints, prior: Floats) -> tuple[Tree, Floats, Ints]:
+        """The learned tree with its table, and places of labels in it; new labels become trees of their own."""
         unknown = label < 0
         n_learned, n_unknown = len(self.parent_label_), int(unknown.sum())
         label[unknown] = n_learned + np.arange(n_unknown)
         tree = Tree(np.append(self.parent_label_, np.full(n_unknown, -1)))
         table = np.concatenate([self.present_given_parent_, np.tile(prior[unknown, None], (1, 2))])
-        nodes = relevant_nodes(tree, votes.pairs.item, label[votes.pairs.label])
-        evidence = nodes.from_pairs(pair_evidence(votes, learned_evidence(self, votes)))
-        return tree, table, nodes, propagate(nodes, table, evidence), label
+        return tree, table, label
 
-    def _unasked(self, votes: Votes | None, prior: Floats, n_items: int) -> Floats:
-        if votes is None:
-            tree, table, label = Tree(self.parent_label_), self.present_given_parent_, np.arange(len(prior))
-            item, node_label, proba = self.node_item_, self.node_label_, self.node_proba_
-        else:
-            tree, table, nodes, beliefs, label = self._beliefs(votes, prior)
-            item, node_label, proba = nodes.item, nodes.label, beliefs.proba
-        dense = np.full((n_items, len(table)), np.nan)
-        dense[item, node_label] = proba
+    def _unasked(self, found: ItemResults) -> Floats:
+        if self.item_state_ is None:
+            return super()._unasked(found)
+        tree, table, label = self._tree_for(new_code(found.label_names, self.label_names_), found.label_prior)
+        dense = np.full((len(found.item_names), len(table)), np.nan)
+        dense[self.item_state_.item, self.item_state_.label] = self.item_state_.proba
         return expected_along(tree, table, dense)[:, label]
-
-    @property
-    def _foresees(self) -> bool:
-        return bool((self.parent_label_ >= 0).any())
 
 
 # -- the tree --------------------------------------------------------------------------------------------------------

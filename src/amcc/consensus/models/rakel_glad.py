@@ -16,9 +16,13 @@ import pyarrow as pa
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, find_sorted, sigmoid, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_rounds
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import new_code
+from amcc.consensus.monitor import Monitor
+from amcc.consensus.parameters import check_rounds
 from amcc.consensus.signature import Signatures, signatures
+from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.passes import Judgement
@@ -47,7 +51,7 @@ DRAWS_PER_SUBSET = 20
 """How often a new subset is looked for before there may be none left."""
 
 
-class RakelGlad(ConsensusModel):
+class RakelGlad(ConsensusModel, methods={"rakel-glad": {}}):
     """GLAD on random subsets of labels.
 
     Within a subset of k labels every answer of a worker is one of 2^k classes, and so is the truth of an item. The
@@ -161,7 +165,8 @@ class RakelGlad(ConsensusModel):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
         order = NamelessOrder.of(signatures(votes, self.random_state))
         nameless, pair_order = order.apply(votes)
         gold_there = Gold(gold.present[pair_order], gold.known[pair_order])
@@ -188,7 +193,7 @@ class RakelGlad(ConsensusModel):
         proba[pair_order] = tally.average(np.full(len(votes.pairs), np.nan))
         label_prior = _label_prior(votes, proba)
         proba = np.where(np.isnan(proba), label_prior[votes.pairs.label], proba)
-        return Posterior(proba, label_prior, partial(self._judge, votes, label_prior, gold))
+        return Learned(label_prior, partial(self._judge, votes, label_prior, gold), Inferred(proba))
 
     def _record(self, climbs: list[tuple[Climb, int]]) -> None:
         """The course of the fit, over all batches together: those that arrived earlier wait where they are."""
@@ -241,7 +246,7 @@ class RakelGlad(ConsensusModel):
 
     # -- answering ---------------------------------------------------------------------------------------------
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         subsets, class_prior, average = self._subsets_of(votes.label_names)
         worker = new_code(votes.worker_names, self.worker_names_)
         learned_key = self.ability_subset_ * len(self.worker_names_) + self.ability_worker_
@@ -255,7 +260,7 @@ class RakelGlad(ConsensusModel):
             ability = np.where(met & known, self.ability_[place], average[subset])
             ease = find_ease(tasks, log_prior, ability)
             tally.add(tasks, answer(tasks, log_prior, ability, ease).proba, self.scores)
-        return tally.average(prior[votes.pairs.label])
+        return Inferred(tally.average(prior[votes.pairs.label]))
 
     def _subsets_of(self, label_names: pa.Array) -> tuple[Ints, Floats, Floats]:
         """Subsets in the codes of new votes, their priors and average abilities; a new label is a subset of its own."""
@@ -548,7 +553,7 @@ class Answered:
 
 
 def answer(tasks: Tasks, log_prior: Floats, ability: Floats, ease: Floats) -> Answered:
-    """Posterior of every group's class, with x = ability · exp(ease) and σ(x) the probability of a right answer.
+    """Learned of every group's class, with x = ability · exp(ease) and σ(x) the probability of a right answer.
 
     An answer that agrees with m of K classes has probability σ + (1 − σ)(m − 1)/(K − 1) if the truth is one of them,
     and (1 − σ) m/(K − 1) if it is not.

@@ -28,13 +28,13 @@ import numpy as np
 from scipy.special import logit
 
 from amcc.arrays import Codes, Floats, Ints, sigmoid
-from amcc.consensus.amcc.correlation import SAMPLE as SAMPLE_PAIRS
-from amcc.consensus.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
-from amcc.consensus.amcc.counts import presence_by_counts
-from amcc.consensus.amcc.dependence import compare, looks_of
-from amcc.consensus.amcc.likelihood import LikelihoodFit
-from amcc.consensus.amcc.presence import presence_at
 from amcc.consensus.families import effective_counts
+from amcc.consensus.models.amcc.correlation import SAMPLE as SAMPLE_PAIRS
+from amcc.consensus.models.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
+from amcc.consensus.models.amcc.counts import presence_by_counts
+from amcc.consensus.models.amcc.dependence import compare, looks_of
+from amcc.consensus.models.amcc.likelihood import LikelihoodFit
+from amcc.consensus.models.amcc.presence import presence_at
 from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.engine.base import Block, Engine, WholeBlock, gather

@@ -13,12 +13,13 @@ from scipy.special import logsumexp
 
 from amcc import passes
 from amcc.arrays import AnyInts, Floats, Mask, safe_logit, sigmoid, weight_per_code
-from amcc.consensus.base import Gold, Learned, Posterior, check_at_least_one
-from amcc.consensus.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
-from amcc.consensus.ibcc import (
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
+from amcc.consensus.matching import match_coins, new_code
+from amcc.consensus.models.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
+from amcc.consensus.models.ibcc import (
     learned_or_average,
 )
-from amcc.consensus.matching import match_coins, new_code
+from amcc.consensus.parameters import check_at_least_one
 from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
@@ -35,7 +36,7 @@ BLOCK_CELLS = 1_000_000
 """Items × label sets held in memory at a time."""
 
 
-class CDS(DawidSkene):
+class CDS(DawidSkene, methods={"c-ds": {}}):
     """Two coins per worker and label, either label by label or followed by a choice among whole label sets.
 
     In mode "separate" this is Dawid and Skene's model with weaker priors than `DawidSkene`. In mode "cascade" that is
@@ -87,6 +88,8 @@ class CDS(DawidSkene):
     [[0, 0], [0, 1], [1, 0]]
     """
 
+    learns_in_blocks = False  # unlike its parent: sets and trees of labels need all votes at once
+
     label_sets_: Annotated[Mask, Each("set", "label", only=("mode", "cascade"))]
     set_share_: Annotated[Floats, Each("set", only=("mode", "cascade"))]
 
@@ -117,15 +120,13 @@ class CDS(DawidSkene):
             raise ParameterError(f"mode must be 'separate' or 'cascade'; got {self.mode!r}.")
         check_at_least_one("max_sets", self.max_sets)
 
-    def _learn_from(self, engine: Engine) -> Learned:
-        return self._refuse_blocks()
-
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
-        posterior = super()._fit(votes, features, gold)
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
+        learned = super()._learn(engine)
         switched = self._switched(votes, gold)
         if switched.any():
-            posterior = self._switch_back(votes, gold, posterior, switched)
-        return posterior if self.mode == "separate" else self._cascade(votes, gold)
+            learned = self._switch_back(votes, gold, learned.label, switched)
+        return learned if self.mode == "separate" else self._cascade(votes, gold)
 
     # -- label switching ---------------------------------------------------------------------------------------------
 
@@ -135,7 +136,7 @@ class CDS(DawidSkene):
         n_known = weight_per_code(votes.pairs.label, gold.known, votes.n_labels)
         return np.asarray((informativeness < 0) & (n_known == 0))
 
-    def _switch_back(self, votes: Votes, gold: Gold, posterior: Posterior, switched: Mask) -> Posterior:
+    def _switch_back(self, votes: Votes, gold: Gold, prevalence: Floats, switched: Mask) -> Learned:
         """Present and absent, hits and false alarms change places."""
         coins, pairs = votes.coins, votes.pairs
         self.hit_rate_, self.false_alarm_rate_ = _exchanged(
@@ -144,15 +145,14 @@ class CDS(DawidSkene):
         self.average_hit_rate_, self.average_false_alarm_rate_ = _exchanged(
             self.average_hit_rate_, self.average_false_alarm_rate_, switched
         )
-        proba, _ = _exchanged(posterior.pair, 1 - posterior.pair, switched[pairs.label])
-        prevalence, _ = _exchanged(posterior.label, 1 - posterior.label, switched)
+        prevalence, _ = _exchanged(prevalence, 1 - prevalence, switched)
         evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
         prior = gold.log_odds(safe_logit(prevalence)[pairs.label])
-        return Posterior(proba, prevalence, partial(passes.others_pass, coins.slot, pairs.start, evidence, prior))
+        return Learned(prevalence, partial(passes.others_pass, coins.slot, pairs.start, evidence, prior))
 
     # -- cascade -----------------------------------------------------------------------------------------------------
 
-    def _cascade(self, votes: Votes, gold: Gold) -> Posterior:
+    def _cascade(self, votes: Votes, gold: Gold) -> Learned:
         coins, pairs = votes.coins, votes.pairs
         evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
         of_votes = pair_evidence(votes, evidence)
@@ -164,10 +164,10 @@ class CDS(DawidSkene):
         proba = self._sets_to_pairs(of_pairs, pairs.item, pairs.label, votes.n_items)
         # Without any of its votes a pair still has what the item's other labels say.
         others = safe_logit(proba) - of_votes
-        return Posterior(
-            proba,
+        return Learned(
             self.set_share_ @ self.label_sets_,
             partial(passes.others_pass, coins.slot, pairs.start, evidence, others),
+            Inferred(proba),
         )
 
     def _sets_to_pairs(self, evidence: Floats, item: AnyInts, label: AnyInts, n_items: int) -> Floats:
@@ -181,15 +181,15 @@ class CDS(DawidSkene):
             proba[chosen] = (share @ self.label_sets_)[item[chosen] - first, label[chosen]]
         return np.clip(proba, 0.0, 1.0)  # sums of shares may end a rounding above one
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         if self.mode == "separate":
-            return super()._infer(votes, prior)
+            return super()._infer(votes, prior, gold)
         evidence = pair_evidence(votes, learned_evidence(self, votes))
         label = new_code(votes.label_names, self.label_names_)[votes.pairs.label]
         proba = sigmoid(safe_logit(prior)[votes.pairs.label] + evidence)  # labels that are in no set
         met = label >= 0
         proba[met] = self._sets_to_pairs(evidence[met], votes.pairs.item[met], label[met], votes.n_items)
-        return proba
+        return Inferred(proba)
 
 
 def pair_evidence(votes: Votes, evidence: Floats) -> Floats:

@@ -11,16 +11,20 @@ import numpy.typing as npt
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, Mask, sigmoid, weight_per_code
-from amcc.consensus.base import ConsensusModel, Gold, Monitor, Posterior, check_at_least_one, check_positive
-from amcc.consensus.c_ds import pair_evidence
-from amcc.consensus.ibcc import (
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
+from amcc.consensus.matching import match_coins
+from amcc.consensus.models.c_ds import pair_evidence
+from amcc.consensus.models.ibcc import (
     dirichlet_divergence,
     expected_log,
     learned_or_average,
     log_mean,
 )
-from amcc.consensus.matching import match_coins
+from amcc.consensus.monitor import Monitor
+from amcc.consensus.parameters import check_at_least_one, check_positive
 from amcc.consensus.signature import signatures
+from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.votes import Votes
@@ -31,7 +35,7 @@ SAME_END = 1e-6
 """Runs whose objectives differ by less ended in the same place: the first counts, whatever the rounding."""
 
 
-class MACE(ConsensusModel):
+class MACE(ConsensusModel, methods={"mace": {}}):
     """A worker spams with a probability of their own and then answers by habit; otherwise they answer right.
 
     For each worker and label, P(answer | truth) = spam · habit[answer] + know · [answer = truth]. Present and absent
@@ -117,7 +121,8 @@ class MACE(ConsensusModel):
         for name in ("n_restarts", "max_iter"):
             check_at_least_one(name, getattr(self, name))
 
-    def _fit(self, votes: Votes, features: Floats | None, gold: Gold) -> Posterior:
+    def _learn(self, engine: Engine) -> Learned:
+        votes, gold = in_memory(engine)
         coins, pairs = votes.coins, votes.pairs
         prior = gold.log_odds(np.zeros(len(pairs)))
         slot_votes = np.bincount(coins.slot, minlength=2 * len(coins)).reshape(-1, 2).astype(np.float64)
@@ -139,7 +144,9 @@ class MACE(ConsensusModel):
         self.average_evidence_ = self._average(votes, best).evidence.reshape(-1, 2)
         asked = np.bincount(pairs.label, minlength=votes.n_labels)
         label = (weight_per_code(pairs.label, proba, votes.n_labels) + 0.5) / (asked + 1)
-        return Posterior(proba, label, partial(passes.others_pass, coins.slot, pairs.start, logs.evidence, prior))
+        return Learned(
+            label, partial(passes.others_pass, coins.slot, pairs.start, logs.evidence, prior), Inferred(proba)
+        )
 
     def _start(self, votes: Votes, slot_votes: Floats, prior: Floats, draw: Floats) -> Counts:
         """Counts after a first look at the votes with random spam rates and habits."""
@@ -185,11 +192,11 @@ class MACE(ConsensusModel):
         spam = pooled(counts.spam, np.array(self.spam_prior))
         return AnswerLogs.of(spam, pooled(counts.habit, np.full(2, self.habit_prior)))
 
-    def _infer(self, votes: Votes, prior: Floats) -> Floats:
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
         learned = AnswerLogs.expected(Counts(self.spam_counts_, self.habit_counts_)).evidence.reshape(-1, 2)
         evidence = learned_or_average(coins, learned, self.average_evidence_).ravel()
-        return sigmoid(pair_evidence(votes, evidence))
+        return Inferred(sigmoid(pair_evidence(votes, evidence)))
 
 
 # -- model -----------------------------------------------------------------------------------------------------------

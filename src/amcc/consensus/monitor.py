@@ -1,0 +1,75 @@
+"""When a fit may stop, and who is told how far it has come."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+
+from amcc.errors import ConvergenceWarning
+
+# Called with the number of the round and the last change. A context variable, so that fits in other threads are not
+# shown to whoever watches this one.
+_watcher: ContextVar[Callable[[int, float], None] | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched_by(watcher: Callable[[int, float], None]) -> Iterator[None]:
+    """Tell `watcher` the number and the change of every round of the fits inside.
+
+    >>> with watched_by(lambda number, change: print(f"round {number}: {change}")):
+    ...     Monitor(tol=0.1, max_iter=5).report(objective=-3.0, change=0.25)
+    round 1: 0.25
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+class Monitor:
+    """Follows the objective and the largest change of a probability, and says when a model may stop.
+
+    tol : a round that changes less is the last
+    max_iter : the last round in any case
+    history, change : of the rounds before, where an interrupted fit goes on
+    """
+
+    def __init__(self, tol: float, max_iter: int, history: Iterable[float] = (), change: float = np.inf) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+        self.history = list(history)
+        self.change = change
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last change was small enough."""
+        return self.change < self.tol
+
+    def rounds(self) -> Iterator[int]:
+        """Count rounds until converged or out of patience, from those that are already in the history."""
+        for number in range(len(self.history), self.max_iter):
+            if self.converged:
+                return
+            yield number
+
+    def report(self, objective: float, change: float) -> None:
+        """Record one round."""
+        self.history.append(objective)
+        self.change = change
+        if (watcher := _watcher.get()) is not None:
+            watcher(len(self.history), change)
+
+    def warn_unless_converged(self, model: str) -> None:
+        """Tell the user when the estimates had not settled."""
+        if not self.converged:
+            warnings.warn(
+                f"{model} stopped after {self.max_iter} iterations, last change {self.change:.1e} > "
+                f"tol={self.tol:.1e}; raise max_iter or look at objective_history_.",
+                ConvergenceWarning,
+                stacklevel=5,  # the line of the user that called fit
+            )
