@@ -6,11 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from amcc.paper.objective import group_losses, objective
-from amcc.paper.updates import assign_groups, group_weights, update_commonality, update_group_weights
+from amcc.paper.updates import (
+    assign_groups,
+    commonality_system,
+    group_weights,
+    update_commonality,
+    update_group_weights,
+)
 from paper_problems import EXACT, L, M, dense_objective, small
 
 
@@ -57,3 +63,22 @@ def test_exact_updates_do_not_raise_the_objective(seed):
     for update in (update_commonality, assign_groups, update_group_weights) * 3:
         before, state = dense_objective(state, problem, dense), update(state, problem)
         assert dense_objective(state, problem, dense) <= before + 1e-12 * abs(before)
+
+
+def test_commonality_solves_its_system():
+    """eq20: the derivative is zero at the solution eq21; and where the system is singular, C_m is small."""
+    state, problem, _ = small(1, partial=False)
+    system, right = commonality_system(state, problem)
+    updated = update_commonality(state, problem).commonality
+    assert_allclose(system[:, 0] @ updated, right, rtol=0, atol=1e-8)
+    silent = replace(problem, data=replace(problem.data, gram=0 * problem.data.gram, cross=0 * problem.data.cross))
+    assert_array_equal(update_commonality(state, silent).commonality, 0)
+
+
+def test_print_sums_over_all_workers_and_forgets_individuality():
+    """D2: eq20 by its letter gives every group the same system."""
+    state, problem, _ = small(1, printed=True)
+    system, right = commonality_system(state, problem)
+    for each in (system, right):
+        assert_allclose(each[0], each[1], **EXACT)
+    assert_allclose(right[0], problem.data.cross.sum(axis=0), **EXACT)
