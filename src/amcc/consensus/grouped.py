@@ -74,6 +74,7 @@ class GroupedModel(ConsensusModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
+        # New votes are matched by a search among sorted coins: in a damaged file it would find the wrong ones.
         check_sorted_once("coins", self.coin_worker_, self.coin_label_, len(self.label_names_))
 
     def _usual_rates(self) -> Floats:
@@ -83,6 +84,7 @@ class GroupedModel(ConsensusModel):
     def rates_of_coins(self) -> tuple[Floats, Floats]:
         """(n_workers, n_labels) commonality of the worker's groups, and their individuality on labels that they met."""
         self.check_fitted()
+        # Where a worker never met a label, all that is known is what their groups do on it, each by its probability.
         hit, false_alarm = np.einsum("wm,aml->awl", self.worker_membership_, self.commonality_)
         for rate, met in zip((hit, false_alarm), self.individuality_.T + self._usual_rates(), strict=True):
             rate[self.coin_worker_, self.coin_label_] = met

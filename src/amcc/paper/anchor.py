@@ -56,8 +56,7 @@ class Observed:
 
     def statistics(self, proba: Floats) -> Statistics:
         """The sums of eq5 with these probabilities as anchor; by themselves, the answers are their own."""
-        # Rows of the answers themselves: whatever the consensus is, the sums stay the same.
-        if self.settings.by_itself:
+        if self.settings.by_itself:  # whatever the consensus is, the sums stay the same
             return statistics(self.answers, self.given, self.given.__getitem__)
         return statistics(self.answers, self.given, anchor_rows(self.votes, self.answers, proba))
 
@@ -71,6 +70,7 @@ class Observed:
         anchor it is the number of answers, to show D1 as it is (D7).
         """
         votes, answers, settings = self.votes, self.answers, self.settings
+        # Both stay the same from round to round, so that C and λ have exact updates and rounds can be compared.
         n_answers = len(answers.item)
         scale = answers.per_worker.astype(np.float64) if settings.by_itself else answer_variation(answers)
         prior_scale = 0.0 if settings.by_itself else votes.n_labels * float(scale.sum()) / max(n_answers, 1)

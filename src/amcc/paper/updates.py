@@ -84,8 +84,8 @@ def assign_groups(state: PaperState, problem: PaperProblem) -> PaperState:
     """
     residuals = worker_residuals(state.individuality, state.commonality, problem)
     own = residuals[state.worker_group, np.arange(problem.n_workers)]
-    gain = (own - residuals.min(axis=0)) / np.maximum(problem.worker_scale, RESIDUAL_FLOOR)
     # Per unit of scale, or those with many answers would always go first.
+    gain = (own - residuals.min(axis=0)) / np.maximum(problem.worker_scale, RESIDUAL_FLOOR)
     moving = Moving(state, problem, residuals)
     for worker in np.argsort(-gain, kind="stable"):
         if gain[worker] > 0:
