@@ -41,6 +41,7 @@ reproduce: $(VENV)/.dev  ## every table and figure of the paper; DATA=folder add
 
 docs: $(VENV)/.dev  ## write the generated pages
 	@$(BIN)/python docs/build_cli.py
+	@$(BIN)/python docs/build_architecture.py
 
 clean:
 	rm -rf $(VENV) amcc-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from amcc.audit import Audit, audit, cross_fitted
 from amcc.consensus import make_model
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.cells import Cell
 from amcc.truth import PairList, Truth
@@ -44,12 +44,12 @@ FAINT = 0.15  # share of the items on which most workers see nothing
 OVERLOOKED = 0.8  # share of yes votes that become no there
 
 
-def independent(spec: CrowdSpec) -> SimulatedCrowd:
+def independent(spec: CrowdSpec) -> SimulatedWorld:
     """Workers who err independently, given what is true."""
     return simulate_crowd(spec)
 
 
-def judges(spec: CrowdSpec) -> SimulatedCrowd:
+def judges(spec: CrowdSpec) -> SimulatedWorld:
     """The same, but half of the workers repeat what one judge says, errors included."""
     crowd, rng = simulate_crowd(spec), np.random.default_rng(spec.seed)
     votes = crowd.votes
@@ -60,7 +60,7 @@ def judges(spec: CrowdSpec) -> SimulatedCrowd:
     return with_values(crowd, np.where(copies, np.where(said, 1, -1), votes.value))
 
 
-def faint(spec: CrowdSpec) -> SimulatedCrowd:
+def faint(spec: CrowdSpec) -> SimulatedWorld:
     """The same, but on some items most workers overlook what is there."""
     crowd, rng = simulate_crowd(spec), np.random.default_rng(spec.seed)
     votes = crowd.votes
@@ -68,19 +68,19 @@ def faint(spec: CrowdSpec) -> SimulatedCrowd:
     return with_values(crowd, np.where(missed, -1, votes.value))
 
 
-CROWDS: dict[str, Callable[[CrowdSpec], SimulatedCrowd]] = {
+CROWDS: dict[str, Callable[[CrowdSpec], SimulatedWorld]] = {
     "independent": independent, "judges": judges, "faint": faint,
 }  # fmt: skip
 
 
-def with_values(crowd: SimulatedCrowd, value: np.ndarray) -> SimulatedCrowd:
+def with_values(crowd: SimulatedWorld, value: np.ndarray) -> SimulatedWorld:
     """The crowd with other votes on the same questions."""
     votes = crowd.votes
     changed = Votes.from_codes(
         votes.item, votes.worker, votes.label, value.astype(np.int8),
         item_names=votes.item_names, worker_names=votes.worker_names, label_names=votes.label_names,
     )  # fmt: skip
-    return SimulatedCrowd(**{**vars(crowd), "votes": changed})
+    return SimulatedWorld(**{**vars(crowd), "votes": changed})
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ import numpy as np
 
 from amcc import metrics
 from amcc.consensus import AMCC
-from amcc.data import registry
 from amcc.data.features import tf_idf
+from amcc.data.reading import read_feature_set
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.data.simulated_workers import simulate_workers
 from amcc.errors import ConvergenceWarning
@@ -90,7 +90,7 @@ def simulated_cases(seed: int) -> Iterator[Case]:
 def mulan_cases(data: Path, seed: int) -> Iterator[Case]:
     """Sets with features, and workers of two kinds."""
     for name in MULAN:
-        described = registry.read_features(name, data)
+        described = read_feature_set(name, data)
         classifiers = simulate_workers(described, seed=seed)
         for answers in ANSWERS:
             votes, known = coin_votes(described.truth, answers, seed), np.ones_like(described.truth)

@@ -187,9 +187,9 @@ class StoppedClock(datetime):
 
 def report() -> None:
     """A consensus with a report."""
-    from amcc import report
+    from amcc.report import page
 
-    report.datetime = StoppedClock  # type: ignore[attr-defined, misc]
+    page.datetime = StoppedClock  # type: ignore[attr-defined, misc]
     command(*CONSENSUS, "--report", "report.html")()
 
 

@@ -11,7 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.votes import Votes
 
 
@@ -36,6 +36,6 @@ def toy_votes() -> Votes:
 
 
 @pytest.fixture(scope="session")
-def crowd() -> SimulatedCrowd:
+def crowd() -> SimulatedWorld:
     """A simulated crowd with spammers, small enough for every test."""
     return simulate_crowd(CrowdSpec(n_items=200, n_workers=25, n_labels=6, answers_per_item=5, seed=3))

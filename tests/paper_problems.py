@@ -6,7 +6,7 @@ import numpy as np
 
 from amcc import Votes, linalg
 from amcc.consensus.learned import Gold
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.paper.answers import gather_answers, presence, statistics
 from amcc.paper.fitting import PaperFit, fit_paper
 from amcc.paper.individuality import (
@@ -68,7 +68,7 @@ def fit_with(votes: Votes, gold: Gold | None = None, **settings) -> PaperFit:
     return fit_paper(votes, gold, PaperSettings(**({"max_iter": 100} | settings)))
 
 
-def crowd_of(seed: int) -> SimulatedCrowd:
+def crowd_of(seed: int) -> SimulatedWorld:
     return simulate_crowd(CrowdSpec(n_items=600, n_workers=40, n_labels=10, answers_per_item=6, seed=seed))
 
 
@@ -78,7 +78,7 @@ def table(votes: Votes, fit: PaperFit) -> np.ndarray:
     return proba
 
 
-def gold_of(crowd: SimulatedCrowd, known_items: slice) -> Gold:
+def gold_of(crowd: SimulatedWorld, known_items: slice) -> Gold:
     pairs = crowd.votes.pairs
     known = np.zeros(crowd.votes.n_items, dtype=bool)
     known[known_items] = True

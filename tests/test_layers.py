@@ -3,48 +3,18 @@
 from __future__ import annotations
 
 import ast
+import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 SRC = Path(__file__).parents[1] / "src" / "amcc"
 
-# From the bottom up; a module may import modules of lower rows, and of its own row what stands before it.
-ROWS: list[tuple[str, ...]] = [
-    ("errors",),
-    (
-        "arrays",
-        "threads",
-        "files",
-        "fields",
-        "memory",
-        "linalg",
-        "loops",
-        "passes",
-        "decode",
-        "agreement",
-        "inference",
-        "metrics",
-        "tables",
-        "votes",
-        "truth",
-        "soft_truth",
-        "roster",
-        "engine",
-    ),
-    ("io", "data", "consensus", "paper", "evaluate"),
-    ("active", "audit"),
-    ("report", "audit_report"),
-    ("__init__",),
-    ("experiments",),
-    ("cli", "__main__"),
-]
-# In the row of io, data, consensus and evaluate nobody knows the neighbours. Only, data sets are read from files, and
-# the paper's model fills the contract of consensus (which imports it by its name, to have it among its methods).
-INDEPENDENT_ROW = 2
-NEIGHBOURS = {"data": ("io",), "paper": ("consensus",)}
+ROOT = Path(__file__).parents[1]
+LAYERS = tomllib.loads((ROOT / "docs" / "layers.toml").read_text())["row"]
 
 
 def room_of(path: Path) -> str:
@@ -62,18 +32,29 @@ def imported_rooms(path: Path) -> set[str]:
     return {room if (SRC / room).exists() or (SRC / f"{room}.py").exists() else "__init__" for room in rooms}
 
 
+def allowed_to(room: str) -> set[str]:
+    """Rooms that a room may import: itself, all rows below, and what the table says about its own row."""
+    number = next(number for number, row in enumerate(LAYERS) if room in row["rooms"])
+    row, rooms = LAYERS[number], list(LAYERS[number]["rooms"])
+    beside = row.get("neighbours", {}).get(room, []) if row.get("independent") else rooms[: rooms.index(room)]
+    return {room, *beside, *(lower for below in LAYERS[:number] for lower in below["rooms"])}
+
+
 @pytest.mark.parametrize("path", sorted(SRC.rglob("*.py")), ids=lambda path: str(path.relative_to(SRC)))
 def test_imports_go_down(path: Path) -> None:
-    room = room_of(path)
-    row = next(number for number, rooms in enumerate(ROWS) if room in rooms)
-    before = ROWS[row][: ROWS[row].index(room)] if row != INDEPENDENT_ROW else NEIGHBOURS.get(room, ())
-    allowed = {room, *before, *(lower for rooms in ROWS[:row] for lower in rooms)}
-    assert imported_rooms(path) <= allowed
+    assert imported_rooms(path) <= allowed_to(room_of(path))
 
 
 def test_every_room_has_a_row() -> None:
     rooms = {room_of(path) for path in SRC.rglob("*.py")}
-    assert rooms <= {room for row in ROWS for room in row}
+    assert rooms == {room for row in LAYERS for room in row["rooms"]}
+
+
+def test_the_architecture_page_is_drawn_from_the_table() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "build_architecture.py"))
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    assert page == script["page"](page), "run `make docs`"
+    assert (ROOT / "docs" / "architecture.svg").read_text() == script["drawing"](), "run `make docs`"
 
 
 def test_import_needs_no_extra() -> None:
@@ -106,6 +87,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 def test_ctrl_c_during_imports_is_one_line() -> None:
     code = """
 import sys
+import tomllib
 from importlib.abc import MetaPathFinder
 class Impatient(MetaPathFinder):
     def find_spec(self, name, path, target=None):

@@ -19,9 +19,11 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from amcc.arrays import Codes, Floats, Ints, Mask
+
+BoolArray = Mask
+IntArray = Ints
+FloatArray = Floats
 Value = TypeVar("Value", float, FloatArray)
 
 INTERVAL = (0.025, 0.975)
@@ -192,7 +194,7 @@ def _pack_words(sets: BoolArray) -> NDArray[np.uint64]:
     return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
 
 
-def _count_shared(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.int32]:
+def _count_shared(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> Codes:
     """Number of labels that two packed sets share, (n_left, n_right)."""
     n_shared = np.zeros((len(left), len(right)), dtype=np.int32)
     for left_word, right_word in zip(left.T, right.T, strict=True):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]  # where half the memory matters more than the last digits
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Signs = npt.NDArray[np.int8]  # +1 yes, −1 no, 0 where nobody knows

@@ -14,11 +14,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from amcc.arrays import Floats, Ints, Mask
 from amcc.errors import ParameterError
 
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+BoolArray = Mask
+IntArray = Ints
+FloatArray = Floats
 ScoreArray = NDArray[np.floating[Any]]
 
 TIE_COST = {"error": 1.0, "half": 0.5, "free": 0.0}

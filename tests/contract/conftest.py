@@ -10,7 +10,7 @@ import pytest
 
 from amcc import MajorityVote, Truth, Votes
 from amcc.active.base import Beliefs, Learner
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +20,7 @@ def learned(crowd):
 
 
 @pytest.fixture(scope="session")
-def small() -> SimulatedCrowd:
+def small() -> SimulatedWorld:
     """A crowd for everything that takes several fits; two of three labels are asked."""
     return simulate_crowd(CrowdSpec(n_items=40, n_workers=8, n_labels=4, answers_per_item=4, asked_share=0.7, seed=3))
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -404,3 +405,13 @@ def test_shared_troubles_can_be_drawn_and_have_no_oracle(trouble):
     assert draw.rates is None
     assert abs(len(draw.votes) - 2000) < 200
     assert draw.truth.any()
+
+
+def test_results_do_not_depend_on_what_people_see(monkeypatch):
+    hashed = []
+    monkeypatch.setattr(module, "hash_of", lambda *paths: hashed.extend(paths) or "")
+    module.code_version.__wrapped__()
+    package = Path(module.__file__).parents[1]
+    rooms = {path.relative_to(package).parts[0] for path in hashed}
+    assert {"consensus", "data", "metrics.py"} <= rooms
+    assert not {"cli", "experiments", "report"} & rooms

@@ -35,7 +35,7 @@ from amcc.active.voi import ValueOfInformation
 from amcc.arrays import Floats
 from amcc.consensus import AMCC, DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.data.simulate import SimulatedCrowd as World
+from amcc.data.simulate import SimulatedWorld as World
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.tables import Signs
 from amcc.truth import PairList, Truth

@@ -9,7 +9,7 @@ import pytest
 
 from amcc.active.base import Triplets
 from amcc.active.crowd import ReplayCrowd, SimulatedCrowd, question_luck, yes_chance
-from amcc.data.simulate import SimulatedCrowd as World
+from amcc.data.simulate import SimulatedWorld as World
 from amcc.errors import InputError, ParameterError
 from amcc.votes import Votes
 

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array, issparse, save_npz
 
-from amcc import AMCC, NAM, Votes, read_features
+from amcc import AMCC, NAM, Votes, read_features, read_text_features
 from amcc.active.base import Learner
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import ReplayCrowd
@@ -104,6 +105,106 @@ def test_damaged_files_raise_our_errors(votes, tmp_path, name):
         except AmccError:
             n_errors += 1
     assert n_errors > 50
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("item\na\nb\nc\n", "there is only 'item'"),
+        ("item,x\na,1\nb,2\nb,3\nc,4\n", "'b' stands there again"),
+        ("item,x\na,1\nb,2\n", "1 are missing, 'c' is the first"),
+        ("item,x,name\na,1,Ann\nb,2,Bob\nc,3,Cem\n", "column 'name' must hold numbers"),
+        ("item,x,y\na,1,1\nb,2,inf\nc,3,1\n", "column 'y' must hold finite numbers; row 2 has inf"),
+        ("item,x\na,1\nb,\nc,3\n", "column 'x' must hold numbers"),
+        ("x,y\n1,2\n", "item"),
+    ],
+)
+def test_bad_tables(votes, tmp_path, text, message):
+    path = tmp_path / "f.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_features(path, votes)
+    assert str(path) in str(caught.value)
+
+
+def test_numbers_in_a_table_may_be_padded(votes, tmp_path):
+    (tmp_path / "f.csv").write_text("item,x\na, 1 \nb,2.5 \nc, -3e0\n")
+    assert_array_equal(read_features(tmp_path / "f.csv", votes), [[1], [2.5], [-3]])
+
+
+def test_a_table_names_its_items(votes, tmp_path):
+    (tmp_path / "f.csv").write_text("item,x\na,1\nb,2\nc,3\n")
+    with pytest.raises(ParameterError, match="names its items itself"):
+        read_features(tmp_path / "f.csv", votes, items=tmp_path / "items.txt")
+
+
+def test_sparse_files_stay_sparse(votes, tmp_path):
+    save_npz(tmp_path / "f.npz", csr_array(NUMBERS))
+    with pytest.raises(ParameterError, match="does not say whose its rows are"):
+        read_features(tmp_path / "f.npz", votes)
+    (tmp_path / "items.txt").write_text("\n".join(ITEMS))
+    found = read_features(tmp_path / "f.npz", votes, items=tmp_path / "items.txt")
+    assert issparse(found)
+    assert_array_equal(found.toarray(), [[1, 2], [3, 4], [5, 6]])
+
+
+def test_the_list_of_items_is_named_once(votes, tmp_path):
+    np.save(tmp_path / "f.npy", NUMBERS)
+    (tmp_path / "items.txt").write_text("a\nb\nb\nc\n")
+    with pytest.raises(InputError, match=r"'b'.*more than once") as caught:
+        read_features(tmp_path / "f.npy", votes, items=tmp_path / "items.txt")
+    assert str(caught.value).count("items.txt") == 1
+
+
+# -- texts -----------------------------------------------------------------------------------------------------------
+
+TEXTS = ["red wine", "white wine", "red car", None]
+
+
+def write_texts(path: Path, **columns: list[object]) -> Path:
+    write_table(pa.table({"item": ITEMS, **columns}), path)
+    return path
+
+
+def test_rows_of_texts_are_those_of_the_votes(votes, tmp_path):
+    """Items a, b, c have the texts of rows 1, 2, 0; wine is in c and a, red in c and b."""
+    path = write_texts(tmp_path / "t.parquet", text=TEXTS)
+    alike = (read_text_features(path, votes) @ read_text_features(path, votes).T).toarray()
+    assert_array_equal(np.diag(alike).round(12), [1, 1, 1])  # rows of length 1
+    assert alike[0, 1] == 0 < alike[0, 2] < 1
+    assert alike[1, 2] > 0
+
+
+def test_the_column_of_texts(votes, tmp_path):
+    named = write_texts(tmp_path / "a.parquet", text=TEXTS, other=["x"] * 4)
+    alone = write_texts(tmp_path / "b.parquet", story=TEXTS)
+    several = write_texts(tmp_path / "c.parquet", one=TEXTS, two=TEXTS)
+    found = [read_text_features(path, votes).toarray() for path in (named, alone)]
+    found.append(read_text_features(several, votes, column="two").toarray())
+    for other in found[1:]:
+        assert_array_equal(found[0], other)
+    with pytest.raises(InputError, match=r"'text', or one beside the item; there is 'one', 'two'.*--text-column"):
+        read_text_features(several, votes)
+    with pytest.raises(InputError, match="a column 'three'; there is 'one', 'two'"):
+        read_text_features(several, votes, column="three")
+
+
+@pytest.mark.parametrize("cell", [["a", "list"], {"a": "struct"}])
+def test_texts_in_lists_are_refused_by_name(votes, tmp_path, cell):
+    path = write_texts(tmp_path / "t.parquet", text=[cell] * 4)
+    with pytest.raises(InputError, match=r"t\.parquet: column 'text' must hold texts; it holds (list|struct)"):
+        read_text_features(path, votes)
+
+
+def test_texts_without_a_word_in_common(votes, tmp_path):
+    path = write_texts(tmp_path / "t.parquet", text=["one", "two", "three", ""])
+    with pytest.raises(InputError, match="must have words in common"):
+        read_text_features(path, votes)
+    with pytest.raises(ParameterError, match="units must be one of words, characters; got 'letters'"):
+        read_text_features(path, votes, units="letters")
 
 
 # -- use them or refuse them -----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import amcc
 from amcc import MajorityVote, ParameterError, Votes, metrics
 from amcc.consensus.learned import Gold
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.errors import ConvergenceWarning, TooLargeError
 from amcc.paper import answers as paper_answers
 from amcc.paper import fitting
@@ -20,7 +20,7 @@ from paper_problems import EXACT, crowd_of, fit_with, gold_of, table
 
 
 @pytest.fixture(scope="module")
-def fits() -> list[tuple[SimulatedCrowd, PaperFit]]:
+def fits() -> list[tuple[SimulatedWorld, PaperFit]]:
     return [(crowd, fit_with(crowd.votes)) for crowd in map(crowd_of, range(3))]
 
 

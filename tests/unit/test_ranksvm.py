@@ -100,3 +100,44 @@ def test_impossible_input():
         RankSVM().predict([[1.0]])
     with pytest.raises(InputError, match="1 columns"):
         RankSVM().fit([[1.0]], [[True, False]]).predict([[1.0, 2.0]])
+
+
+def training(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(40, 3))
+    return features, features @ rng.normal(size=(3, 4)) + 0.5 * rng.normal(size=(40, 4)) > 0
+
+
+def test_what_is_found_is_a_minimum():
+    """No step in any of 50 directions lowers the objective, beyond what L-BFGS leaves."""
+    features, present = training(0)
+    model = RankSVM(fit_bias=False, max_iter=1000).fit(features, present)
+    ranks = present.any(axis=1) & ~present.all(axis=1)
+    fixed = features[ranks], pair_weights(present[ranks], model.C), np.ones((3, 1))
+    least = objective(model.weights_, *fixed)[0]
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        assert objective(model.weights_ + 0.01 * rng.normal(size=(3, 4)), *fixed)[0] > least - 1e-6
+
+
+def test_labels_and_features_may_be_in_any_order():
+    features, present = training(2)
+    labels, columns = [2, 0, 3, 1], [1, 2, 0]
+    one, other = RankSVM().fit(features, present), RankSVM().fit(features[:, columns], present[:, labels])
+    assert_allclose(other.scores(features[:, columns]), one.scores(features)[:, labels], atol=0.02)
+
+
+def test_a_larger_error_weight_fits_more_closely():
+    features, present = training(3)
+    right = [(RankSVM(C=C).fit(features, present).predict(features) == present).mean() for C in (1e-4, 10.0)]
+    assert right[0] < right[1]
+
+
+def test_arguments_are_stored_as_they_came():
+    model = RankSVM(C=2.0, bias_penalty=0.5, max_iter=7, fit_bias=False)
+    features, present = training(4)
+    kept = features.copy(), present.copy()
+    model.fit(features, present)
+    assert (model.C, model.bias_penalty, model.max_iter, model.fit_bias) == (2.0, 0.5, 7, False)
+    assert_array_equal(features, kept[0])
+    assert_array_equal(present, kept[1])

@@ -1,29 +1,19 @@
+"""The page about a model as a whole: order, safety, unusual crowds, refusals."""
+
 import json
 import re
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from amcc import AMCC, DawidSkene, MajorityVote, Votes
-from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import InputError, MissingExtraError, NotFittedError, ParameterError
 from amcc.paper import PaperAMCC
-from amcc.report import (
-    DOT,
-    Findings,
-    _account,
-    _apart,
-    _choices,
-    _cooccurrence,
-    _first_looks,
-    _involved,
-    worker_individuality,
-    write_report,
-)
+from amcc.report import write_report
+from report_pages import amcc_findings, page_in, random_votes, report, small_crowd
 
 pytest.importorskip("altair")
 vl_convert = pytest.importorskip("vl_convert")
@@ -54,57 +44,9 @@ AMCC_TITLES = [
 EVIL = "<script>alert(1)</script>"
 
 
-class Page(HTMLParser):
-    """What a browser would find in the page: its elements, and its text outside of scripts and styles."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.elements, self.texts, self.headings, self.scripts = [], [], [], []
-        self.open = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        self.open = tag
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        self.open = ""
-
-    def handle_data(self, data):
-        place = {"h2": self.headings, "script": self.scripts}.get(self.open, self.texts)
-        place.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.texts).split())
-
-    @property
-    def charts(self):
-        """Vega-Lite charts by the id of their place."""
-        return json.JSONDecoder().raw_decode(self.scripts[-1].removeprefix("const charts = "))[0]
-
-
-def report(votes, folder, model=None, **options):
-    path = folder / "report.html"
-    write_report((model or MajorityVote()).fit(votes), votes, path, **options)
-    return Page(path.read_text(encoding="utf-8"))
-
-
-def findings_of(votes, model=None):
-    return Findings((model or MajorityVote()).fit(votes), votes, votes.describe(n_boot=5))
-
-
-def random_votes(n_votes, n_items, n_workers, n_labels, **names):
-    rng = np.random.default_rng(0)
-    sizes = {"item": n_items, "worker": n_workers, "label": n_labels}
-    codes = [rng.integers(size, size=n_votes) for size in sizes.values()]
-    vocabularies = {f"{role}_names": range(size) for role, size in sizes.items()} | names
-    return Votes.from_codes(*codes, rng.choice([-1, 1], n_votes), on_conflict="last", **vocabularies)
-
-
 @pytest.fixture(scope="module")
 def crowd():
-    return simulate_crowd(CrowdSpec(n_items=200, n_workers=20, seed=1))
+    return small_crowd()
 
 
 @pytest.fixture(scope="module")
@@ -246,96 +188,19 @@ def test_missing_folder_is_an_error_about_the_path(crowd, tmp_path):
         report(crowd.votes, tmp_path / "nowhere")
 
 
-# -- findings ------------------------------------------------------------------------------------------------------
-
-
-def test_first_looks_name_spammers_the_worst_label_and_open_pairs():
-    rng = np.random.default_rng(0)
-    truth = rng.random((200, 2)) < 0.5
-    honest = np.where(rng.random((4, 200, 2)) < 0.95, truth, ~truth)
-    honest[:, :, 1] = rng.random((4, 200)) < 0.5  # nobody knows the second label
-    spam = rng.random((1, 200, 2)) < 0.5
-    votes = Votes.from_dense(
-        np.where(np.concatenate([honest, spam]), 1, -1), label_names=["easy", "hard"], worker_names=list("abcde")
-    )
-    findings = findings_of(votes)
-    looks = " ".join(_first_looks(findings))
-    n_open = int((findings.model.pairs()["settled"].to_numpy() == 0).sum())
-    assert "1 worker looks like a spammer: e " in looks
-    assert "Label hard is agreed on least, α " in looks
-    assert f"{n_open} pairs of 400 are open" in looks
-
-
-def test_estimated_items_are_the_column_sums_of_predict_proba(crowd):
-    votes = crowd.votes.select(np.random.default_rng(0).random(len(crowd.votes)) < 0.1)
-    findings = findings_of(votes)
-    np.testing.assert_allclose(findings.items_per_label, findings.model.predict_proba().sum(axis=0), rtol=1e-12)
-
-
-def test_cooccurrence_counts_items_asked_about_both_labels(monkeypatch):
-    monkeypatch.setattr("amcc.report.ITEMS_PER_BLOCK", 2)
-    votes = Votes.from_dense([[[1, 1, 0], [1, -1, 1], [1, 0, -1], [1, 1, -1], [-1, 1, -1]]])
-    share = _cooccurrence(findings_of(votes), np.array([1, 0, 2]))
-    expected = [[np.nan, 2 / 3, 0], [2 / 3, np.nan, 1 / 3], [0, 1, np.nan]]
-    np.testing.assert_allclose(share, expected, rtol=1e-12)
-
-
-def test_most_disputed_item_comes_first(tmp_path):
-    settled, disputed = [[1, -1]] * 4, [[1, 1], [1, -1], [-1, 1], [-1, -1]]
-    votes = Votes.from_dense(
-        np.stack([settled, disputed], axis=1), item_names=["calm", "storm"], label_names=["p", "q"]
-    )
-    page = report(votes, tmp_path)
-    assert re.search(r"expected wrong labels labels storm 1\.00 p: 0\.50 \(2 yes, 2 no\) q: 0\.50", page.text)
-    assert "calm" not in page.text
-
-
-def test_a_surprising_probability_says_how_it_came_about(crowd):
-    model = AMCC().fit(crowd.votes)
-    findings = Findings(model, crowd.votes, crowd.votes.describe(n_boot=5))
-    votes = crowd.votes
-    share = votes.n_yes / votes.pairs.n_votes
-    surprise = np.abs(model.pair_proba_ - share)
-    plain, odd = int(surprise.argmin()), int(surprise.argmax())
-    assert "before any vote" not in _account(findings, plain)
-    steps = re.search(
-        r"\): (0\.\d\d) before any vote, (\d\.\d\d) by the votes of these workers", _account(findings, odd)
-    )
-    prior = model.label_prior_[votes.pairs.label[odd]]
-    hit, false_alarm = model.rates_of_coins()
-    odds = prior / (1 - prior)
-    for worker, value in zip(*(column[votes.pairs.start[odd] : votes.pairs.start[odd + 1]] for column in
-                               (votes.worker, votes.value)), strict=True):  # fmt: skip
-        h, f = hit[worker, votes.pairs.label[odd]], false_alarm[worker, votes.pairs.label[odd]]
-        odds *= h / f if value > 0 else (1 - h) / (1 - f)
-    assert float(steps[1]) == pytest.approx(prior, rel=0, abs=0.006)
-    assert float(steps[2]) == pytest.approx(odds / (1 + odds), rel=0, abs=0.006)
-
-
-def test_dots_in_one_place_stand_side_by_side_and_others_stay():
-    x, y = np.full(40, 0.5), np.full(40, 0.5)
-    x[-1] = 0.9
-    apart_x, apart_y = _apart(x, y)
-    assert (apart_x[0], apart_y[0], apart_x[-1]) == (0.5, 0.5, 0.9)
-    distance = np.hypot(*(np.subtract.outer(each, each) for each in (apart_x, apart_y)))
-    np.fill_diagonal(distance, 1)
-    assert distance.min() > DOT / 2
-    assert np.hypot(apart_x[:-1] - 0.5, apart_y[:-1] - 0.5).max() < 6 * DOT
-
-
 # -- groups and label correlation ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def amcc_model(crowd):
-    return AMCC().fit(crowd.votes)
+def amcc_model():
+    return amcc_findings().model
 
 
 @pytest.fixture(scope="module")
 def amcc_page(crowd, amcc_model, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     write_report(amcc_model, crowd.votes, path)
-    return Page(path.read_text(encoding="utf-8"))
+    return page_in(path)
 
 
 def test_groups_correlation_and_course_are_shown_by_models_that_have_them(amcc_page, page, crowd, tmp_path):
@@ -372,35 +237,6 @@ def test_settled_pairs_are_counted_as_in_the_consensus(amcc_page, amcc_model):
     assert f"open pairs {(1 - settled).sum():,}" in amcc_page.text
 
 
-def test_individuality_of_a_worker_is_the_root_mean_square_over_his_votes(amcc_model, crowd):
-    votes = crowd.votes
-    own = amcc_model.coin_worker_ == 3
-    n_votes = np.bincount(votes.label[votes.worker == 3], minlength=votes.n_labels)[amcc_model.coin_label_[own]]
-    expected = np.sqrt(np.average((amcc_model.individuality_[own] ** 2).mean(axis=1), weights=n_votes))
-    np.testing.assert_allclose(worker_individuality(amcc_model, votes)[3], expected, rtol=1e-12)
-
-
-def test_correlated_labels_become_neighbours_and_the_idle_are_left_out():
-    correlation = np.zeros((40, 40))
-    for a, b in ((0, 39), (1, 20), (2, 30)):
-        correlation[a, b] = correlation[b, a] = 0.8
-    order = _involved(correlation).tolist()
-    assert len(order) == 30
-    for a, b in ((0, 39), (1, 20), (2, 30)):
-        assert abs(order.index(a) - order.index(b)) == 1
-
-
-def test_choices_in_words():
-    labels, coins = _choices({"crisp": 0.98, "counts": 0.0, "correlation": 0.9}, 3)
-    assert labels == "Labels of an item tell much about each other: label correlation is used 90%."
-    assert coins.startswith("Votes look independent given presence")
-    (told,) = _choices({"crisp": 0.75, "counts": 0.0, "correlation": 0.0}, 1, declared=True)
-    assert told.startswith("Who shares errors was declared")
-    pooled, counts = _choices({"crisp": 0.0, "counts": 0.8, "correlation": 0.0}, 1)  # no other label to tell about
-    assert "several readings are pooled" in pooled
-    assert "Plain counts predict votes about as well" in counts
-
-
 @pytest.mark.parametrize("make", [AMCC, PaperAMCC])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (4, 6, 1), (1, 6, 3)])
 def test_small_crowds_have_a_page_with_groups(shape, make, tmp_path):
@@ -409,58 +245,3 @@ def test_small_crowds_have_a_page_with_groups(shape, make, tmp_path):
     assert "Groups of workers" in page.headings
     for chart in page.charts.values():
         assert "<svg" in vl_convert.vegalite_to_svg(chart)
-
-
-@pytest.mark.filterwarnings("ignore::amcc.errors.ConvergenceWarning")
-def test_three_hundred_labels_are_cut_to_the_most_involved(tmp_path):
-    crowd = simulate_crowd(CrowdSpec(n_items=60, n_workers=10, n_labels=300, labels_per_item=8))
-    page = report(crowd.votes, tmp_path, AMCC(max_iter=5, adapt=False))
-    assert "Shown are 30 of 300 labels: those with the strongest correlations." in page.text
-    assert "Shown are 30 of 300 labels: the most frequent." in page.text
-    assert (tmp_path / "report.html").stat().st_size < 2_000_000
-
-
-def test_known_truth_says_what_it_changed(crowd, tmp_path):
-    from amcc.truth import PairList, Truth
-
-    votes = crowd.votes
-    items, labels = votes.item_names.cast("string"), votes.label_names.cast("string")
-    truth = Truth(PairList(items[:1], labels[:1]), known_items=items[:10])
-    model = AMCC().fit(votes, truth=truth)
-    write_report(model, votes, tmp_path / "report.html")
-    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert "What known truth changed" in page.headings
-    assert model.calibration_.sentence() in page.text
-
-
-def test_cosines_of_the_papers_objective_are_not_called_more_than_chance(crowd, tmp_path):
-    page = report(crowd.votes, tmp_path, PaperAMCC())
-    assert "the cosine of eq4" in page.text
-    assert "Strongest label correlations" not in page.headings
-    assert "What the data chose" not in page.headings
-
-
-# -- kinds of disagreement -----------------------------------------------------------------------------------------
-
-
-def test_kinds_of_disagreement_are_counted_and_shown_with_why_and_what_to_do(tmp_path):
-    """Two groups of workers against each other on label 0; on label 1 all agree, but for one slip."""
-    rng = np.random.default_rng(0)
-    truth = rng.random((100, 2)) < 0.5
-    yes = np.repeat(truth[None], 12, axis=0)
-    opposed = rng.random(100) < 0.4
-    yes[:6, opposed, 0] ^= True
-    yes[3, 7, 1] ^= True
-    votes = Votes.from_dense(np.where(yes, 1, -1), worker_names=[f"w{worker}" for worker in range(12)])
-    page = report(votes, tmp_path, DawidSkene())
-    n_split = int(opposed.sum())
-    assert f"split crowd {n_split}, {n_split / 200:.0%} The same people say yes" in page.text
-    assert "decide what the label shall mean here" in page.text
-    assert "likely slip 1, 0%" in page.text
-    assert "12 of 12 who take sides on other items vote with their side" in page.text
-    assert re.search(
-        r"likely slip 7 1 \d+ (yes|no), \d+ no; (yes|no) from w3, who errs this way \d % of the time", page.text
-    )
-    (bars,) = [chart for chart in page.charts.values() if "Why people disagree" in chart["description"]]
-    rows = next(iter(bars["datasets"].values())) if "datasets" in bars else bars["data"]["values"]
-    assert {(row["label"], row["pairs"]) for row in rows if row["kind"] == "split crowd"} == {("0", n_split), ("1", 0)}

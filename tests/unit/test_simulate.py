@@ -1,6 +1,8 @@
+"""Simulated crowds: the same in memory, in blocks and in files, and as planted."""
+
 from __future__ import annotations
 
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pyarrow import csv, parquet
 
-from amcc.data import simulate
-from amcc.data.simulate import KINDS, CrowdSpec, SimulatedCrowd, crowd_blocks, simulate_crowd, write_crowd
-from amcc.errors import ParameterError
+from amcc.data.simulate import (
+    HONEST_RATES,
+    KINDS,
+    CrowdSpec,
+    SimulatedWorld,
+    crowd_blocks,
+    distinct,
+    labels,
+    simulate_crowd,
+    world,
+    write_crowd,
+)
 from amcc.io import read_truth
 
 SMALL = CrowdSpec(n_items=300, n_workers=20, n_labels=6, n_features=3, seed=4)
@@ -21,17 +32,17 @@ SEEDS = range(5)
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 1000 votes, so that small crowds have several."""
-    monkeypatch.setattr(simulate, "BLOCK_VOTES", 1000)
+    monkeypatch.setattr(world, "BLOCK_VOTES", 1000)
 
 
-def assert_same_crowd(one: SimulatedCrowd, other: SimulatedCrowd) -> None:
+def assert_same_crowd(one: SimulatedWorld, other: SimulatedWorld) -> None:
     assert one.votes == other.votes
-    for part in fields(SimulatedCrowd):
+    for part in fields(SimulatedWorld):
         if part.name != "votes":
             assert_array_equal(getattr(one, part.name), getattr(other, part.name), err_msg=part.name)
 
 
-def count_votes(crowd: SimulatedCrowd, chosen: np.ndarray) -> np.ndarray:
+def count_votes(crowd: SimulatedWorld, chosen: np.ndarray) -> np.ndarray:
     """Chosen votes per worker and label, (n_workers, n_labels)."""
     votes = crowd.votes
     counts = np.zeros((votes.n_workers, votes.n_labels), dtype=int)
@@ -39,13 +50,13 @@ def count_votes(crowd: SimulatedCrowd, chosen: np.ndarray) -> np.ndarray:
     return counts
 
 
-def yes_rates(crowd: SimulatedCrowd, chosen: np.ndarray) -> np.ndarray:
+def yes_rates(crowd: SimulatedWorld, chosen: np.ndarray) -> np.ndarray:
     """Share of yes among the chosen votes, (n_workers, n_labels); nan where there are none."""
     n_yes, n_all = count_votes(crowd, chosen & (crowd.votes.value > 0)), count_votes(crowd, chosen)
     return np.divide(n_yes, n_all, out=np.full(n_all.shape, np.nan), where=n_all > 0)
 
 
-def vote_truth(crowd: SimulatedCrowd) -> np.ndarray:
+def vote_truth(crowd: SimulatedWorld) -> np.ndarray:
     """Whether the label of each vote is truly present, (n_votes,)."""
     return crowd.truth[crowd.votes.item, crowd.votes.label]
 
@@ -87,8 +98,8 @@ class TestStream:
         sparse = CrowdSpec(n_items=9000, n_labels=1000, asked_share=0.006)
         sizes = [(block.value.size, block.truth.size) for block in crowd_blocks(sparse)]
         assert len(sizes) == 3
-        assert max(sizes)[0] <= simulate.BLOCK_VOTES
-        assert max(truths for _, truths in sizes) <= simulate.BLOCK_TRUTHS
+        assert max(sizes)[0] <= world.BLOCK_VOTES
+        assert max(truths for _, truths in sizes) <= world.BLOCK_TRUTHS
 
     def test_files_hold_the_crowd_in_memory(self, small_blocks: None, tmp_path: Path) -> None:
         write_crowd(SMALL, tmp_path / "new" / "folder")
@@ -172,13 +183,13 @@ class TestTruth:
         frequency = np.sort(simulate_crowd(CrowdSpec(n_items=5000)).truth.mean(axis=0))
         odds = frequency / (1 - frequency)
         # Planted: the odds of the most frequent label are 6.3 times those of the rarest.
-        assert_allclose(odds[-1] / odds[0], 10**simulate.ZIPF_EXPONENT, rtol=0.25)
+        assert_allclose(odds[-1] / odds[0], 10**labels.ZIPF_EXPONENT, rtol=0.25)
 
     def test_zipf_odds_add_up(self) -> None:
-        frequency = simulate._zipf_frequencies(1000, total=6.0)
+        frequency = labels.zipf_frequencies(1000, total=6.0)
         assert_allclose(frequency.sum(), 6.0, rtol=1e-9)
         odds = frequency / (1 - frequency)
-        assert_allclose(odds[0] / odds[99], 100**simulate.ZIPF_EXPONENT, rtol=1e-9)
+        assert_allclose(odds[0] / odds[99], 100**labels.ZIPF_EXPONENT, rtol=1e-9)
 
     def test_correlation_grows_with_its_strength(self) -> None:
         def mean_correlation(strength: float) -> float:
@@ -215,7 +226,7 @@ class TestWorkers:
 
     def test_kinds_have_their_usual_rates(self) -> None:
         crowd = simulate_crowd(CrowdSpec(n_items=1, n_workers=4000, n_specialties=1))
-        for kind, usual in simulate.HONEST_RATES.items():
+        for kind, usual in HONEST_RATES.items():
             members = crowd.worker_kind == kind
             medians = np.median(crowd.hit_rate[members]), np.median(crowd.false_alarm_rate[members])
             assert_allclose(medians, usual, atol=0.015)
@@ -257,7 +268,7 @@ class TestWorkers:
     def test_specialists_are_better_on_their_own_labels(self) -> None:
         crowd = simulate_crowd(CrowdSpec(n_items=1, n_workers=400, n_labels=12, n_specialties=4))
         honest = crowd.specialty >= 0
-        assert_array_equal(honest, [kind in simulate.HONEST_RATES for kind in crowd.worker_kind])
+        assert_array_equal(honest, [kind in HONEST_RATES for kind in crowd.worker_kind])
         assert_array_equal(np.bincount(crowd.label_cluster), [3, 3, 3, 3])
         own = crowd.specialty[honest, None] == crowd.label_cluster
         hit_rate, false_alarm_rate = crowd.hit_rate[honest], crowd.false_alarm_rate[honest]
@@ -324,100 +335,15 @@ class TestAnswers:
         weight = np.arange(1.0, 13.0) ** -1.0
         shares = [
             np.bincount(draw(np.random.default_rng(3), weight, 40_000, 4).ravel(), minlength=12) / 40_000
-            for draw in (simulate._draw_by_redrawing, simulate._draw_by_racing)
+            for draw in (distinct.draw_by_redrawing, distinct.draw_by_racing)
         ]
         assert_allclose(shares[0], shares[1], atol=0.015)
 
     def test_races_in_chunks_fill_every_row(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(simulate, "RACE_CELLS", 100)
-        codes = simulate._draw_by_racing(np.random.default_rng(0), np.ones(9), 50, 8)
+        monkeypatch.setattr(distinct, "RACE_CELLS", 100)
+        codes = distinct.draw_by_racing(np.random.default_rng(0), np.ones(9), 50, 8)
         assert np.all(np.diff(np.sort(codes, axis=1), axis=1) > 0)
         assert (codes.min(), codes.max()) == (0, 8)
-
-
-class TestSpec:
-    @pytest.mark.parametrize("exponent", range(3, 9))
-    def test_for_votes_comes_within_two_per_cent(self, exponent: int) -> None:
-        spec = CrowdSpec.for_votes(10**exponent)
-        assert_allclose(spec.n_votes, 10**exponent, rtol=0.02)
-        assert spec.answers_per_item <= spec.n_workers < spec.n_items
-
-    def test_for_votes_sizes(self) -> None:
-        def sizes(spec: CrowdSpec) -> tuple[int, ...]:
-            return spec.n_items, spec.n_workers, spec.n_labels, spec.answers_per_item
-
-        assert sizes(CrowdSpec.for_votes(10**7)) == (100_000, 5000, 20, 5)
-        assert sizes(CrowdSpec.for_votes(10**3)) == (40, 13, 5, 5)
-
-    def test_for_votes_takes_changes(self) -> None:
-        spec = CrowdSpec.for_votes(10**4, n_labels=8, asked_share=0.5, answers_per_item=100, spammers=0.6)
-        assert (spec.n_items, spec.n_labels, spec.answers_per_item, spec.spammers) == (25, 8, 100, 0.6)
-        assert spec.n_workers == 100
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"n_items": 0}, "n_items must be a whole number from 1 to 2147483647; got 0"),
-            ({"n_workers": 2.5}, "n_workers must be a whole number .*; got 2.5"),
-            ({"n_labels": True}, "n_labels must be a whole number .*; got True"),
-            ({"answers_per_item": 51}, "answers_per_item must be at most n_workers=50; got 51"),
-            ({"labels_per_item": 10}, "labels_per_item must be above 0 and below n_labels=10; got 10"),
-            ({"labels_per_item": 0.0}, "labels_per_item must be above 0"),
-            ({"correlation": 1.1}, "correlation must be a number from 0 to 1; got 1.1"),
-            ({"correlation": float("nan")}, "correlation must be a number from 0 to 1; got nan"),
-            ({"spammers": -0.1}, "spammers must be a number from 0 to 1; got -0.1"),
-            ({"kind_weights": {"lazy": 1}}, "kind_weights must be weights of reliable, .*; got {'lazy': 1}"),
-            (
-                {"kind_weights": {"sloppy": -1}},
-                r"kind_weights\['sloppy'\] must be a number of at least 0; got -1",
-            ),
-            (
-                {"kind_weights": {"random_spammer": 0, "uniform_spammer": 0}},
-                "kind_weights must be positive for .*0.2",
-            ),
-            ({"n_specialties": 11}, "n_specialties must be at most n_labels=10; got 11"),
-            ({"activity_exponent": -1}, "activity_exponent must be a number from 0 to 3; got -1"),
-            ({"difficulty": "hard"}, "difficulty must be a number from 0 to 10; got 'hard'"),
-            ({"asked_share": 0.0}, "asked_share must be above 0; got 0.0"),
-            ({"n_features": -1}, "n_features must be a whole number of at least 0; got -1"),
-            ({"seed": None}, "seed must be a whole number of at least 0; got None"),
-            ({"faint": 1.2}, "faint must be a number from 0 to 1; got 1.2"),
-            ({"tempting": -1}, "tempting must be a number from 0 to 1; got -1"),
-            ({"pair_spread": float("inf")}, "pair_spread must be a number from 0 to 10; got inf"),
-            ({"taste": "strong"}, "taste must be a number from 0 to 10; got 'strong'"),
-            ({"n_tastes": 0}, "n_tastes must be a whole number from 1 to 1000; got 0"),
-            ({"taste_labels": 0}, "taste_labels must be above 0; got 0"),
-            ({"n_models": 51}, "n_models must be at most n_workers=50; got 51"),
-            ({"n_models": 46}, "answers_per_item must be at most n_workers - n_models=4; got 5"),
-            ({"n_models": 3, "n_families": 4}, "n_families must be at most n_models=3; got 4"),
-            ({"family_correlation": 0.5}, r"family_correlation must be 0 without models \(n_models=0\); got 0.5"),
-            (
-                {"n_models": 3, "family_correlation": 0.5, "model_correlation": 0.6},
-                "model_correlation must be at most family_correlation=0.5; got 0.6",
-            ),
-            ({"people_share": 0.5}, r"people_share must be 1 where there are no models \(n_models=0\); got 0.5"),
-            ({"n_models": 3, "people_share": 0.0}, "people_share must be above 0; for models alone, make all"),
-            ({"convention": 1}, "convention must be below 1: nothing is seen by all; got 1"),
-            ({"convention_spread": 1}, r"convention_spread must be 0 without a convention \(convention=0\); got 1"),
-            (
-                {"spammers": 1, "n_models": 3, "kind_weights": dict.fromkeys(("reliable", "normal", "sloppy"), 0)},
-                "kind_weights must be positive for some honest kind",
-            ),
-        ],
-    )
-    def test_a_wrong_field_is_named_with_its_limits(self, change: dict[str, object], message: str) -> None:
-        with pytest.raises(ParameterError, match=message):
-            CrowdSpec(**change)
-
-    def test_for_votes_refuses_what_it_chooses_itself(self) -> None:
-        with pytest.raises(ParameterError, match="n_items must be left to for_votes; got 5"):
-            CrowdSpec.for_votes(1000, n_items=5)
-        with pytest.raises(ParameterError, match="n_votes must be a whole number of at least 1; got 0"):
-            CrowdSpec.for_votes(0)
-
-    def test_can_be_hashed_and_rebuilt_from_its_fields(self) -> None:
-        assert CrowdSpec(**asdict(SMALL)) == SMALL
-        assert len({SMALL, replace(SMALL), replace(SMALL, seed=9)}) == 2
 
 
 class TestSmallest:

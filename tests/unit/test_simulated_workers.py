@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import MajorityVote, Votes, metrics
 from amcc.data import simulated_workers as module
-from amcc.data.features import FeatureSet, read_npz
+from amcc.data.feature_set import FeatureSet, read_npz
 from amcc.data.simulated_workers import WorkerCrowd, cached_workers, simulate_workers, without_answers
 from amcc.errors import InputError, ParameterError
 

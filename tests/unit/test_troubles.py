@@ -14,8 +14,16 @@ from pyarrow import csv, parquet
 
 from amcc import ParameterError
 from amcc.active import crowd as live
-from amcc.data import simulate, troubles
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, crowd_blocks, simulate_crowd, write_crowd
+from amcc.data.simulate import (
+    CrowdSpec,
+    SimulatedWorld,
+    crowd_blocks,
+    simulate_crowd,
+    troubles,
+    workers,
+    world,
+    write_crowd,
+)
 
 ALIKE = {"spammers": 0.0, "difficulty": 0.0, "n_specialties": 1, "activity_exponent": 0.0}
 """Fields of a crowd whose workers differ by kind only, and whose items do not differ."""
@@ -24,11 +32,11 @@ ALIKE = {"spammers": 0.0, "difficulty": 0.0, "n_specialties": 1, "activity_expon
 @pytest.fixture
 def equal_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of one kind have the same rates."""
-    monkeypatch.setattr(simulate, "PERSON_SPREAD", 0.0)
-    monkeypatch.setattr(simulate, "LABEL_SPREAD", 0.0)
+    monkeypatch.setattr(workers, "PERSON_SPREAD", 0.0)
+    monkeypatch.setattr(workers, "LABEL_SPREAD", 0.0)
 
 
-def yes_table(crowd: SimulatedCrowd) -> np.ndarray:
+def yes_table(crowd: SimulatedWorld) -> np.ndarray:
     """(n_workers, n_items, n_labels) 1 for yes, 0 for no, NaN where nobody was asked."""
     votes = crowd.votes
     table = np.full((votes.n_workers, votes.n_items, votes.n_labels), np.nan)
@@ -41,7 +49,7 @@ def correlation(one: np.ndarray, other: np.ndarray, chosen: np.ndarray) -> float
     return float(np.corrcoef(one[chosen], other[chosen])[0, 1])
 
 
-def digest(crowd: SimulatedCrowd) -> str:
+def digest(crowd: SimulatedWorld) -> str:
     """Of votes and truth."""
     votes, found = crowd.votes, hashlib.sha256()
     for array in (votes.item, votes.worker, votes.label, votes.value, crowd.truth):
@@ -81,6 +89,22 @@ class TestWithoutTroubles:
         changed = calm.votes.value != faint.votes.value
         assert np.all(calm.truth[calm.votes.item, calm.votes.label][changed])
         assert np.all(calm.votes.value[changed] == 1)
+
+
+class TestWithTroubles:
+    @pytest.mark.parametrize(
+        ("changes", "expected"),
+        [
+            ({"faint": 0.2, "tempting": 0.1, "pair_spread": 0.5}, "22727c232ca8f116"),
+            ({"taste": 1.5, "n_tastes": 3}, "5b9df4b2e801c2c6"),
+            ({"n_models": 6, "n_families": 2, "family_correlation": 0.6, "model_correlation": 0.2}, "deff9a3fc99b07ae"),
+            ({"n_models": 6, "people_share": 0.25, "asked_share": 0.5}, "90cf837187fcac44"),
+            ({"pair_spread": 2.0, "convention": 0.8, "convention_spread": 0.5}, "9626c8e7057c3915"),
+        ],
+    )
+    def test_each_trouble_is_drawn_as_it_always_was(self, changes: dict[str, float], expected: str) -> None:
+        """Boards and pages of results are made with these crowds: a seed must not come to mean another one."""
+        assert digest(simulate_crowd(CrowdSpec(n_items=200, n_workers=20, seed=3, **changes))) == expected
 
 
 class TestPairs:
@@ -194,7 +218,7 @@ class TestFamilies:
             assert np.all(yes[one][above] >= yes[other][above])
 
     def test_models_answer_everything_and_people_a_share(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(simulate, "BLOCK_VOTES", 700)
+        monkeypatch.setattr(world, "BLOCK_VOTES", 700)
         spec = CrowdSpec(
             n_items=101, n_workers=7, n_labels=3, n_models=6, n_families=3, answers_per_item=1, people_share=0.25,
             family_correlation=0.5,
@@ -287,7 +311,7 @@ class TestConvention:
 
 
 def test_all_troubles_together_stream_to_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulate, "BLOCK_VOTES", 2000)
+    monkeypatch.setattr(world, "BLOCK_VOTES", 2000)
     spec = CrowdSpec(
         n_items=200, n_workers=20, faint=0.1, tempting=0.1, pair_spread=0.5, taste=1.0, n_tastes=3, n_models=6,
         n_families=2, family_correlation=0.5, model_correlation=0.2, people_share=0.5, convention=1 / 3,
@@ -304,7 +328,7 @@ def test_all_troubles_together_stream_to_the_same_files(tmp_path: Path, monkeypa
 def test_blocks_are_smaller_where_each_pair_holds_more() -> None:
     wide = CrowdSpec(n_items=300, n_labels=1000, asked_share=0.005, n_models=40, n_families=40, family_correlation=0.5)
     sizes = [len(block.truth) for block in crowd_blocks(wide)]
-    assert max(sizes) * 1000 * 41 <= simulate.BLOCK_TRUTHS
+    assert max(sizes) * 1000 * 41 <= world.BLOCK_TRUTHS
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ class SimulatedCrowd:
 
     def __init__(
         self,
-        world: simulate.SimulatedCrowd,
+        world: simulate.SimulatedWorld,
         *,
         seed: int = 0,
         answer_rate: float = 1.0,
@@ -129,7 +129,7 @@ class SimulatedCrowd:
         return np.where(answered, np.where(yes, 1, -1), 0).astype(np.int8)
 
 
-def yes_chance(world: simulate.SimulatedCrowd, questions: Triplets) -> Floats:
+def yes_chance(world: simulate.SimulatedWorld, questions: Triplets) -> Floats:
     """(n,) chance of a yes to each question; difficulty counts for those who look, as in `amcc.data.simulate`."""
     item, label, worker = questions.item, questions.label, questions.worker
     present = world.truth[item, label]
@@ -197,7 +197,7 @@ def _named(votes: Votes, questions: Triplets, place: int) -> str:
     return f"item {item!r}, label {label!r}, worker {worker!r}"
 
 
-def _per_worker(rounds: npt.ArrayLike | None, name: str, world: simulate.SimulatedCrowd, otherwise: float) -> Floats:
+def _per_worker(rounds: npt.ArrayLike | None, name: str, world: simulate.SimulatedWorld, otherwise: float) -> Floats:
     if rounds is None:
         return np.full(world.votes.n_workers, otherwise)
     given = np.asarray(rounds, dtype=np.float64)

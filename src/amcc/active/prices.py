@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from amcc import tables
+from amcc.arrays import Ints
 from amcc.errors import ColumnError, InputError, ParameterError
 from amcc.io import naming, read_table
 from amcc.truth import positions
@@ -25,7 +25,7 @@ from amcc.votes import Votes
 
 __all__ = ["Prices", "major_units", "minor_units", "price_list", "read_price_list"]
 
-Money = npt.NDArray[np.int64]
+Money = Ints
 
 MOST_DECIMALS = 4  # no currency has more
 LARGEST = 10**15
@@ -172,7 +172,7 @@ class Prices:
         return major_units(units, self.decimals)
 
 
-def _places(names: list[Any], workers: pa.Array) -> npt.NDArray[np.int64]:
+def _places(names: list[Any], workers: pa.Array) -> Ints:
     """Codes of workers who have a price, each of whom must be there."""
     given = tables.vocabulary_of([str(name) for name in names], "worker")
     place = positions(given, workers)

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import betainc, expit, logit
 
-from amcc.arrays import AnyInts, Floats, Ints, Mask, find_sorted, weight_per_code
+from amcc.arrays import AnyInts, Floats, Floats32, Ints, Mask, find_sorted, weight_per_code
 from amcc.votes import Votes
 
-Singles = npt.NDArray[np.float32]
+Singles = Floats32
 
 CHEAPEST = 1e-4
 """Nobody is cheaper than this where a score is divided by a price."""

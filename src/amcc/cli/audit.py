@@ -125,7 +125,7 @@ def audit(
         if where is not None:
             write_rows(rows, where, safe_csv=safe_csv)
     if report is not None:
-        from amcc.audit_report import write_audit_report
+        from amcc.report import write_audit_report
 
         with busy("Drawing the report"):
             write_audit_report(result, report)

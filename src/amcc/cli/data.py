@@ -12,17 +12,8 @@ from rich.table import Table
 
 from amcc.cli.common import Json, print_json, screen
 from amcc.cli.paths import READS, checked
-from amcc.data.registry import (
-    DATASETS,
-    LAYOUTS,
-    VARIABLE,
-    DataSet,
-    check_set,
-    data_folder,
-    family_of,
-    is_present,
-    known_set,
-)
+from amcc.data.reading import VARIABLE, check_set, data_folder, is_present
+from amcc.data.registry import DATASETS, LAYOUTS, DataSet, family_of, known_set
 from amcc.errors import EmptyInputError, ParameterError
 
 Data = Annotated[

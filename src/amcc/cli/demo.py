@@ -14,7 +14,7 @@ from amcc.cli.common import DEFAULT_METHOD, busy, fit, screen
 from amcc.cli.paths import FOLDER_OF_REPORT
 from amcc.consensus import ConsensusModel
 from amcc.consensus.workers import likely_spammers
-from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.files import make_folder
 from amcc.report import write_report
 
@@ -46,7 +46,7 @@ def demo(
     screen.print(f"The report with pictures: {report}", soft_wrap=True)
 
 
-def _scores(crowd: SimulatedCrowd, models: dict[str, ConsensusModel]) -> Table:
+def _scores(crowd: SimulatedWorld, models: dict[str, ConsensusModel]) -> Table:
     table = Table("against the truth", "Jaccard", "F1", "1 − ranking loss", "1 − one-error", box=None)
     for method, model in models.items():
         proba = model.predict_proba()
@@ -56,7 +56,7 @@ def _scores(crowd: SimulatedCrowd, models: dict[str, ConsensusModel]) -> Table:
     return table
 
 
-def _spammers_found(crowd: SimulatedCrowd, model: ConsensusModel) -> str:
+def _spammers_found(crowd: SimulatedWorld, model: ConsensusModel) -> str:
     flagged = likely_spammers(model.worker_rates_)
     spammers = _is_spammer(crowd)
     names = [str(name) for name in np.array(model.worker_names_.to_pylist())[flagged][:6]]
@@ -71,5 +71,5 @@ def _spammers_found(crowd: SimulatedCrowd, model: ConsensusModel) -> str:
     )
 
 
-def _is_spammer(crowd: SimulatedCrowd) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _is_spammer(crowd: SimulatedWorld) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.char.endswith(crowd.worker_kind, "spammer")

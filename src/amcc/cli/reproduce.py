@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from amcc.cli.common import Json, notes, print_json, screen
 from amcc.cli.paths import FILE, FOLDER, READS
-from amcc.data.registry import data_folder
+from amcc.data.reading import data_folder
 from amcc.errors import ParameterError
 from amcc.experiments.reproduce import STUDIES, chosen_studies, make_plan, run_studies
 from amcc.experiments.reproduce import output as files

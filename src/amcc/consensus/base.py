@@ -5,25 +5,19 @@ from __future__ import annotations
 import copy
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import pyarrow as pa
 
-from amcc.arrays import Codes, Floats, Mask
-from amcc.consensus.about_workers import AboutWorkers
+from amcc.arrays import Floats, Mask
+from amcc.consensus.about_items import AboutItems
 from amcc.consensus.families import effective_counts, families_behind
 from amcc.consensus.item_features import ItemPrior, fit_item_prior
 from amcc.consensus.item_results import (
     ItemResults,
-    block_tables,
-    check_all_pairs,
-    pair_reader,
-    pair_table,
-    set_table,
 )
 from amcc.consensus.learned import Gold, Inferred, Learned
 from amcc.consensus.matching import known_or_mean, new_code
@@ -32,13 +26,10 @@ from amcc.consensus.parameters import checked_features
 from amcc.consensus.registry import methods_that, register
 from amcc.consensus.saving import model_from_file, read_model_file, save_model
 from amcc.consensus.settling import ASSUMED, Basis, Settling, measured
-from amcc.decode import Rule, check_rule
-from amcc.decode import decode as decode_sets
-from amcc.engine.base import Engine, InMemory, as_engine
-from amcc.errors import FileFormatError, NotFittedError, ParameterError
-from amcc.fields import Arrays, Each
+from amcc.engine.base import Engine, InMemory
+from amcc.errors import FileFormatError, ParameterError
+from amcc.fields import Arrays
 from amcc.roster import Roster
-from amcc.tables import Frame, as_frame
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -46,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class ConsensusModel(AboutWorkers, ABC):
+class ConsensusModel(AboutItems, ABC):
     """Base of all consensus models, with the habits of scikit-learn.
 
     Constructors only store their arguments. `fit` learns; what is learned ends in an underscore. A model of its own
@@ -88,10 +79,6 @@ class ConsensusModel(AboutWorkers, ABC):
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
-    results_: Annotated[ItemResults | None, Each(optional=True)] = None
-    item_state_: Annotated[Any, Each(optional=True)] = None  # of models that predict pairs that nobody was asked about
-
-    _seen: weakref.ref[Votes] | None = None  # the votes of the pairs, while somebody still has them
 
     def __init_subclass__(cls, methods: Mapping[str, Mapping[str, Any]] | None = None, **options: Any) -> None:
         """Make the class known under the names of `methods`, each with the parameters that it stands for."""
@@ -135,10 +122,6 @@ class ConsensusModel(AboutWorkers, ABC):
     def _stays_with(self, engine: Engine) -> bool:
         """Whether a model that goes on from its last fit finds nothing new, and has left all that it says as it is."""
         return False
-
-    def _unasked(self, found: ItemResults) -> Floats:
-        """(n_items, n_labels) probabilities of pairs that nobody was asked about; others are written over these."""
-        return np.tile(found.label_prior, (len(found.item_names), 1))
 
     def _check_learned(self) -> None:
         """Raise ValueError or an error of amcc unless what was loaded fits together."""
@@ -316,74 +299,13 @@ class ConsensusModel(AboutWorkers, ABC):
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
-    def item_results(self) -> ItemResults:
-        """What is said about items; NotFittedError where nothing is."""
-        self.check_fitted()
-        if self.results_ is None:
-            raise NotFittedError(
-                f"this {type(self).__name__} was fitted to packed votes and holds no results by item; get them with "
-                "tables(engine), or for votes in memory with applied_to(votes)."
-            )
-        return self.results_
-
-    @property
-    def item_names_(self) -> pa.Array:
-        """Names of the items."""
-        return self.item_results().item_names
-
-    @property
-    def item_answered_(self) -> Mask:
-        """(n_items,) False where nobody answered, so that all there is are the priors."""
-        return self.item_results().item_answered
-
-    @property
-    def pair_item_(self) -> Codes:
-        """(n_pairs,) items of the (item, label) pairs that anybody was asked about."""
-        return self.item_results().pair_item
-
-    @property
-    def pair_label_(self) -> Codes:
-        """(n_pairs,) their labels."""
-        return self.item_results().pair_label
-
-    @property
-    def pair_proba_(self) -> Floats:
-        """(n_pairs,) probability that the label is present."""
-        return self.item_results().pair_proba
-
-    @property
-    def pair_settled_(self) -> Mask:
-        """(n_pairs,) where more answers are hardly needed: truth is known, or see `settling_`."""
-        return self.item_results().pair_settled
-
-    @property
-    def pair_known_(self) -> Mask | None:
-        """(n_pairs,) where truth is known; None where `fit` was given none about these pairs."""
-        return self.item_results().pair_known
-
-    @property
-    def pair_unseen_(self) -> Floats | None:
-        """(n_pairs,) probabilities of a fit without known truth; None where `fit` was given none about these pairs."""
-        return self.item_results().pair_unseen
-
-    @property
-    def item_prior_(self) -> ItemPrior | None:
-        """What features say about the items, and how far it is trusted; None without features."""
-        return None if self.results_ is None else self.results_.item_prior
-
-    @property
-    def expects_unasked(self) -> bool:
-        """Whether labels may be expected to be present where nobody was asked."""
-        found = self.item_results()
-        return self.item_state_ is not None or found.item_prior is not None or bool((found.label_prior > 0.5).any())
-
     @property
     def settled_basis_(self) -> Basis:
         """Whether what is settled rests on known truth ("measured") or on experience with other crowds ("assumed")."""
         self.check_fitted()
         return self.settling_.basis
 
-    def applied_to(self, votes: Votes) -> Self:
+    def applied_to(self, votes: Any) -> Self:
         """The same model, with results for the items of other votes, judged by the workers as learned.
 
         A worker who was not there counts as an average one. What features said about items is kept for those among
@@ -403,97 +325,6 @@ class ConsensusModel(AboutWorkers, ABC):
         model.item_state_ = found.state
         return model
 
-    def tables(
-        self, engine: Engine, *, sets: bool = False, all_labels: bool = False, decode: Rule = "threshold",
-        k: int | None = None, disagreement: bool = False, soft: bool = False, frame: Frame = "pandas",
-    ) -> Iterator[Any]:  # fmt: skip
-        """What `pairs`, or with `sets` the method of that name, says about the items of an engine, block by block."""
-        self.check_fitted()
-        if sets and (disagreement or soft):
-            raise ParameterError("disagreement and soft are about pairs; leave them out, or sets.")
-        reader = pair_reader(self, engine, disagreement, soft) if disagreement or soft else None
-        model = copy.copy(self)
-        model._to_judge = None  # stays here: it holds votes, and blocks may be in other processes
-        options = {"decode": decode, "k": k, **({} if sets else {"all_labels": all_labels, "reader": reader})}
-        return (as_frame(table, frame) for table in block_tables(model, engine, sets, options))
-
-    def predict_proba(self, votes: Any | None = None) -> Floats:
-        """(n_items, n_labels) probability that each label is present.
-
-        Without `votes`, for the items of `fit`. With them, for their items and labels, see `applied_to`.
-        """
-        self.check_fitted()
-        if votes is not None:
-            votes = self._as_it_counts(votes)
-            check_all_pairs(votes.n_items, votes.n_labels)
-            return self.applied_to(votes).predict_proba()
-        found = self.item_results()
-        check_all_pairs(len(found.item_names), len(found.label_names))
-        proba = self._unasked(found)
-        proba = proba if found.item_prior is None else found.item_prior.on_all(proba)
-        proba[found.pair_item, found.pair_label] = found.pair_proba
-        return np.clip(proba, 0.0, 1.0, out=proba)
-
-    def predict(self, votes: Any | None = None, *, decode: Rule = "threshold", k: int | None = None) -> Mask:
-        """(n_items, n_labels) indicator of the label sets.
-
-        By default the labels more likely present than absent; `decode` names another rule of `amcc.decode`, "top_k"
-        with the number `k` of labels per item.
-        """
-        return decode_sets(self.predict_proba(votes), decode, k)
-
-    def pair_present(self, *, decode: Rule = "threshold", k: int | None = None) -> Mask:
-        """(n_pairs,) whether the label of each asked pair is in its item's set, see `predict`."""
-        found = self.item_results()
-        check_rule(decode, k)
-        if decode == "threshold":  # needs nothing but the pair itself
-            return found.pair_proba > 0.5
-        return self.predict(decode=decode, k=k)[found.pair_item, found.pair_label]
-
-    def pairs(
-        self, *, all_labels: bool = False, decode: Rule = "threshold", k: int | None = None,
-        disagreement: bool = False, soft: bool = False, votes: Any | None = None, frame: Frame = "pandas",
-    ) -> Any:  # fmt: skip
-        """Table item, label, probability, present, settled: the asked pairs, or with `all_labels` every pair.
-
-        present is 1 for the labels of the item's set, see `predict`; settled is 1 where more answers are hardly needed,
-        see `settling_`. With `disagreement`, a column of that name says why people disagree, see
-        `amcc.consensus.disagreement`. With `soft`, the column soft is the share of competent people who would say yes,
-        between soft_low and soft_high with a probability of 95 %, see `amcc.consensus.soft_labels`. Both look at the
-        votes again: give the `votes` of these items where they were not kept.
-        """
-        found, reader = self.item_results(), None
-        if disagreement or soft:
-            votes = self._votes_of_pairs(votes)
-            found.check_votes(votes)
-            reader = pair_reader(self, as_engine(votes), disagreement, soft, found.pair_proba)
-        table = pair_table(self, all_labels=all_labels, decode=decode, k=k, reader=reader, votes=votes)
-        return as_frame(table, frame)
-
-    def _votes_of_pairs(self, given: Any | None) -> Votes:
-        """The votes of the pairs in memory: those given, or else those of the last fit."""
-        if given is not None:
-            return given if isinstance(given, Votes) else Votes.from_frame(given)
-        if self._seen is None or (seen := self._seen()) is None:
-            raise ParameterError(
-                "disagreement and soft labels are seen in the votes, which this model does not keep; give them: "
-                "pairs(votes=votes, …)."
-            )
-        return seen
-
-    def sets(self, *, decode: Rule = "threshold", k: int | None = None, frame: Frame = "pandas") -> Any:
-        """Table item, labels: one row per item with the list of its labels, see `predict`."""
-        return as_frame(set_table(self, decode=decode, k=k), frame)
-
-    def label_correlations(self) -> Floats:
-        """(n_labels, n_labels) correlation of labels over items, by the probabilities."""
-        proba = self.predict_proba()
-        spread = np.maximum(proba.std(axis=0), 1e-9)  # a label that is everywhere the same correlates with nothing
-        deviation = (proba - proba.mean(axis=0)) / spread
-        return np.asarray(np.clip(deviation.T @ deviation / max(len(proba), 1), -1.0, 1.0))
-
-    # -- as crowd-kit's aggregators ----------------------------------------------------------------------------------
-
     def fit_predict(self, votes: Any, features: Any = None, truth: Truth | None = None) -> pd.Series[Any]:
         """Fit, and give a pandas Series of label lists by item, named `agg_label` as in crowd-kit."""
         return self.fit(votes, features, truth).labels_
@@ -501,24 +332,6 @@ class ConsensusModel(AboutWorkers, ABC):
     def fit_predict_proba(self, votes: Any, features: Any = None, truth: Truth | None = None) -> pd.DataFrame:
         """Fit, and give a pandas frame of probabilities, items × labels."""
         return self.fit(votes, features, truth).probas_
-
-    @property
-    def labels_(self) -> pd.Series[Any]:
-        """Label lists by item, as crowd-kit's aggregators give them."""
-        import pandas as pd
-
-        table = self.sets(frame="arrow")
-        index = pd.Index(table["item"].to_pylist(), name="item")
-        return pd.Series(table["labels"].to_pylist(), index=index, name="agg_label", dtype=object)
-
-    @property
-    def probas_(self) -> pd.DataFrame:
-        """Probabilities, items × labels."""
-        import pandas as pd
-
-        found = self.item_results()
-        index = pd.Index(found.item_names.to_pylist(), name="item")
-        return pd.DataFrame(self.predict_proba(), index=index, columns=found.label_names.to_pylist())
 
     # -- keeping -----------------------------------------------------------------------------------------------------
 

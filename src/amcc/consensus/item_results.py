@@ -23,7 +23,7 @@ from amcc.memory import check_size
 from amcc.votes import Votes
 
 if TYPE_CHECKING:
-    from amcc.consensus.base import ConsensusModel
+    from amcc.consensus.about_items import AboutItems
 
 # What a pair of an item and a label takes while it is predicted: its probability, what that was made of, its rank.
 PREDICTION_BYTES = 32
@@ -78,7 +78,7 @@ class ItemResults:
 
 
 def pair_table(
-    model: ConsensusModel, *, all_labels: bool, decode: Rule, k: int | None,
+    model: AboutItems, *, all_labels: bool, decode: Rule, k: int | None,
     reader: PairReader | None = None, votes: Votes | None = None, first_item: int = 0,
 ) -> pa.Table:  # fmt: skip
     """The table of `ConsensusModel.pairs`, with the columns that a reader finds in the votes."""
@@ -108,7 +108,7 @@ def pair_table(
     )
 
 
-def set_table(model: ConsensusModel, *, decode: Rule, k: int | None) -> pa.Table:
+def set_table(model: AboutItems, *, decode: Rule, k: int | None) -> pa.Table:
     """The table of `ConsensusModel.sets`."""
     found = model.item_results()
     if decode == "threshold" and not model.expects_unasked:
@@ -123,7 +123,7 @@ def set_table(model: ConsensusModel, *, decode: Rule, k: int | None) -> pa.Table
 
 
 def block_table(
-    block: Block, model: ConsensusModel, kind: Literal["pairs", "sets"], options: Mapping[str, Any]
+    block: Block, model: AboutItems, kind: Literal["pairs", "sets"], options: Mapping[str, Any]
 ) -> pa.Table:
     """The model's table of this kind for the items of a block."""
     votes = block.votes(names=True)
@@ -133,13 +133,13 @@ def block_table(
     return pair_table(here, votes=votes, first_item=block.first_item, **options)
 
 
-def block_tables(model: ConsensusModel, engine: Engine, sets: bool, options: Mapping[str, Any]) -> Iterator[pa.Table]:
+def block_tables(model: AboutItems, engine: Engine, sets: bool, options: Mapping[str, Any]) -> Iterator[pa.Table]:
     """Such tables for all blocks of an engine, in the order of the items."""
     return engine.each(block_table, model, "sets" if sets else "pairs", options)
 
 
 def pair_reader(
-    model: ConsensusModel, engine: Engine, disagreement: bool, soft: bool, own: Floats | None = None
+    model: AboutItems, engine: Engine, disagreement: bool, soft: bool, own: Floats | None = None
 ) -> PairReader:
     """How to find the columns disagreement and soft in votes; `own` are probabilities of the engine's pairs."""
     items, sample = sample_of(engine)

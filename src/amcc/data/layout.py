@@ -1,4 +1,7 @@
-"""Folders in which votes and their truth lie side by side."""
+"""Folders in which votes and their truth lie side by side: the common layout of all data sets.
+
+What each file holds: `registry.LAYOUTS`. Not asked, asked and denied, known and not known are kept apart all the way.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from amcc.data.features import Floats, Mask, read_npz
+from amcc.arrays import Floats, Mask
+from amcc.data.feature_set import read_npz
 from amcc.errors import InputError
 from amcc.io import read_truth, read_votes
 from amcc.truth import positions
@@ -24,7 +28,8 @@ class CrowdSet:
     Parameters
     ----------
     votes : Votes
-    truth, known : (n_items, n_labels) bool, in the order of `votes.item_names` and `votes.label_names`.
+    truth, known : (n_items, n_labels) bool, in the order of `votes.item_names` and `votes.label_names`. What is not
+        known is False in both: look at `truth` only where `known`.
     features : (n_items, n_features), None without features.
     """
 
@@ -44,10 +49,12 @@ def read_crowd(folder: Path) -> CrowdSet:
 
 
 def _truth_of(votes: Votes, folder: Path) -> tuple[Mask, Mask]:
+    """What is true, and which pairs that is known for, both (n_items, n_labels)."""
     listed, known_pairs, known_items = (folder / f"truth{part}.csv" for part in ("", "_known", "_items"))
     if not listed.exists():
         nothing = np.zeros((votes.n_items, votes.n_labels), dtype=bool)
         return nothing, nothing.copy()
+    # Pairs first: who lists them knows more exactly than who lists items.
     if known_pairs.exists():
         truth = read_truth(listed, known_pairs=known_pairs)
     elif known_items.exists():
@@ -58,6 +65,7 @@ def _truth_of(votes: Votes, folder: Path) -> tuple[Mask, Mask]:
 
 
 def _features_of(item_names: pa.Array, path: Path) -> Floats | None:
+    """Features of these items, in this order; the file may describe others, too."""
     if not path.exists():
         return None
     described = read_npz(path)

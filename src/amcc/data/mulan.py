@@ -1,4 +1,9 @@
-"""Feature sets as MULAN publishes them: items in .arff files, the names of the labels in an .xml file."""
+"""Feature sets as MULAN publishes them: items in .arff files, the names of the labels in an .xml file.
+
+An .arff file has a line `@attribute NAME TYPE` for each column, a line `@data`, and then a row for each item: its
+cells between commas, or {place value, …} with only the cells that are not zero. Types are numbers, or {a, b} with the
+values a cell may take. Labels are columns like others; the .xml file says which.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +15,23 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from amcc.data.features import FeatureSet, Floats
+from amcc.arrays import Floats
+from amcc.data.feature_set import FeatureSet
 from amcc.errors import FileFormatError
 from amcc.files import check_readable
 
+# The name may be in quotes of either kind, with blanks and escaped quotes in it.
 ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\S+)\s+(.+)""", re.IGNORECASE)
+# Other types are text and dates, which no model here can use.
 NUMERIC = ("numeric", "real", "integer")
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column of an .arff file; `values` are the names it may take, with the numbers that stand for them."""
+    """A column of an .arff file.
+
+    values : the names that it may take, with the numbers that stand for them; None for a column of numbers.
+    """
 
     name: str
     values: dict[str, float] | None
@@ -36,13 +47,17 @@ class Attribute:
 
 
 def read_mulan(folder: Path, name: str) -> FeatureSet:
-    """Read name.arff, or name-train.arff and then name-test.arff, with the labels that name.xml lists."""
+    """Read name.arff, or name-train.arff and then name-test.arff, with the labels that name.xml lists.
+
+    Items have no names there. They are called name_00000, name_00001 … in the order of the files.
+    """
     whole = folder / f"{name}.arff"
     paths = [whole] if whole.exists() else [folder / f"{name}-{part}.arff" for part in ("train", "test")]
     label_names = read_label_names(folder / f"{name}.xml")
     tables = [read_arff(path) for path in paths]
     columns = [attribute.name for attribute in tables[0][0]]
     for path, (attributes, _) in zip(paths, tables, strict=True):
+        # Rows are put under each other by place: a column that moved would be mixed with another.
         if [attribute.name for attribute in attributes] != columns:
             raise FileFormatError(f"{path} must have the columns of {paths[0]}; they differ.")
     if missing := [label for label in label_names if label not in columns]:
@@ -58,12 +73,13 @@ def read_mulan(folder: Path, name: str) -> FeatureSet:
 
 
 def read_label_names(path: Path) -> list[str]:
-    """Names of all labels in a MULAN .xml file, which may be nested."""
+    """Names of all labels in a MULAN .xml file; labels may stand in labels, as in a tree of topics."""
     check_readable(path)
     try:
         root = ElementTree.fromstring(path.read_bytes())
     except ElementTree.ParseError as error:
         raise FileFormatError(f"{path} must be XML with elements <label name=…>; {error}.") from None
+    # Some files declare a namespace, which becomes part of the tag: {…}label.
     names = [element.get("name") or "" for element in root.iter() if element.tag.rpartition("}")[2] == "label"]
     if not names:
         raise FileFormatError(f"{path} must list labels as <label name=…>; there is none.")
@@ -73,9 +89,11 @@ def read_label_names(path: Path) -> list[str]:
 def read_arff(path: Path) -> tuple[list[Attribute], Floats]:
     """Columns and cells, (n_rows, n_columns), of a dense or sparse .arff file of numbers and named values."""
     check_readable(path)
+    # By hand: scipy's reader knows no sparse rows, and MULAN has files of both kinds.
     attributes: list[Attribute] = []
     rows: list[Floats] = []
     in_data = False
+    # Old files have no encoding; a letter in a comment that cannot be read must not stop us.
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
         text = line.strip()
         if not text or text.startswith("%"):
@@ -96,19 +114,24 @@ def read_arff(path: Path) -> tuple[list[Attribute], Floats]:
 
 
 def _attribute(text: str) -> Attribute:
+    """The column that a line @attribute declares."""
     found = ATTRIBUTE.match(text)
     if not found:
         raise ValueError(f"an attribute must have a name and a type; got {text!r}")
     name, kind = _unquoted(found[1]), found[2].strip()
     if kind.startswith("{"):
-        return Attribute(name, _numbered([_unquoted(value) for value in kind[1 : kind.rindex("}")].split(",")]))
+        return Attribute(name, _numbers_of([_unquoted(value) for value in kind[1 : kind.rindex("}")].split(",")]))
     if not kind.lower().startswith(NUMERIC):
         raise ValueError(f"attribute {name!r} must hold numbers or named values {{a, b}}; got {kind!r}")
     return Attribute(name, None)
 
 
-def _numbered(values: list[str]) -> dict[str, float]:
-    """Values that are numbers stand for themselves, others for their place."""
+def _numbers_of(values: list[str]) -> dict[str, float]:
+    """Values that are numbers stand for themselves, others for their place.
+
+    >>> _numbers_of(["0", "1"]), _numbers_of(["minor", "major"])
+    ({'0': 0.0, '1': 1.0}, {'minor': 0.0, 'major': 1.0})
+    """
     try:
         return {value: float(value) for value in values}
     except ValueError:
@@ -116,6 +139,7 @@ def _numbered(values: list[str]) -> dict[str, float]:
 
 
 def _row(text: str, attributes: Sequence[Attribute]) -> Floats:
+    """(n_columns,) the numbers of a dense row, or of a sparse one in braces."""
     if not text.startswith("{"):
         cells = text.split(",")
         if len(cells) != len(attributes):
@@ -129,5 +153,10 @@ def _row(text: str, attributes: Sequence[Attribute]) -> Floats:
 
 
 def _unquoted(text: str) -> str:
+    r"""Text without quotes of either kind, if it has some.
+
+    >>> _unquoted(r" 'it\'s' "), _unquoted("plain")
+    ("it's", 'plain')
+    """
     text = text.strip()
     return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[:1] in ("'", '"') and text[:1] == text[-1:] else text

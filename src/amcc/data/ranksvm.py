@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from amcc.arrays import Floats, Mask
 from amcc.errors import EmptyInputError, InputError, NotFittedError, ParameterError
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 class RankSVM:
@@ -67,6 +65,7 @@ class RankSVM:
         self._check_params()
         features, present = _training_items(X, Y)
         n_features, n_labels = features.shape[1], present.shape[1]
+        # The bias is the weight of a feature that is always 1, with a penalty of its own.
         if self.fit_bias:
             features = np.column_stack([features, np.ones(len(features))])
         pairs = pair_weights(present, self.C)
@@ -77,12 +76,14 @@ class RankSVM:
             value, gradient = objective(flat.reshape(-1, n_labels), features, pairs, penalty)
             return value, gradient.ravel()
 
+        # The objective is convex and smooth, as errors are squared: L-BFGS finds its one minimum from any start.
         start = np.zeros(features.shape[1] * n_labels)
         found: Any = minimize(loss, start, method="L-BFGS-B", jac=True, options={"maxiter": self.max_iter})
         weights = found.x.reshape(-1, n_labels)
         self.weights_ = weights[:n_features]
         self.bias_ = weights[n_features] if self.fit_bias else np.zeros(n_labels)
         scores = features @ weights
+        # How high an item's scores are differs from item to item, so the cut is learned from all of them.
         self.threshold_weights_ = np.linalg.lstsq(_with_one(scores), best_thresholds(scores, present), rcond=None)[0]
         return self
 
@@ -98,7 +99,7 @@ class RankSVM:
         return np.asarray(features @ self.weights_ + self.bias_)
 
     def predict(self, X: npt.ArrayLike) -> Mask:  # noqa: N803
-        """(n_items, n_labels) bool: labels whose score is above the item's threshold; there may be none."""
+        """(n_items, n_labels) bool: labels with a score above the item's threshold; there may be none."""
         scores = self.scores(X)
         return np.asarray(scores > (_with_one(scores) @ self.threshold_weights_)[:, None])
 
@@ -114,9 +115,12 @@ def objective(weights: Floats, features: Floats, pair_weight: Floats, penalty: F
     weights : (n_features, n_labels); features : (n_items, n_features); pair_weight : of `pair_weights`;
     penalty : (n_features, 1).
     """
+    # Items last, so that the sums over labels run through memory in order.
     scores = (features @ weights).T
     shortfall = np.maximum(1 - (scores[:, None] - scores[None, :]), 0)
     pull = pair_weight * shortfall
+    # A pair pulls its present label up and its absent one down by twice its weighted shortfall, the derivative of
+    # the square; pairs that have their margin do not pull.
     by_score = 2 * (pull.sum(axis=0) - pull.sum(axis=1))
     value = 0.5 * (penalty * weights**2).sum() + np.vdot(pull, shortfall)
     return float(value), penalty * weights + (by_score @ features).T
@@ -138,6 +142,7 @@ def best_thresholds(scores: Floats, present: Mask) -> Floats:
     >>> best_thresholds(np.array([[3.0, 1.0, 2.0]]), np.array([[True, False, True]]))
     array([1.5])
     """
+    # Between two neighbours all cuts are equal, so the middle stands for them.
     ordered = np.sort(scores, axis=1)
     middle = (ordered[:, 1:] + ordered[:, :-1]) / 2
     label, cut = scores[:, :, None], middle[:, None, :]
@@ -161,4 +166,5 @@ def _training_items(X: npt.ArrayLike, Y: npt.ArrayLike) -> tuple[Floats, Mask]: 
 
 
 def _with_one(scores: Floats) -> Floats:
+    """Scores with a column of ones, for the constant part of a threshold."""
     return np.column_stack([scores, np.ones(len(scores))])

@@ -13,25 +13,25 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from amcc.arrays import Floats, Ints, Mask, Signs
 from amcc.data import ranksvm
-from amcc.data.features import FeatureSet, Floats, Mask
+from amcc.data.feature_set import FeatureSet
 from amcc.data.ranksvm import RankSVM
 from amcc.errors import InputError, ParameterError
 from amcc.files import make_folder, whole_file
 from amcc.votes import Votes
 
+# Which labels an answer gives: those above the threshold, the first, or as many as training items have on average.
+# The paper does not say; see docs/deviations.md.
 Style = Literal["threshold", "top_1", "cardinality"]
-"""Which labels an answer gives: those above the threshold, the first, or as many as training items have on average."""
 
+# These three are the paper's.
 TRAINING_SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 ANSWERED_SHARE = 0.8
 N_SPAMMERS_PER_KIND = 3
+# The worst classifier then learns from three items: 30 % of ten. From fewer there is nothing to rank.
 FEWEST_ITEMS = 20
-
-Codes = npt.NDArray[np.int64]
-Signs = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,26 @@ class WorkerCrowd:
 def simulate_workers(
     features: FeatureSet, *, seed: int, style: Style = "threshold", spammers: bool = True
 ) -> WorkerCrowd:
-    """The crowd of this seed; style and spammers change neither the halves nor who answers what."""
+    """The crowd of this seed; style and spammers change neither the halves nor who answers what.
+
+    Parameters
+    ----------
+    features : at least 20 items with features and labels.
+    seed : fixes the halves, what each classifier learns from and answers, and what spammers say.
+    style : which labels an answer gives, see `Style`.
+    spammers : whether the six of them are there.
+    """
     return _crowd(features, *_simulate(features, seed, style, spammers))
 
 
 def cached_workers(
     features: FeatureSet, seed: int, folder: Path, *, style: Style = "threshold", spammers: bool = True
 ) -> WorkerCrowd:
-    """The crowd of `simulate_workers`, kept in a folder from the second time on."""
+    """The crowd of `simulate_workers`, kept in a folder from the second time on.
+
+    Seven classifiers need about a minute to learn from the larger sets, and all tables of the paper use the same
+    crowds.
+    """
     path = folder / f"{_fingerprint(features, seed, style, spammers)}.npz"
     if path.exists():
         with np.load(path, allow_pickle=False) as kept:
@@ -81,17 +93,20 @@ def without_answers(votes: Votes, share: float, seed: int) -> Votes:
     """
     if not 0 <= share <= 1:
         raise ParameterError(f"share must lie from 0 to 1; got {share!r}.")
+    # One number for each (worker, item): an answer is deleted with all its votes, or kept.
     answer, answer_of_vote = np.unique(votes.worker.astype(np.int64) * votes.n_items + votes.item, return_inverse=True)
     worker = answer // max(votes.n_items, 1)
     n_answers = votes.answers_per_worker
     n_kept = np.maximum(n_answers - np.rint(share * n_answers), 1)
+    # Each worker's answers in a random order that does not depend on the share: the first are kept. `answer` is
+    # sorted, and so is `worker`, where searchsorted finds the first answer of each.
     order = np.lexsort((np.random.default_rng(seed).random(len(answer)), worker))
     place = np.empty(len(answer), dtype=np.int64)
     place[order] = np.arange(len(answer)) - np.searchsorted(worker, worker[order])
     return votes.select((place < n_kept[worker])[answer_of_vote])
 
 
-def _crowd(features: FeatureSet, item: Codes, answers: Signs) -> WorkerCrowd:
+def _crowd(features: FeatureSet, item: Ints, answers: Signs) -> WorkerCrowd:
     """Crowd of `answers`, (n_workers, len(item), n_labels), on these rows of a feature set."""
     names = [f"ranksvm {share:.0%}" for share in TRAINING_SHARES]
     names += [f"{kind} {number + 1}" for kind in ("uniform", "random") for number in range(N_SPAMMERS_PER_KIND)]
@@ -105,12 +120,13 @@ def _crowd(features: FeatureSet, item: Codes, answers: Signs) -> WorkerCrowd:
     return WorkerCrowd(votes, features.truth[item], features.features[item], spammer)
 
 
-def _simulate(features: FeatureSet, seed: int, style: Style, spammers: bool) -> tuple[Codes, Signs]:
+def _simulate(features: FeatureSet, seed: int, style: Style, spammers: bool) -> tuple[Ints, Signs]:
     """Rows of the second half, and answers (n_workers, n_rows, n_labels) of +1, −1 and 0 = not answered."""
     if style not in get_args(Style):
         raise ParameterError(f"style must be one of {', '.join(get_args(Style))}; got {style!r}.")
     if len(features.item_names) < FEWEST_ITEMS:
         raise InputError(f"there must be {FEWEST_ITEMS} items to learn from; got {len(features.item_names)}.")
+    # A generator for each part: without spammers, or with other styles, the rest is drawn as before.
     halving, spamming, *working = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(9))
     order = halving.permutation(len(features.item_names))
     half = len(order) // 2
@@ -126,7 +142,7 @@ def _simulate(features: FeatureSet, seed: int, style: Style, spammers: bool) -> 
 
 
 def _answers_of_classifier(
-    rng: np.random.Generator, features: Floats, truth: Mask, learned: Codes, answered: Codes, share: float, style: Style
+    rng: np.random.Generator, features: Floats, truth: Mask, learned: Ints, answered: Ints, share: float, style: Style
 ) -> Signs:
     """(len(answered), n_labels) what RankSVM says that has learned from that share; 0 where it is not asked."""
     seen = rng.choice(learned, round(share * len(learned)), replace=False)
@@ -138,6 +154,7 @@ def _answers_of_classifier(
 
 
 def _given_labels(model: RankSVM, features: Floats, style: Style, cardinality: float) -> Mask:
+    """(n_items, n_labels) which labels an answer gives; `cardinality` is the mean number of labels in training."""
     if style == "threshold":
         return model.predict(features)
     n_given = 1 if style == "top_1" else max(1, round(cardinality))
@@ -154,10 +171,11 @@ def _answers_of_spammers(rng: np.random.Generator, n_items: int, n_labels: int) 
 
 
 def _signs(given: Mask) -> Signs:
+    """+1 for labels that are given, −1 for the others: an answer speaks of all labels."""
     return np.where(given, 1, -1).astype(np.int8)
 
 
-def _standardised(features: Floats, learned: Codes) -> Floats:
+def _standardised(features: Floats, learned: Ints) -> Floats:
     """Features with mean 0 and deviation 1 among the items that are learned from; constant ones become 0."""
     centred = features - features[learned].mean(axis=0)
     spread = features[learned].std(axis=0)
@@ -165,7 +183,7 @@ def _standardised(features: Floats, learned: Codes) -> Floats:
 
 
 def _fingerprint(features: FeatureSet, *choices: object) -> str:
-    """Equal for equal items, choices and code."""
+    """Equal for equal items, choices and code, so that a kept crowd is never that of another program."""
     found = hashlib.sha256(repr((choices, features.item_names, features.label_names)).encode())
     for source in (__file__, ranksvm.__file__):
         found.update(Path(source).read_bytes())

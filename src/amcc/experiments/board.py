@@ -373,8 +373,9 @@ def _version(method: str) -> list[str | None]:
 @cache
 def code_version() -> str:
     """Changes with any code that models, data or metrics consist of."""
-    sources = sorted(Path(amcc.__file__).parent.rglob("*.py"))
-    code = [path for path in sources if not {"cli", "experiments"} & set(path.parts) and path.name != "report.py"]
+    package = Path(amcc.__file__).parent
+    sources = sorted(package.rglob("*.py"))
+    code = [path for path in sources if path.relative_to(package).parts[0] not in {"cli", "experiments", "report"}]
     return hash_of(*code)
 
 

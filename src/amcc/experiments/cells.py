@@ -68,7 +68,7 @@ SHARED_TROUBLES: dict[str, dict[str, float]] = {
     "lenient experts": {"pair_spread": 2.0, "convention": 1 / 3, "convention_spread": 0.5},
     "strict experts": {"pair_spread": 2.0, "convention": 0.8, "convention_spread": 0.5},
 }  # fmt: skip
-"""Crowds whose workers share something (`amcc.data.troubles`), or whose truth is another thing than presence."""
+"""Crowds whose workers share something (`simulate.troubles`), or whose truth is another thing than presence."""
 SIZES = (10_000, 100_000, 1_000_000)
 MOST_SHARED = 100_000
 """Votes of the largest crowd with shared trouble: more votes do not make dependent ones more telling."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from amcc.data.registry import DATASETS, is_present
+from amcc.data.reading import is_present
+from amcc.data.registry import DATASETS
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.experiments.reproduce import (
     active,

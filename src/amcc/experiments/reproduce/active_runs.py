@@ -18,7 +18,7 @@ from amcc.active.scores import paper_prices
 from amcc.active.strategies import STRATEGIES
 from amcc.arrays import Floats, Mask, weight_per_code
 from amcc.consensus import NAM, make_model
-from amcc.data.registry import is_present, read_set
+from amcc.data.reading import is_present, read_set
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.board import hash_of
 from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw

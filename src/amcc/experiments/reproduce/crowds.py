@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from amcc.arrays import Floats
-from amcc.data.features import FeatureSet
-from amcc.data.registry import DATASETS, read_features, read_set
+from amcc.data.feature_set import FeatureSet
+from amcc.data.reading import read_feature_set, read_set
+from amcc.data.registry import DATASETS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.data.simulated_workers import cached_workers, without_answers
 from amcc.experiments.cells import Draw, thinned
@@ -110,4 +111,4 @@ def _whole(crowd: Crowd, seed: int) -> FeaturedDraw:
 
 def feature_set(crowd: Crowd) -> FeatureSet:
     """The items of which one half is learned from and the other answered."""
-    return read_features(MULAN[crowd.name], Path(str(crowd.data)))
+    return read_feature_set(MULAN[crowd.name], Path(str(crowd.data)))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from amcc.data.features import FeatureSet
+from amcc.data.feature_set import FeatureSet
 from amcc.data.simulated_workers import ANSWERED_SHARE, TRAINING_SHARES
 from amcc.experiments.paper_values import TABLE_2, TABLE_3, MulanSet
 from amcc.experiments.reproduce.crowds import MULAN, REAL, FeaturedDraw, feature_set

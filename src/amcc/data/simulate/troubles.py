@@ -1,19 +1,18 @@
-"""What makes the votes of a simulated crowd dependent given presence, and truth another thing than presence.
+"""What makes the votes of a simulated crowd dependent given presence, and makes truth differ from presence.
 
 Pairs      everybody misses some labels that are there, and ticks some that are not (`pair_offsets`)
 Taste      groups of workers lean the same way on an item's label (`taste_offsets`)
 Families   language models of one family share their luck, and so their errors (`family_luck`, `shared_luck`)
 Experts    keep what a given share of careful workers sees (`share_seen`), which is not what is there
 
-Functions take a generator and plain arrays; `amcc.data.simulate` calls them where a `CrowdSpec` asks for it.
+Functions take a generator and plain arrays; `amcc.data.simulate.votes` calls them where a `CrowdSpec` asks for it.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+
+from amcc.arrays import Codes, Floats, Floats32, Ints, Mask
 
 __all__ = [
     "FAINT_SHIFT",
@@ -27,33 +26,32 @@ __all__ = [
     "taste_offsets",
 ]
 
-Floats = NDArray[np.float64]
-Floats32 = NDArray[np.float32]
-Flags = NDArray[np.bool_]
-Codes = NDArray[np.integer[Any]]
 
 # In log-odds, so that the usual honest worker (hits .78, false alarms .05) sees .23 of the faint labels and ticks .74
 # of the tempting ones; even reliable workers (.92, .02) are as likely wrong as right.
 FAINT_SHIFT = -2.5
 TEMPTING_SHIFT = 4.0
 
-ROUNDING = 1e-9  # added before rounding down, so that a share of 0.29 of 100 items is 29 of them
+# Added before rounding down, so that a share of 0.29 of 100 items is 29 of them: 100 · 0.29 is 28.999999999999996.
+ROUNDING = 1e-9
 
 
-def pair_offsets(rng: np.random.Generator, present: Flags, *, faint: float, tempting: float, spread: float) -> Floats32:
+def pair_offsets(rng: np.random.Generator, present: Mask, *, faint: float, tempting: float, spread: float) -> Floats32:
     """Log-odds that each pair adds to the yes of everybody who looks, (items, n_labels).
 
-    A share `faint` of the present pairs is shifted down, a share `tempting` of the absent ones up; besides, all have a
-    normal offset of standard deviation `spread`.
+    A share `faint` of the present pairs is shifted down, a share `tempting` of the absent ones up. In addition, all
+    have a normal offset of standard deviation `spread`.
     """
+    # Both at once: a pair is either present and may be faint, or absent and may be tempting.
     chosen = rng.random(present.shape, dtype=np.float32) < np.where(present, faint, tempting)
     offset = np.where(chosen, np.where(present, FAINT_SHIFT, TEMPTING_SHIFT), 0.0)
     total: Floats32 = (offset + spread * rng.standard_normal(present.shape, dtype=np.float32)).astype(np.float32)
     return total
 
 
-def taste_offsets(rng: np.random.Generator, n_items: int, concerned: Flags, n_tastes: int, strength: float) -> Floats32:
+def taste_offsets(rng: np.random.Generator, n_items: int, concerned: Mask, n_tastes: int, strength: float) -> Floats32:
     """Log-odds that a group's taste adds on each pair, (items, n_labels, n_tastes); 0 for labels not `concerned`."""
+    # Drawn for all labels, so that the leanings on one do not depend on which others are a matter of taste.
     leaning = rng.standard_normal((n_items, concerned.size, n_tastes), dtype=np.float32)
     return leaning * np.float32(strength) * concerned[:, None].astype(np.float32)
 
@@ -97,12 +95,20 @@ def share_seen(log_odds: Floats, shift: Floats32, weight: Floats) -> Floats32:
     return seen
 
 
-def n_covered(n_items: NDArray[np.int64], share: float) -> NDArray[np.int64]:
-    """How many of the first `n_items` items people answer, same shape: ⌊n · share⌋."""
+def n_covered(n_items: Ints, share: float) -> Ints:
+    """How many of the first `n_items` items people answer, same shape: ⌊n · share⌋.
+
+    >>> n_covered(np.array([3, 4, 100]), 0.29).tolist()
+    [0, 1, 29]
+    """
     return np.asarray(np.floor(n_items * share + ROUNDING), dtype=np.int64)
 
 
-def covered_items(items: range, share: float) -> NDArray[np.int32]:
-    """Places in `items` of those that people answer, evenly spread; items are alike, so no luck is needed."""
+def covered_items(items: range, share: float) -> Codes:
+    """Places in `items` of those that people answer, evenly spread; items are alike, so no luck is needed.
+
+    >>> covered_items(range(4, 10), 0.5).tolist()
+    [1, 3, 5]
+    """
     before = n_covered(np.arange(items.start, items.stop + 1), share)
     return np.flatnonzero(np.diff(before)).astype(np.int32)

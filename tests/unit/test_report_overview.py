@@ -1,0 +1,194 @@
+"""The head of the report: what deserves a look first, in which order, and in which words."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from amcc import AMCC, DawidSkene, MajorityVote, Votes
+from amcc.consensus.truth_effect import truth_effect
+from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.report.overview import MAX_NAMES_IN_TEXT, MIN_COMPARED, choices, first_looks, overview
+from amcc.truth import PairList, Truth
+from report_pages import Page, findings_of, small_crowd
+
+
+def agreed(n_items=12, n_workers=3, n_labels=2, **names):
+    """Votes on which everybody says yes."""
+    return Votes.from_dense(np.ones((n_workers, n_items, n_labels), dtype=int), **names)
+
+
+def page_of(findings):
+    return Page(overview(findings))
+
+
+def test_first_looks_name_spammers_the_worst_label_and_open_pairs():
+    rng = np.random.default_rng(0)
+    truth = rng.random((200, 2)) < 0.5
+    honest = np.where(rng.random((4, 200, 2)) < 0.95, truth, ~truth)
+    honest[:, :, 1] = rng.random((4, 200)) < 0.5  # nobody knows the second label
+    spam = rng.random((1, 200, 2)) < 0.5
+    votes = Votes.from_dense(
+        np.where(np.concatenate([honest, spam]), 1, -1), label_names=["easy", "hard"], worker_names=list("abcde")
+    )
+    findings = findings_of(votes)
+    looks = " ".join(first_looks(findings))
+    n_open = int((findings.model.pairs()["settled"].to_numpy() == 0).sum())
+    assert "1 worker looks like a spammer: e " in looks
+    assert "Label hard is agreed on least, α " in looks
+    assert f"{n_open} pairs of 400 are open" in looks
+
+
+def test_choices_in_words():
+    labels, coins = choices({"crisp": 0.98, "counts": 0.0, "correlation": 0.9}, 3)
+    assert labels == "Labels of an item tell much about each other: label correlation is used 90%."
+    assert coins.startswith("Votes look independent given presence")
+    (told,) = choices({"crisp": 0.75, "counts": 0.0, "correlation": 0.0}, 1, declared=True)
+    assert told.startswith("Who shares errors was declared")
+    pooled, counts = choices({"crisp": 0.0, "counts": 0.8, "correlation": 0.0}, 1)  # no other label to tell about
+    assert "several readings are pooled" in pooled
+    assert "Plain counts predict votes about as well" in counts
+
+
+def test_known_truth_says_what_it_changed():
+    votes = small_crowd().votes
+    items, labels = votes.item_names.cast("string"), votes.label_names.cast("string")
+    truth = Truth(PairList(items[:1], labels[:1]), known_items=items[:10])
+    findings = findings_of(votes, AMCC(), truth=truth)
+    page = page_of(findings)
+    assert "What known truth changed" in page.headings
+    assert findings.model.calibration_.sentence() in page.text
+
+
+def test_truth_that_contradicts_everybody_is_warned_of_before_all_else():
+    crowd = simulate_crowd(CrowdSpec(n_items=120, n_workers=15, n_labels=4, answers_per_item=6, seed=3))
+    names, labels = crowd.votes.item_names.to_pylist()[:60], crowd.votes.label_names.to_pylist()
+    opposite = [[labels[code] for code in np.flatnonzero(~crowd.truth[item])] for item in range(60)]
+    truth = Truth.from_frames(pa.table({"item": names, "labels": opposite}))
+    findings = findings_of(crowd.votes, DawidSkene(), truth=truth)
+    effect = truth_effect(findings.model, crowd.votes)
+    assert effect.suspicion
+    chapter = overview(findings).split("What known truth changed")[1]
+    assert chapter.startswith(f"</h2><ul><li>⚠ {effect.suspicion}".replace("'", "&#x27;"))
+
+
+def test_nothing_stands_out_where_all_agree():
+    findings = findings_of(agreed())
+    assert list(first_looks(findings)) == []
+    page = page_of(findings)
+    assert page.headings == ["What to look at first"]
+    assert "Nothing stands out." in page.text
+
+
+def test_a_fit_that_stopped_too_early_comes_first():
+    with pytest.warns(UserWarning, match="stopped after"):
+        findings = findings_of(small_crowd().votes, DawidSkene(max_iter=1))
+    looks = list(first_looks(findings))
+    assert looks[0] == "The estimates had not settled when the model stopped: raise max_iter and fit again."
+    assert looks[-1].endswith("further answers may change what is decided there.")
+    assert "converged no ⚠, 1 round" in page_of(findings).text
+
+
+def test_one_open_pair_is_singular():
+    votes = Votes.from_dense([[[1]], [[-1]]])
+    assert list(first_looks(findings_of(votes)))[-1].startswith("1 pair of 1 is open")
+
+
+@pytest.mark.parametrize(
+    ("n_silent", "named"),
+    [
+        (1, "1 item: 3. All"),
+        (MAX_NAMES_IN_TEXT, f"{MAX_NAMES_IN_TEXT} items: 3, 4, 5, 6, 7. All"),
+        (MAX_NAMES_IN_TEXT + 1, "6 items: 3, 4, 5, 6, 7 and 1 more. All"),
+    ],
+)
+def test_items_without_answer_are_named_up_to_a_limit(n_silent, named):
+    codes = np.repeat(np.arange(3), 2), np.tile([0, 1], 3), np.zeros(6, dtype=int)
+    names = {"item_names": range(3 + n_silent), "worker_names": "ab", "label_names": "p"}
+    votes = Votes.from_codes(*codes, np.ones(6, dtype=int), **{role: list(each) for role, each in names.items()})
+    (look,) = [look for look in first_looks(findings_of(votes)) if look.startswith("Nobody")]
+    assert look == f"Nobody answered {named} that is known there is how frequent labels are."
+
+
+def test_features_that_say_something_are_all_that_is_known_of_items_without_answer():
+    crowd = simulate_crowd(CrowdSpec(n_items=240, n_workers=20, n_labels=4, answers_per_item=2, seed=2))
+    votes = crowd.votes.select(crowd.votes.item % 4 > 0)
+    features = 3 * crowd.truth + np.random.default_rng(0).normal(size=crowd.truth.shape)
+    findings = findings_of(votes, AMCC(), features=features)
+    assert findings.model.item_prior_.weight > 0
+    page = page_of(findings)
+    assert "All that is known there is what their features say." in page.text
+    assert "What item features changed" in page.headings
+    assert f"{findings.model.item_prior_.sentence()}." in page.text
+
+
+def test_agreement_needs_two_workers_on_a_pair():
+    alone = Votes.from_dense([[[1, -1], [-1, 1]]])
+    looks = list(first_looks(findings_of(alone)))
+    assert looks[0] == "Agreement cannot be measured: no two workers were asked about the same item and label."
+    assert "agreement α –" in page_of(findings_of(alone)).text
+    assert not any(look.startswith("Agreement") for look in first_looks(findings_of(agreed())))
+
+
+@pytest.mark.parametrize(("n_items", "said"), [(MIN_COMPARED - 1, False), (MIN_COMPARED, True)])
+def test_agreement_on_a_label_is_judged_from_enough_items(n_items, said):
+    votes = np.ones((2, n_items, 1), dtype=int)
+    votes[1, ::2] = -1
+    looks = list(first_looks(findings_of(Votes.from_dense(votes, label_names=["odd"]))))
+    assert any(look.startswith("Label odd is agreed on least") for look in looks) == said
+
+
+def test_the_label_that_is_agreed_on_least_is_named_among_all_low_ones():
+    rng = np.random.default_rng(0)
+    votes = np.where(rng.random((4, 60, 4)) < 0.5, 1, -1)
+    votes[:, :, 0] = votes[0, :, 0]  # all agree on the first label
+    votes[1:, :30, 2] = votes[0, :30, 2]  # and on half of the items on the third
+    votes[1:, 3:, 3] = votes[0, 3:, 3]  # and on nearly all items on the fourth, which is good enough
+    findings = findings_of(Votes.from_dense(votes, label_names=["same", "noise", "half", "nearly"]))
+    (look,) = [look for look in first_looks(findings) if "agreed on least" in look]
+    assert look.startswith("Label noise is agreed on least, α ")
+    assert look.endswith("for 2 of 4 labels.")
+
+
+def test_several_spammers_are_plural():
+    rng = np.random.default_rng(0)
+    truth = rng.random((300, 2)) < 0.5
+    honest = np.where(rng.random((6, 300, 2)) < 0.95, truth, ~truth)
+    votes = np.where(np.concatenate([honest, rng.random((2, 300, 2)) < 0.5]), 1, -1)
+    looks = " ".join(first_looks(findings_of(Votes.from_dense(votes, worker_names=list("abcdefgh")))))
+    assert "2 workers look like spammers: g, h (yes comes about as often" in looks
+
+
+@pytest.mark.parametrize(
+    ("correlation", "words"),
+    [(0.51, "tell much"), (0.5, "tell something"), (0.06, "tell something"), (0.05, "tell next to nothing")],
+)
+def test_how_much_labels_tell_about_each_other(correlation, words):
+    first, *_ = choices({"crisp": 0.9, "counts": 0.0, "correlation": correlation}, 2)
+    assert first.startswith(f"Labels of an item {words} about each other")
+
+
+def test_plain_counts_are_mentioned_only_where_readings_are_pooled():
+    assert len(choices({"crisp": 0.9, "counts": 0.9, "correlation": 0.0}, 1)) == 1
+    assert len(choices({"crisp": 0.5, "counts": 0.5, "correlation": 0.0}, 1)) == 1
+    assert len(choices({"crisp": 0.5, "counts": 0.51, "correlation": 0.0}, 1)) == 2
+
+
+def test_how_the_votes_were_read_is_told():
+    frame = pa.table({"worker": ["a", "a", "b"], "item": ["x", "x", "x"], "label": ["p", "p", "p"], "value": [1, 1, 0]})
+    votes = Votes.from_frame(frame)
+    assert votes.notes()
+    page = page_of(findings_of(votes))
+    assert page.headings[-1] == "How the votes were read"
+    for note in votes.notes():
+        assert note in page.text
+
+
+def test_summary_counts_by_hand():
+    dense = [[[1, -1], [1, 0], [0, 0]], [[1, 1], [0, 0], [-1, 1]]]
+    page = page_of(findings_of(Votes.from_dense(dense), MajorityVote()))
+    for shown in (
+        "model MajorityVote()", "workers 2", "items 3", "items without answer 0 labels", "labels 2", "votes 7",
+        "answers per item 1.3 (1 to 2)", "labels per answer 1.25", "settled pairs 0 of 5", "open pairs 5",
+        "converged yes,",
+    ):  # fmt: skip
+        assert shown in page.text
