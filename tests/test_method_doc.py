@@ -12,6 +12,7 @@ import pytest
 
 import amcc
 from amcc import AMCC, Votes
+from amcc.paper import PaperAMCC
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "method.md").read_text()
@@ -39,8 +40,8 @@ def package() -> dict[str, object]:
                     names.setdefault(field, value)
                     names[f"{name}.{field}"] = value
     votes = Votes.from_dense([[[1, -1], [-1, 1]], [[1, -1], [-1, 1]], [[-1, 1], [0, 1]]])
-    for loss in ("likelihood", "frobenius"):
-        names |= vars(AMCC(loss=loss).fit(votes))
+    for model in (AMCC(), PaperAMCC()):
+        names |= vars(model.fit(votes))
     return names
 
 
@@ -61,8 +62,8 @@ def test_name_exists(name, known):
 
 
 def test_settings_exist():
-    assert set(SETTINGS) <= set(AMCC().get_params())
-    assert "loss" in SETTINGS
+    assert set(SETTINGS) <= {*AMCC().get_params(), *PaperAMCC().get_params()}
+    assert "printed" in SETTINGS
 
 
 def test_page_stays_short_and_its_links_lead_somewhere():

@@ -24,7 +24,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, MACE, NAM, Checkpoint, DawidSkene, DSTree, MajorityVote, load_model, passes, write_votes
-from amcc.consensus.models.amcc.estimator import UPDATE_ROUNDS
+from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS
 from amcc.consensus.signature import content_hash, signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import gather
@@ -32,6 +32,7 @@ from amcc.engine.dask import DaskEngine, Sums, merged, whole_sum
 from amcc.engine.local import LocalEngine
 from amcc.errors import EngineError, FileFormatError, InputError, NotFittedError, ParameterError
 from amcc.io.pack import pack_votes
+from amcc.paper import PaperAMCC
 
 MODELS = {"amcc": AMCC, "dawid-skene": DawidSkene, "majority": MajorityVote}
 SAME = {"rtol": 0, "atol": 1e-9}
@@ -163,7 +164,7 @@ def test_results_by_item_are_not_kept(packed, votes, tmp_path):
     )
 
 
-@pytest.mark.parametrize("model", [MACE(), DSTree(), AMCC(loss="frobenius")], ids=repr)
+@pytest.mark.parametrize("model", [MACE(), DSTree(), PaperAMCC()], ids=repr)
 def test_other_methods_say_that_they_need_memory(model, packed):
     with pytest.raises(ParameterError, match="needs its votes in memory"):
         model.fit(LocalEngine(packed))

@@ -117,7 +117,10 @@ def test_methods():
     assert found["methods"]["majority"] == (
         "A label is present when more workers say yes than no (an even split is a no)."
     )
-    assert found["methods"]["amcc-frobenius"] == "amcc with loss=frobenius"
+    assert found["methods"]["amcc-frobenius"] == (
+        "The paper's own objective eq5, with the repairs of docs/deviations.md."
+    )
+    assert found["methods"]["amcc-printed"] == "amcc-frobenius with anchor=self, printed=True"
     lines = amcc("methods").stdout
     assert "amcc (default)" in lines
     assert "With features of the items (--features): amcc, amcc-frobenius, amcc-printed, nam." in lines

@@ -26,6 +26,7 @@ from amcc.consensus.families.weights import design_weights, information_in
 from amcc.consensus.settling import settled
 from amcc.engine.base import InMemory
 from amcc.errors import NotFittedError, ParameterError
+from amcc.paper import PaperAMCC
 from amcc.roster import HUMAN, MODEL, Seats
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -267,7 +268,7 @@ def test_known_truth_and_a_roster_go_together(judged):
     assert fitted.has_roster
 
 
-@pytest.mark.parametrize("other", [MajorityVote(), AMCC(loss="frobenius")])
+@pytest.mark.parametrize("other", [MajorityVote(), PaperAMCC()])
 def test_models_that_cannot_use_a_roster_refuse_it(other, judged):
     with pytest.raises(ParameterError, match=r"does not use kinds and families of workers.*-m amcc"):
         other.fit(judged.votes, workers=judged.roster)

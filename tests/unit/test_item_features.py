@@ -33,6 +33,7 @@ from amcc.data.features import tf_idf
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ColumnError, InputError, ParameterError
 from amcc.io import write_table
+from amcc.paper import PaperAMCC
 from amcc.truth import PairList, Truth
 
 RNG = np.random.default_rng(0)
@@ -369,5 +370,5 @@ def test_known_truth_teaches_features():
 
 
 def test_the_papers_objective_takes_them_too(described):
-    model = AMCC(loss="frobenius").fit(described.votes, features=described.truth.astype(float))
+    model = PaperAMCC().fit(described.votes, features=described.truth.astype(float))
     assert model.item_prior_.weight > 0.5

@@ -11,6 +11,7 @@ import pytest
 
 from amcc import AMCC, DawidSkene, MajorityVote, Votes
 from amcc.errors import InputError, MissingExtraError, NotFittedError, ParameterError
+from amcc.paper import PaperAMCC
 from amcc.report import write_report
 from report_pages import amcc_findings, page_in, random_votes, report, small_crowd
 
@@ -236,11 +237,11 @@ def test_settled_pairs_are_counted_as_in_the_consensus(amcc_page, amcc_model):
     assert f"open pairs {(1 - settled).sum():,}" in amcc_page.text
 
 
-@pytest.mark.parametrize("loss", ["likelihood", "frobenius"])
+@pytest.mark.parametrize("make", [AMCC, PaperAMCC])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (4, 6, 1), (1, 6, 3)])
-def test_small_crowds_have_a_page_with_groups(shape, loss, tmp_path):
+def test_small_crowds_have_a_page_with_groups(shape, make, tmp_path):
     votes = Votes.from_dense(np.random.default_rng(0).choice([-1, 1], shape))
-    page = report(votes, tmp_path, AMCC(loss=loss))
+    page = report(votes, tmp_path, make())
     assert "Groups of workers" in page.headings
     for chart in page.charts.values():
         assert "<svg" in vl_convert.vegalite_to_svg(chart)

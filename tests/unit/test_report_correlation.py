@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from amcc import AMCC, DawidSkene, Votes
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.paper import PaperAMCC
 
 pytest.importorskip("altair")
 
@@ -134,7 +135,7 @@ def test_what_was_learned_is_left_as_it_is():
 
 
 def test_cosines_of_the_papers_objective_are_not_called_more_than_chance(tmp_path):
-    page = report(small_crowd().votes, tmp_path, AMCC(loss="frobenius"))
+    page = report(small_crowd().votes, tmp_path, PaperAMCC())
     assert "the cosine of eq4" in page.text
     assert "Strongest label correlations" not in page.headings
     assert "What the data chose" not in page.headings

@@ -78,7 +78,7 @@ def test_eq12_is_the_mean_product_of_hit_rates_over_yeses():
 
 
 def test_eq12_is_that_of_the_estimator(crowd):
-    from amcc.consensus.models.amcc.worth import worker_worth
+    from amcc.consensus.worth import worker_worth
 
     hit = np.random.default_rng(0).uniform(0.3, 0.9, (crowd.votes.n_workers, crowd.votes.n_labels))
     of_coins = hit[crowd.votes.coins.worker, crowd.votes.coins.label]

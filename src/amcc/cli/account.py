@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from rich.table import Table
 
 from amcc.arrays import weight_per_code
-from amcc.consensus import AMCC, ConsensusModel
+from amcc.consensus import ConsensusModel
+from amcc.consensus.grouped import GroupedModel
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import InputError
 from amcc.votes import Votes
@@ -58,7 +59,7 @@ class Account:
         worker = judged.slice(code, 1).to_pylist()[0]
         given = pa.concat_tables(as_engine(votes).each(votes_of, model, code))
         surprise = np.abs((given["vote"].to_numpy() > 0) - given["probability"].to_numpy())
-        groups = model.groups(frame="arrow")["summary"].to_pylist() if isinstance(model, AMCC) else []
+        groups = model.groups(frame="arrow")["summary"].to_pylist() if isinstance(model, GroupedModel) else []
         return cls(
             worker,
             int((informativeness > informativeness[code]).sum()) + 1,

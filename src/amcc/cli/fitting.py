@@ -74,7 +74,7 @@ def fit(
 def _to_go_on_from(path: Path, method: str) -> ConsensusModel:
     """The saved model, ready for a fit that starts from it; only the default method can do that."""
     model = load_model(path)
-    if method != DEFAULT_METHOD or not isinstance(model, AMCC) or model.loss != "likelihood":
+    if method != DEFAULT_METHOD or not isinstance(model, AMCC):
         raise InputError(
             f"--from goes on with -m {DEFAULT_METHOD}, from a model that it saved; {path} holds {model!r}, and the "
             f"method is {method}. Leave --from out to fit anew."

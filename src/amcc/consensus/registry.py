@@ -1,7 +1,7 @@
 """Which models there are, and by which names the command line knows them.
 
 A model registers itself when its class is made: `class Mine(ConsensusModel, methods={"mine": {}})`. The modules of the
-folder `models` are imported here; a model of somebody else is known as soon as its module is imported.
+folder `models` and `amcc.paper` are imported here; a model of somebody else is known as soon as its module is imported.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ METHODS: dict[str, Callable[..., ConsensusModel]] = {}
 
 def register(model: type[ConsensusModel], methods: Mapping[str, Mapping[str, Any]]) -> None:
     """Make a model known under these names, each with the parameters that it stands for."""
-    for name, params in methods.items():
-        METHODS[name] = partial(model, **params) if params else model
+    made = {name: partial(model, **params) if params else model for name, params in methods.items()}
+    # Modules import each other, so they do not come in the order in which people look for a name.
+    found = sorted({**METHODS, **made}.items())
+    METHODS.clear()
+    METHODS.update(found)
 
 
 @cache
 def find_models() -> None:
-    """Import every model of the folder `models`, in the order of the alphabet."""
+    """Import every model of the folder `models`, and the paper's."""
     from amcc.consensus import models
 
     for module in pkgutil.iter_modules(models.__path__):
         import_module(f"{models.__name__}.{module.name}")
-    # Modules import each other, so they are not registered in the order in which people look for a name.
-    found = sorted(METHODS.items())
-    METHODS.clear()
-    METHODS.update(found)
+    import_module("amcc.paper")  # beside this package, for most users never need it
 
 
 def make_model(method: str) -> ConsensusModel:

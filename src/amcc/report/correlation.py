@@ -14,8 +14,9 @@ import altair as alt
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus import AMCC
 from amcc.consensus.base import ConsensusModel
+from amcc.consensus.grouped import GroupedModel
+from amcc.paper import PaperAMCC
 from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
 from amcc.report.html import left_out
@@ -44,7 +45,7 @@ DASHES = {TOGETHER: [1, 0], APART: [10, 6]}
 
 def correlation_of(findings: Findings) -> Floats | None:
     """[label, label] correlation with an empty diagonal, if the model has learned it and there is anything to see."""
-    if not (isinstance(findings.model, AMCC) and 2 <= findings.votes.n_labels <= MOST_CORRELATED):
+    if not (isinstance(findings.model, GroupedModel) and 2 <= findings.votes.n_labels <= MOST_CORRELATED):
         return None
     # A copy: the model keeps what it has learned. NaN stands where nothing could be estimated.
     correlation = np.nan_to_num(findings.model.label_correlation_)
@@ -54,7 +55,7 @@ def correlation_of(findings: Findings) -> Floats | None:
 
 def are_cosines(model: ConsensusModel) -> bool:
     """Whether label correlations are the cosines of eq4: never negative, and above zero for unrelated labels."""
-    return isinstance(model, AMCC) and model.loss == "frobenius"
+    return isinstance(model, PaperAMCC)
 
 
 def strongest(correlation: Floats) -> float:
@@ -104,7 +105,7 @@ def signs_of(values: Floats) -> Any:
 def correlation_panel(findings: Findings) -> Panel | None:
     """All correlations between the labels most involved; None for models that learn none."""
     title = "Label correlation"
-    if isinstance(findings.model, AMCC) and findings.votes.n_labels > MOST_CORRELATED:
+    if isinstance(findings.model, GroupedModel) and findings.votes.n_labels > MOST_CORRELATED:
         return Panel(title, f"Not looked at where there are more than {MOST_CORRELATED:,} labels.")
     correlation = correlation_of(findings)
     if correlation is None:

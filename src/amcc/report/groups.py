@@ -14,7 +14,7 @@ import altair as alt
 import numpy as np
 
 from amcc.arrays import Floats, Ints, weight_per_code
-from amcc.consensus import AMCC
+from amcc.consensus.grouped import GroupedModel
 from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
 from amcc.report.html import and_more, left_out, table
@@ -35,7 +35,7 @@ RATES = ["hit rate: yes when present", "false-alarm rate: yes when absent"]
 def groups_panel(findings: Findings) -> Panel | None:
     """The usual rates of each group on each label, and who belongs to it; None for models without groups."""
     model, votes = findings.model, findings.votes
-    if not isinstance(model, AMCC):
+    if not isinstance(model, GroupedModel):
         return None
     groups = [group for group in model.groups(frame="arrow").to_pylist() if group["workers"]]
     shown = largest(findings.items_per_label, MAX_GROUP_LABELS)
@@ -101,7 +101,7 @@ def _members(findings: Findings, group: Mapping[str, Any]) -> str:
 
 def individuality_panel(findings: Findings) -> Panel | None:
     """How far each worker is from what their group usually does; None for models without groups."""
-    if not isinstance(findings.model, AMCC):
+    if not isinstance(findings.model, GroupedModel):
         return None
     rng = np.random.default_rng(0)
     shown = sample_workers(findings, rng)
@@ -114,7 +114,7 @@ def individuality_panel(findings: Findings) -> Panel | None:
     )
 
 
-def _individuality_chart(findings: Findings, model: AMCC, shown: Ints, heights: Floats) -> charts.Chart:
+def _individuality_chart(findings: Findings, model: GroupedModel, shown: Ints, heights: Floats) -> charts.Chart:
     """One row of marks for each group that has workers; random heights keep marks from covering each other."""
     group = model.worker_group_[shown]
     names = [f"group {code}, weight {weight:.2f}" for code, weight in enumerate(model.group_weights_)]
@@ -149,7 +149,7 @@ def _individuality_chart(findings: Findings, model: AMCC, shown: Ints, heights: 
     )
 
 
-def worker_individuality(model: AMCC, votes: Votes) -> Floats:
+def worker_individuality(model: GroupedModel, votes: Votes) -> Floats:
     """(n_workers,) how far a worker's rates are from their group's, root of the mean square over their votes.
 
     Rates differ by label, and a worker may have seen one label a thousand times and another once: each label counts

@@ -42,7 +42,7 @@ def overview(findings: Findings) -> Html:
         "What item features changed": [],
         "How the votes were read": votes.notes(),
     }
-    if isinstance(model, AMCC) and model.loss == "likelihood":
+    if isinstance(model, AMCC):
         chapters["What the data chose"] = choices(model.blend_, votes.n_labels, declared=model.has_roster)
     if model.item_prior_ is not None:
         chapters["What item features changed"] = [f"{model.item_prior_.sentence()}."]

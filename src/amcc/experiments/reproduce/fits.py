@@ -19,13 +19,15 @@ import numpy as np
 
 from amcc import METHODS, metrics
 from amcc.arrays import Floats, Mask, weight_per_code
-from amcc.consensus import AMCC, NAM, ConsensusModel, make_model
+from amcc.consensus import NAM, ConsensusModel, make_model
+from amcc.consensus.grouped import GroupedModel
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.decode import decode
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.board import code_version, computed, hash_of
 from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
 from amcc.files import make_folder, whole_file
+from amcc.paper import PaperAMCC
 from amcc.votes import Votes
 
 READINGS = {
@@ -143,7 +145,7 @@ class Fit(OnOneDraw):
             found["items"] = {
                 name: values.round(6).tolist() for name, values in by_item(draw, predicted, proba).items()
             }
-        if isinstance(model, AMCC):
+        if isinstance(model, GroupedModel):
             found["groups"] = groups(model) | worker_quality(draw)
         return found
 
@@ -224,15 +226,15 @@ def by_item(draw: FeaturedDraw, predicted: Mask, proba: Floats) -> dict[str, Flo
     return {name: np.array([item[name] for item in alone]) for name in MEASURES}
 
 
-def groups(model: AMCC) -> dict[str, Any]:
-    """Rates, weights and workers of AMCC's groups; of the paper's objective also its matrices, averaged by group."""
+def groups(model: GroupedModel) -> dict[str, Any]:
+    """Rates, weights and workers of a model's groups; of the paper's objective also its matrices, averaged by group."""
     found = {
         "hit": model.commonality_[0],
         "false_alarm": model.commonality_[1],
         "weights": model.group_weights_,
         "worker_group": model.worker_group_,
     }
-    if model.loss == "frobenius":
+    if isinstance(model, PaperAMCC):
         member = model.worker_group_ == np.arange(len(model.group_weights_))[:, None]
         share = member / np.maximum(member.sum(axis=1, keepdims=True), 1)
         found["individuality"] = np.einsum("mw,wgl->mgl", share, model.individuality_matrices_)

@@ -1,0 +1,166 @@
+"""What AMCC has learned, and what it says with it about any votes: those of the fit, and new ones.
+
+`LearnedCrowd` holds the learned attributes, with the shapes that saved models are checked by. It never learns: workers
+and labels of new votes are matched by name, and a newcomer counts as an average worker (docs/method.md, sections 4, 5).
+`estimator.py` fills it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Annotated, Any
+
+import numpy as np
+
+from amcc.arrays import Floats, Ints
+from amcc.consensus.calibration import Calibration, held_out_calibrated
+from amcc.consensus.grouped import GroupedModel
+from amcc.consensus.item_results import ItemResults
+from amcc.consensus.learned import Gold, Inferred, ItemKinds
+from amcc.consensus.matching import known_or_mean, match_coins, new_code
+from amcc.consensus.models.amcc.correlation import LabelSets
+from amcc.consensus.models.amcc.degrees import Degrees
+from amcc.consensus.models.amcc.likelihood import Crowd
+from amcc.consensus.models.amcc.readings import IGNORED, LEAST_DEGREES, MOST_DEGREES, Blend, Evidence, evidence_of
+from amcc.consensus.settling import ASSUMED, Settling, assumed_settling
+from amcc.engine.base import Engine, WholeBlock
+from amcc.errors import ParameterError
+from amcc.fields import Each
+from amcc.memory import check_size
+from amcc.votes import Votes
+
+
+class LearnedCrowd(GroupedModel):
+    """What AMCC has learned; see `AMCC` and `GroupedModel` for the attributes that are meant for users.
+
+    Attributes
+    ----------
+    crowd_ : Crowd
+        Parameters of the groups, from which a warm start goes on.
+    coin_evidence_ : (n_coins, 2); newcomer_evidence_ : (n_labels, 2)
+        Log-odds that a no and a yes add to "present": of each coin, and of a worker without a history.
+    group_strength_ : (2, n_groups)
+        Pseudo-votes that a group lends to each coin of its workers.
+    set_share_ : (n_kinds,); set_frequency_ : (n_kinds, n_labels)
+        Kinds of label sets; `item_state_` says of which kinds the items are, where pairs were left out.
+    n_votes_ : int
+        Votes of the last whole fit.
+    fitted_to_ : str
+        Which votes, truth and settings the last fit had, see `warm_start.fingerprint`.
+    """
+
+    blend_: dict[str, Any]
+    blend_is_chosen_: bool
+    crowd_: Crowd
+    kind_presence_: Annotated[Floats, Each(2, share=True)]
+    n_votes_: int
+    fitted_to_: str = ""
+    group_strength_: Annotated[Floats, Each(2, "group")]
+    newcomer_evidence_: Annotated[Floats, Each("label", 2)]
+    coin_evidence_: Annotated[Floats, Each("coin", 2)]
+    set_share_: Annotated[Floats, Each("kind")]
+    set_frequency_: Annotated[Floats, Each("kind", "label")]
+    item_state_: Annotated[ItemKinds | None, Each(optional=True)] = None
+    degrees_: Annotated[Degrees | None, Each(optional=True)] = None
+    calibration_: Annotated[Calibration | None, Each(optional=True)] = None
+
+    @property
+    def label_correlation_(self) -> Floats:
+        """(n_labels, n_labels) correlation of presence by the kinds of label sets, computed when asked for."""
+        self.check_fitted()
+        n_labels = self.set_frequency_.shape[1]
+        check_size("label correlation", "Leave out what needs it, or drop rare labels.", n_labels, n_labels)
+        return LabelSets(self.set_share_, self.set_frequency_).correlation()
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        as_blend(self.blend_)
+
+    # -- probabilities -------------------------------------------------------------------------------------------
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        degrees = None if self.degrees_ is None else self.degrees_.known_to(*self._learned_codes(votes))
+        evidence = self._evidence(votes, prior)
+        # Known truth is certain evidence: it also tells about other labels of its item.
+        evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
+        by_degrees = None if degrees is None else degrees.presence(WholeBlock(votes))
+        proba = evidence.pooled(Blend(**self.blend_), self.kind_presence_, by_degrees)
+        if self.calibration_ is not None:
+            proba = self.calibration_.of(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
+        return Inferred(proba, self._kinds(votes, evidence))
+
+    def _proba_held_out(self, votes: Votes, gold: Gold, unseen: Floats) -> Floats:
+        if self.calibration_ is None:
+            return super()._proba_held_out(votes, gold, unseen)
+        # A pair's own truth took part in its calibration; folds of items leave it out.
+        known, pairs = np.flatnonzero(gold.known), votes.pairs
+        return held_out_calibrated(
+            unseen[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels
+        )
+
+    def _assumed_settling(self) -> Settling:
+        if self.has_roster:  # what is shared was declared, and is discounted vote by vote
+            return ASSUMED
+        # The more the pool leans on degrees, the more votes depend on each other: nobody declared who shares errors,
+        # so agreement proves less and a pair must be surer to be settled.
+        blend = Blend(**self.blend_)
+        pooled = (1 - blend.crisp) * (blend.degrees - LEAST_DEGREES) / (MOST_DEGREES - LEAST_DEGREES)
+        return assumed_settling(float(np.clip(pooled, 0.0, 1.0)))
+
+    # -- pairs that nobody was asked about -----------------------------------------------------------------------
+
+    def _unasked(self, found: ItemResults) -> Floats:
+        independent = super()._unasked(found)
+        if self.item_state_ is None:
+            return independent
+        # Of an item without votes nothing is known but the priors: its kinds are those of all items.
+        weight = self.blend_["correlation"] * found.item_answered[:, None]
+        return np.asarray((1 - weight) * independent + weight * self.item_state_.expected())
+
+    def _kinds(self, votes: Votes, evidence: Evidence) -> ItemKinds | None:
+        """Kinds of the items, where they say something about pairs that nobody was asked about."""
+        if self.blend_["correlation"] < IGNORED or len(votes.pairs) == votes.n_items * votes.n_labels:
+            return None
+        return ItemKinds(evidence.kinds(votes.n_items), evidence.sets.frequency)
+
+    # -- what was learned, for workers and labels of other votes --------------------------------------------------
+
+    def _learned_codes(self, votes: Votes | Engine) -> tuple[Ints, Ints]:
+        """Codes by which workers and labels of new votes were learned, −1 for newcomers."""
+        return new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
+
+    def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
+        """What new votes say, by the coins and the kinds of label sets as learned."""
+        of_coins, sets = self._evidence_of_coins(votes), self._sets_for(votes, prior)
+        return evidence_of(votes, of_coins, prior, sets, self.weights_for(votes))
+
+    def _sets_for(self, votes: Votes | Engine, prior: Floats) -> LabelSets:
+        """Kinds of label sets as learned; new labels are as frequent in all of them as their priors."""
+        label = new_code(votes.label_names, self.label_names_)
+        return LabelSets(self.set_share_, np.where(label >= 0, self.set_frequency_[:, label], prior))
+
+    def _prior_for(self, votes: Votes | Engine) -> Floats:
+        """(n_labels,) frequency of labels as learned, that of a usual label for new ones."""
+        return known_or_mean(self.label_prior_, new_code(votes.label_names, self.label_names_))
+
+    def _evidence_of_coins(self, votes: Votes | Engine) -> Floats:
+        """(n_slots,) evidence of the coins as learned; newcomers count as an average worker does."""
+        coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
+        known_label = coins.label[:, None] >= 0
+        newcomer = np.where(known_label, self.newcomer_evidence_[coins.label], self.newcomer_evidence_.mean(axis=0))
+        return np.where(coins.met[:, None], self.coin_evidence_[coins.place], newcomer).ravel()
+
+    def settled_params(self) -> dict[str, Any] | None:
+        """The blend, see `ConsensusModel.settled_params`."""
+        return {"blend": self.blend_} if self.blend_is_chosen_ else None
+
+
+def as_blend(chosen: Mapping[str, Any]) -> Blend:
+    """The blend of these weights; ParameterError where any is missing, unknown or no weight."""
+    try:
+        if set(chosen) != {each.name for each in fields(Blend)}:
+            raise ValueError("weights are missing, or there are others")
+        return Blend(**chosen)
+    except (TypeError, ValueError):
+        raise ParameterError(f"blend must be None or the blend_ of an earlier fit; got {chosen!r}.") from None

@@ -1,0 +1,65 @@
+"""What a worker's answers are worth by eq12: the model says how likely each of their yeses is right.
+
+eq12 pays a worker for quality: c_w is the mean over their answers of the product of D_w(l, l) over the labels l that
+they said yes to. An answer without a yes is worth 1, the empty product. The print divides by the number of votes; here
+it is the number of answers, so that c_w is a share (docs/deviations.md, D11). Its reward function is the identity.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+
+from amcc.arrays import Floats, Ints, weight_per_code
+from amcc.engine.base import Block, Engine, as_engine
+from amcc.votes import Votes
+
+# Votes whose answers are put together at a time: a sparse table of them takes some tens of megabytes.
+PIECE = 1_000_000
+# No rate counts as less: its logarithm must be a number.
+LEAST_RATE = 1e-10
+# Nobody is free, for eq13 divides by the cost.
+LEAST_COST = 1e-3
+
+
+class Worth(NamedTuple):
+    """(n_workers,) sum over a worker's answers of the product of their hit rates over its yeses, and their number."""
+
+    worth: Floats
+    answers: Ints
+
+
+def worth_of_answers(block: Block, log_hit: Floats) -> Worth:
+    """The sums of eq12 over the block's answers; `log_hit` is that of a yes, by slot."""
+    votes, log_hit = block.votes(), block.of_slots(log_hit)
+    worth = np.zeros(votes.n_workers)
+    n_pieces = len(votes) // PIECE + 1
+    # Pieces end between items: an answer must not be torn apart, for its product is taken as a whole.
+    bounds = np.searchsorted(votes.item, np.linspace(0, votes.n_items, n_pieces + 1).astype(np.int64))
+    for first, last in pairwise(bounds.tolist()):
+        piece = slice(first, last)
+        item = votes.item[piece] - votes.item[first : first + 1]  # from 0 on
+        shape = int(item.max(initial=-1)) + 1, votes.n_workers
+        # Converting to rows adds what stands in one cell: the logarithms of one answer become that of its product.
+        answers = coo_array((log_hit[block.coins.slot[piece]], (item, votes.worker[piece])), shape=shape).tocsr()
+        worth += weight_per_code(answers.indices, np.exp(answers.data), votes.n_workers)
+    return Worth(worth, votes.answers_per_worker.copy())
+
+
+def worker_worth(votes: Votes | Engine, hit_rate: Floats) -> Floats:
+    """(n_workers,) c_w of eq12, with the hit rates of coins, (n_coins,), in the place of D_w(l, l).
+
+    A worker without answers costs as much as the others do on average, and 1 where nobody has any.
+
+    >>> votes = Votes.from_dense([[[1, 1], [-1, -1]], [[-1, 1], [0, 0]]])
+    >>> worker_worth(votes, np.array([0.8, 0.5, 0.7, 0.9])).round(3).tolist()  # (.8 · .5 + 1) / 2, and .9
+    [0.7, 0.9]
+    """
+    # A no multiplies nothing: its logarithm is 0.
+    log_hit = np.stack([np.zeros_like(hit_rate), np.log(np.clip(hit_rate, LEAST_RATE, 1.0))], axis=1).ravel()
+    worth, n_answers = as_engine(votes).total(worth_of_answers, log_hit)
+    average = worth.sum() / n_answers.sum() if n_answers.sum() else 1.0
+    return np.maximum(np.where(n_answers > 0, worth / np.maximum(n_answers, 1), average), LEAST_COST)

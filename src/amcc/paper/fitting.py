@@ -1,0 +1,133 @@
+"""The fit: rounds of updates until eq5 settles.
+
+Falling. No round ends above the one before. The updates of commonality, weights and groups are exact; the ADMM step of
+the individuality goes only as far as it does not raise the function, and so does the anchor when it follows the
+consensus. The print (`printed`) promises nothing of the kind.
+
+Cost per round: O(answers · labels²) for the statistics (· labels if answers are partial) and
+O((workers + groups) · labels³) for the updates (· labels likewise); memory workers · labels² (· labels), and
+(answers + items) · labels. A worker's matrices cannot be kept on the labels met only: the consensus on the items they
+answered has an expected value for every label, the rows of D_w share their sum over all of them, and HSIC compares
+whole matrices. Beyond 2 GB the fit is refused before anything is made; `AMCC` has no such limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from amcc.arrays import Floats
+from amcc.consensus.learned import Gold
+from amcc.consensus.monitor import Monitor
+from amcc.errors import TooLargeError
+from amcc.paper.anchor import Observed, Place, follow_consensus
+from amcc.paper.answers import gather_answers
+from amcc.paper.consensus import Verdict
+from amcc.paper.objective import objective
+from amcc.paper.problem import PaperSettings, PaperState
+from amcc.paper.start import first_individuality, start_groups, start_state
+from amcc.paper.updates import update_all
+from amcc.votes import Votes
+
+# Numbers held at a time beyond which the fit is refused: 2 GB, which a small machine has.
+MAX_NUMBERS = 250_000_000
+
+
+@dataclass(frozen=True)
+class PaperFit:
+    """Result of `fit_paper`. Groups are in the order of their weight, the best first.
+
+    state : D_w, C_m, λ and W_m. verdict : what eq6 says about every pair by them.
+    label_similarity : (n_labels, n_labels) cosines, B of eq4.
+    monitor : objective of eq5 after each round, and its last change.
+    consensus_change : the largest change of a pair's probability in the last round.
+    individuality_moved : how far the D_w went from their start, relative to their length there (D6).
+    """
+
+    state: PaperState
+    verdict: Verdict
+    label_similarity: Floats
+    monitor: Monitor
+    consensus_change: float
+    individuality_moved: float
+
+
+def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | None = None) -> PaperFit:
+    """Minimise eq5 in turns (eq15 to eq23) and take the consensus of eq6.
+
+    gold : pairs whose truth is known. They keep it in the consensus and, where that is the anchor, workers are judged
+        by it from the start. A worker who represents themselves cannot be.
+
+    Raises
+    ------
+    TooLargeError
+        If workers × labels² (× labels, where answers leave labels out) numbers are more than fit; see the top.
+    """
+    settings = settings or PaperSettings()
+    settings.check()
+    check_size(votes)
+    # Only now that it is known to fit: gathering answers takes items × labels numbers already.
+    observed = Observed(votes, gold or Gold.nothing(len(votes.pairs)), gather_answers(votes), settings)
+    place, monitor = first_place(observed), Monitor(settings.tol, settings.max_iter)
+    for _ in monitor.rounds():
+        previous, place = place, next_place(place, observed)
+        monitor.report(place.value, abs(previous.value - place.value))
+    # In the order of weights for those who read them; eq6 does not care.
+    before, place = previous.verdict(observed), place._replace(state=by_weight(place.state))
+    verdict = place.verdict(observed)
+    return PaperFit(
+        state=place.state,
+        verdict=verdict,
+        label_similarity=observed.label_similarity,
+        monitor=monitor,
+        consensus_change=float(np.abs(verdict.pair_proba - before.pair_proba).max(initial=0.0)),
+        individuality_moved=distance_from(place.state.individuality, first_individuality(votes.n_labels, settings)),
+    )
+
+
+def first_place(observed: Observed) -> Place:
+    """Where the rounds start: majority as anchor, and groups by what it says about workers."""
+    proba = observed.first_proba
+    problem = observed.problem(proba)
+    state = start_state(problem, start_groups(observed.votes, observed.gold, observed.settings))
+    return Place(state, problem, proba, objective(state, problem))
+
+
+def next_place(place: Place, observed: Observed) -> Place:
+    """One round: all estimates by the anchor as it is, then the anchor by the estimates."""
+    place = place._replace(state=update_all(place.state, place.problem))
+    if observed.settings.by_itself:
+        return place._replace(value=objective(place.state, place.problem))  # eq5
+    return follow_consensus(place, place.verdict(observed).pair_proba, observed.statistics)  # eq6, D1
+
+
+def by_weight(state: PaperState) -> PaperState:
+    """Groups in the order of their weight, the best first."""
+    order = np.argsort(-state.group_weights, kind="stable")
+    return replace(
+        state,
+        commonality=state.commonality[order],
+        group_weights=state.group_weights[order],
+        worker_group=np.argsort(order)[state.worker_group],
+    )
+
+
+def distance_from(individuality: Floats, first: Floats) -> float:
+    """Mean over workers of how far D_w is from where all started, relative to the length there."""
+    return float(np.linalg.norm(individuality - first, axis=(1, 2)).mean() / np.linalg.norm(first))
+
+
+def check_size(votes: Votes) -> None:
+    """Refuse what would not fit, before anything of that size is made."""
+    n_workers, n_labels = votes.n_workers, votes.n_labels
+    n_answers = int(votes.answers_per_worker.sum())
+    columns = 1 if len(votes) == n_answers * n_labels else n_labels
+    # Sums of three anchors (now, tried, tried before), some ten matrices a worker, some five numbers a cell.
+    numbers = n_workers * n_labels**2 * (3 * columns + 10) + 5 * n_labels * (n_answers + votes.n_items)
+    if numbers > MAX_NUMBERS:
+        partial = f" × {n_labels} (not every answer covers all labels)" if columns > 1 else ""
+        raise TooLargeError(
+            f"PaperAMCC must fit into {8 * MAX_NUMBERS / 1e9:.1f} GB; {n_workers} workers × {n_labels} × "
+            f"{n_labels} labels{partial} need {8 * numbers / 1e9:.1f} GB. Use AMCC, or fewer labels."
+        )
