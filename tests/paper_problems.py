@@ -1,4 +1,4 @@
-"""Random problems of the paper's objective with their dense twins, and fits, shared by the tests of `amcc.paper`."""
+"""Random problems of the paper's objective with their dense twins, and fits, shared by the tests of `models.paper`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from amcc import Votes, linalg
 from amcc.consensus.learned import Gold
-from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
-from amcc.paper.answers import gather_answers, presence, statistics
-from amcc.paper.fitting import PaperFit, fit_paper
-from amcc.paper.individuality import (
+from amcc.consensus.models.paper.answers import gather_answers, presence, statistics
+from amcc.consensus.models.paper.fitting import PaperFit, fit_paper
+from amcc.consensus.models.paper.individuality import (
     project_rows,
 )
-from amcc.paper.problem import PaperProblem, PaperSettings, PaperState
+from amcc.consensus.models.paper.problem import PaperProblem, PaperSettings, PaperState
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 
 EXACT = {"rtol": 0, "atol": 1e-9}
 W, N, L, M = 7, 12, 3, 2

@@ -12,7 +12,7 @@ import pytest
 
 import amcc
 from amcc import AMCC, Votes
-from amcc.paper import PaperAMCC
+from amcc.consensus.models.paper import PaperAMCC
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "method.md").read_text()

@@ -25,6 +25,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, MACE, NAM, Checkpoint, DawidSkene, DSTree, MajorityVote, load_model, passes, write_votes
 from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS
+from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.signature import content_hash, signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import gather
@@ -32,7 +33,6 @@ from amcc.engine.dask import DaskEngine, Sums, merged, whole_sum
 from amcc.engine.local import LocalEngine
 from amcc.errors import EngineError, FileFormatError, InputError, NotFittedError, ParameterError
 from amcc.io.pack import pack_votes
-from amcc.paper import PaperAMCC
 
 MODELS = {"amcc": AMCC, "dawid-skene": DawidSkene, "majority": MajorityVote}
 SAME = {"rtol": 0, "atol": 1e-9}

@@ -19,9 +19,9 @@ from sklearn.base import clone
 
 import amcc
 from amcc import METHODS, ConsensusModel, Votes, load_model
+from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.settling import ASSUMED_CLAIM
 from amcc.errors import FileFormatError, NotFittedError, ParameterError, TooLargeError
-from amcc.paper import PaperAMCC
 from amcc.votes import Description
 
 pytestmark = pytest.mark.parametrize("method", METHODS)

@@ -9,9 +9,9 @@ from sklearn.metrics import roc_auc_score
 
 from amcc import AMCC, Votes, load_model, metrics
 from amcc.consensus.models.amcc.likelihood import coin_rates
+from amcc.consensus.models.paper import PaperAMCC
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
-from amcc.paper import PaperAMCC
 
 MODELS = AMCC, PaperAMCC
 

@@ -23,10 +23,10 @@ from amcc.consensus.families.correlations import VoteCorrelations, centred_votes
 from amcc.consensus.families.tree import ViewTree, tree_of
 from amcc.consensus.families.views import Views, fit_views
 from amcc.consensus.families.weights import design_weights, information_in
+from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.settling import settled
 from amcc.engine.base import InMemory
 from amcc.errors import NotFittedError, ParameterError
-from amcc.paper import PaperAMCC
 from amcc.roster import HUMAN, MODEL, Seats
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, load_model
 from amcc.consensus.grouped import describe_groups, summary
+from amcc.consensus.models.paper import PaperAMCC
 from amcc.errors import FileFormatError
 from amcc.fields import read_fields, write_fields
-from amcc.paper import PaperAMCC
 
 MODELS = AMCC, PaperAMCC
 

@@ -29,11 +29,11 @@ from amcc.consensus.item_features import (
     ridge,
     votes_gain,
 )
+from amcc.consensus.models.paper import PaperAMCC
 from amcc.data.features import tf_idf
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ColumnError, InputError, ParameterError
 from amcc.io import write_table
-from amcc.paper import PaperAMCC
 from amcc.truth import PairList, Truth
 
 RNG = np.random.default_rng(0)

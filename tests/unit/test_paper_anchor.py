@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from amcc.paper import anchor as anchors
-from amcc.paper.anchor import Place, anchor_rows, follow_consensus
-from amcc.paper.objective import objective
+from amcc.consensus.models.paper import anchor as anchors
+from amcc.consensus.models.paper.anchor import Place, anchor_rows, follow_consensus
+from amcc.consensus.models.paper.objective import objective
 from paper_problems import fit_with, gold_of, small
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import Votes
-from amcc.paper import answers as paper_answers
-from amcc.paper.answers import (
+from amcc.consensus.models.paper import answers as paper_answers
+from amcc.consensus.models.paper.answers import (
     answer_blocks,
     answer_variation,
     gather_answers,

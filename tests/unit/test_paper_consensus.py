@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc import Votes
-from amcc.paper import consensus as eq6
-from amcc.paper.answers import gather_answers, presence, statistics
-from amcc.paper.consensus import (
+from amcc.consensus.models.paper import consensus as eq6
+from amcc.consensus.models.paper.answers import gather_answers, presence, statistics
+from amcc.consensus.models.paper.consensus import (
     answer_rates,
     coin_evidence,
     consensus,
@@ -20,7 +20,7 @@ from amcc.paper.consensus import (
     vote_rates,
     vote_weights,
 )
-from amcc.paper.problem import PaperProblem, PaperState
+from amcc.consensus.models.paper.problem import PaperProblem, PaperState
 from paper_problems import EXACT, L, W, small
 
 

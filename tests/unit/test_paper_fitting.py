@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 import amcc
 from amcc import MajorityVote, ParameterError, Votes, metrics
 from amcc.consensus.learned import Gold
+from amcc.consensus.models.paper import answers as paper_answers
+from amcc.consensus.models.paper import fitting
+from amcc.consensus.models.paper.fitting import PaperFit
 from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.errors import ConvergenceWarning, TooLargeError
-from amcc.paper import answers as paper_answers
-from amcc.paper import fitting
-from amcc.paper.fitting import PaperFit
 from paper_problems import EXACT, crowd_of, fit_with, gold_of, table
 
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from amcc import linalg
-from amcc.paper.individuality import (
+from amcc.consensus.models.paper.individuality import (
     admm,
     individuality_hessian,
     project_rows,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc.paper.objective import worker_residuals
-from amcc.paper.updates import Moving, assign_groups, fill_empty_groups
+from amcc.consensus.models.paper.objective import worker_residuals
+from amcc.consensus.models.paper.updates import Moving, assign_groups, fill_empty_groups
 from paper_problems import EXACT, L, M, W, dense_objective, dense_residual, small
 
 

@@ -12,11 +12,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, METHODS, Votes, load_model
+from amcc.consensus.models.paper import PaperAMCC
+from amcc.consensus.models.paper.problem import PaperSettings
 from amcc.consensus.saving import FORMAT_VERSION
 from amcc.errors import ConvergenceWarning, FileFormatError, NotFittedError, ParameterError
 from amcc.fields import read_fields, write_fields
-from amcc.paper import PaperAMCC
-from amcc.paper.problem import PaperSettings
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import linalg
-from amcc.paper.answers import gather_answers, statistics
-from amcc.paper.objective import (
+from amcc.consensus.models.paper.answers import gather_answers, statistics
+from amcc.consensus.models.paper.objective import (
     group_scales,
     group_totals,
     hsic_penalties,

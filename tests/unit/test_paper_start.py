@@ -7,8 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc.consensus.learned import Gold
-from amcc.paper.problem import PaperSettings
-from amcc.paper.start import cluster_workers, draw_centres, first_individuality, start_groups, start_state
+from amcc.consensus.models.paper.problem import PaperSettings
+from amcc.consensus.models.paper.start import (
+    cluster_workers,
+    draw_centres,
+    first_individuality,
+    start_groups,
+    start_state,
+)
 from paper_problems import EXACT, crowd_of, small
 
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from amcc.paper.objective import group_losses, objective
-from amcc.paper.updates import (
+from amcc.consensus.models.paper.objective import group_losses, objective
+from amcc.consensus.models.paper.updates import (
     assign_groups,
     commonality_system,
     group_weights,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from amcc import AMCC, DawidSkene, MajorityVote, Votes
+from amcc.consensus.models.paper import PaperAMCC
 from amcc.errors import InputError, MissingExtraError, NotFittedError, ParameterError
-from amcc.paper import PaperAMCC
 from amcc.report import write_report
 from report_pages import amcc_findings, page_in, random_votes, report, small_crowd
 

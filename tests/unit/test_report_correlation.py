@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc import AMCC, DawidSkene, Votes
+from amcc.consensus.models.paper import PaperAMCC
 from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.paper import PaperAMCC
 
 pytest.importorskip("altair")
 

@@ -25,7 +25,8 @@ from amcc.cli.options.truth import KnownTruth, TruthCoverage
 from amcc.cli.options.votes import ReadingOptions, VotesPath
 from amcc.cli.output import Json, RowsOutput, print_json, write_rows
 from amcc.cli.paths import TABLE
-from amcc.consensus import AMCC, ConsensusModel
+from amcc.consensus import ConsensusModel
+from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.truth_effect import truth_effect
 from amcc.consensus.undeclared import MOST_VOTES, Suspicion, suggested_roster, suspected_families
 from amcc.engine.base import Engine, gather
@@ -128,7 +129,7 @@ class Judged:
 
     def groups(self) -> list[dict[str, Any]]:
         """The groups that have workers, of models that have groups."""
-        if not isinstance(self.model, AMCC):
+        if not isinstance(self.model, GroupedModel):
             return []
         return [group for group in self.model.groups(frame="arrow").to_pylist() if group["workers"]]
 

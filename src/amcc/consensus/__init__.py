@@ -18,6 +18,7 @@ from amcc.consensus.models.majority import MajorityVote
 from amcc.consensus.models.mcmld import MCMLD, MCMLI
 from amcc.consensus.models.ml_jmf import MLJMF
 from amcc.consensus.models.nam import NAM
+from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.models.rakel_glad import RakelGlad
 from amcc.consensus.registry import METHODS, find_models, load_model, make_model
 
@@ -36,6 +37,7 @@ __all__ = [
     "DSTree",
     "DawidSkene",
     "MajorityVote",
+    "PaperAMCC",
     "RakelGlad",
     "load_model",
     "make_model",

@@ -1,7 +1,7 @@
 """Which models there are, and by which names the command line knows them.
 
 A model registers itself when its class is made: `class Mine(ConsensusModel, methods={"mine": {}})`. The modules of the
-folder `models` and `amcc.paper` are imported here; a model of somebody else is known as soon as its module is imported.
+folder `models` are imported here; a model of somebody else is known as soon as its module is imported.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ def register(model: type[ConsensusModel], methods: Mapping[str, Mapping[str, Any
 
 @cache
 def find_models() -> None:
-    """Import every model of the folder `models`, and the paper's."""
+    """Import every model of the folder `models`."""
     from amcc.consensus import models
 
     for module in pkgutil.iter_modules(models.__path__):
         import_module(f"{models.__name__}.{module.name}")
-    import_module("amcc.paper")  # beside this package, for most users never need it
 
 
 def make_model(method: str) -> ConsensusModel:

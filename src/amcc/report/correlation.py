@@ -14,9 +14,9 @@ import altair as alt
 import numpy as np
 
 from amcc.arrays import Floats, Ints
+from amcc.consensus import PaperAMCC
 from amcc.consensus.base import ConsensusModel
 from amcc.consensus.grouped import GroupedModel
-from amcc.paper import PaperAMCC
 from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
 from amcc.report.html import left_out

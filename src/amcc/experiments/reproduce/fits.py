@@ -19,7 +19,7 @@ import numpy as np
 
 from amcc import METHODS, metrics
 from amcc.arrays import Floats, Mask, weight_per_code
-from amcc.consensus import NAM, ConsensusModel, make_model
+from amcc.consensus import NAM, ConsensusModel, PaperAMCC, make_model
 from amcc.consensus.grouped import GroupedModel
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.decode import decode
@@ -27,7 +27,6 @@ from amcc.errors import ConvergenceWarning
 from amcc.experiments.board import code_version, computed, hash_of
 from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
 from amcc.files import make_folder, whole_file
-from amcc.paper import PaperAMCC
 from amcc.votes import Votes
 
 READINGS = {

@@ -70,7 +70,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     with and without what other labels of the item say. How far each is trusted is decided by how well it predicts votes
     from the other votes; what cannot be ruled out keeps its share. Known truth corrects the result.
 
-    The paper's own objective is another model, `amcc.paper.PaperAMCC`.
+    The paper's own objective is another model, `amcc.consensus.models.paper.PaperAMCC`.
 
     Parameters
     ----------

@@ -13,12 +13,12 @@ from amcc.arrays import Floats, Ints
 from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import new_code
+from amcc.consensus.models.paper.consensus import consensus, for_new_votes, new_evidence, printed_consensus
+from amcc.consensus.models.paper.fitting import PaperFit, fit_paper
+from amcc.consensus.models.paper.problem import Anchor, PaperSettings
 from amcc.consensus.worth import worker_worth
 from amcc.engine.base import Engine
 from amcc.fields import Each
-from amcc.paper.consensus import consensus, for_new_votes, new_evidence, printed_consensus
-from amcc.paper.fitting import PaperFit, fit_paper
-from amcc.paper.problem import Anchor, PaperSettings
 from amcc.votes import Votes
 
 

@@ -13,9 +13,16 @@ import numpy as np
 
 from amcc import linalg
 from amcc.arrays import Floats
-from amcc.paper.answers import times, weighted_sums, worker_blocks
-from amcc.paper.objective import HALVINGS, dependence, group_scales, group_terms
-from amcc.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperSettings, PaperState, Rows, who_counts
+from amcc.consensus.models.paper.answers import times, weighted_sums, worker_blocks
+from amcc.consensus.models.paper.objective import HALVINGS, dependence, group_scales, group_terms
+from amcc.consensus.models.paper.problem import (
+    RESIDUAL_FLOOR,
+    PaperProblem,
+    PaperSettings,
+    PaperState,
+    Rows,
+    who_counts,
+)
 
 # Steps of eq18 per round; the dual is kept for the next. With 5 there are twice as many rounds, no better ones.
 ADMM_STEPS = 10

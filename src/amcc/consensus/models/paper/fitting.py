@@ -19,15 +19,15 @@ import numpy as np
 
 from amcc.arrays import Floats
 from amcc.consensus.learned import Gold
+from amcc.consensus.models.paper.anchor import Observed, Place, follow_consensus
+from amcc.consensus.models.paper.answers import gather_answers
+from amcc.consensus.models.paper.consensus import Verdict
+from amcc.consensus.models.paper.objective import objective
+from amcc.consensus.models.paper.problem import PaperSettings, PaperState
+from amcc.consensus.models.paper.start import first_individuality, start_groups, start_state
+from amcc.consensus.models.paper.updates import update_all
 from amcc.consensus.monitor import Monitor
 from amcc.errors import TooLargeError
-from amcc.paper.anchor import Observed, Place, follow_consensus
-from amcc.paper.answers import gather_answers
-from amcc.paper.consensus import Verdict
-from amcc.paper.objective import objective
-from amcc.paper.problem import PaperSettings, PaperState
-from amcc.paper.start import first_individuality, start_groups, start_state
-from amcc.paper.updates import update_all
 from amcc.votes import Votes
 
 # Numbers held at a time beyond which the fit is refused: 2 GB, which a small machine has.

@@ -15,8 +15,8 @@ import numpy as np
 
 from amcc import linalg
 from amcc.arrays import Floats, Ints, weight_per_code
-from amcc.paper.answers import times, weighted_sums, worker_blocks
-from amcc.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperState, members_of, who_counts
+from amcc.consensus.models.paper.answers import times, weighted_sums, worker_blocks
+from amcc.consensus.models.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperState, members_of, who_counts
 
 # How often a step that raises the objective is halved before it is given up: 1/16 of the way is hardly a step.
 HALVINGS = 5

@@ -18,6 +18,6 @@ the groups are weighted by how well that works. Each file is one idea; equations
 eq7 to eq11 and eq13 choose questions and are in `amcc.active`, eq12 is in `amcc.consensus.worth`; there is no eq14.
 """
 
-from amcc.paper.estimator import PaperAMCC
+from amcc.consensus.models.paper.estimator import PaperAMCC
 
 __all__ = ["PaperAMCC"]

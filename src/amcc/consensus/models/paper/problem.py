@@ -12,9 +12,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from amcc.arrays import Floats, Ints
+from amcc.consensus.models.paper.answers import Statistics
 from amcc.consensus.parameters import check_at_least_one, check_rounds
 from amcc.errors import ParameterError
-from amcc.paper.answers import Statistics
 
 Rows = Literal["simplex", "unit"]
 Anchor = Literal["consensus", "self"]

@@ -7,11 +7,11 @@ import numpy as np
 from amcc.arrays import Floats, Ints
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.majority import MajorityVote
+from amcc.consensus.models.paper.individuality import project_rows
+from amcc.consensus.models.paper.problem import PaperProblem, PaperSettings, PaperState
+from amcc.consensus.models.paper.updates import fill_empty_groups, update_commonality, update_group_weights
 from amcc.consensus.workers import worker_rates
 from amcc.engine.base import InMemory
-from amcc.paper.individuality import project_rows
-from amcc.paper.problem import PaperProblem, PaperSettings, PaperState
-from amcc.paper.updates import fill_empty_groups, update_commonality, update_group_weights
 from amcc.votes import Votes
 
 # Rounds of k-means at most; on two features it stands still after some ten.

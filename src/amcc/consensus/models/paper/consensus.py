@@ -18,7 +18,7 @@ from amcc.arrays import Floats, Ints, weight_per_code
 from amcc.consensus.learned import Gold
 from amcc.consensus.matching import known_or_mean
 from amcc.consensus.models.dawid_skene import slot_evidence
-from amcc.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperState
+from amcc.consensus.models.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperState
 from amcc.votes import Votes
 
 # Nobody is believed to hit or miss with more certainty than this (D8): D_w + C_m is no probability by itself and may

@@ -13,10 +13,17 @@ import numpy as np
 
 from amcc import linalg
 from amcc.arrays import Floats, Ints
-from amcc.paper.answers import times, weighted_sums
-from amcc.paper.individuality import update_individuality
-from amcc.paper.objective import dependence, group_losses, group_scales, group_totals, per_scale, worker_residuals
-from amcc.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperState, who_counts
+from amcc.consensus.models.paper.answers import times, weighted_sums
+from amcc.consensus.models.paper.individuality import update_individuality
+from amcc.consensus.models.paper.objective import (
+    dependence,
+    group_losses,
+    group_scales,
+    group_totals,
+    per_scale,
+    worker_residuals,
+)
+from amcc.consensus.models.paper.problem import RESIDUAL_FLOOR, PaperProblem, PaperState, who_counts
 
 
 def update_all(state: PaperState, problem: PaperProblem) -> PaperState:

@@ -21,12 +21,19 @@ import numpy as np
 from amcc import linalg
 from amcc.arrays import Floats, Ints
 from amcc.consensus.learned import Gold
-from amcc.paper.answers import Answers, Statistics, answer_variation, mean_answers, presence, statistics
-from amcc.paper.consensus import Verdict, judge_pairs, mean_presence
-from amcc.paper.individuality import admm_penalty
-from amcc.paper.objective import HALVINGS, objective
-from amcc.paper.problem import PaperProblem, PaperSettings, PaperState
-from amcc.paper.updates import update_commonality, update_group_weights
+from amcc.consensus.models.paper.answers import (
+    Answers,
+    Statistics,
+    answer_variation,
+    mean_answers,
+    presence,
+    statistics,
+)
+from amcc.consensus.models.paper.consensus import Verdict, judge_pairs, mean_presence
+from amcc.consensus.models.paper.individuality import admm_penalty
+from amcc.consensus.models.paper.objective import HALVINGS, objective
+from amcc.consensus.models.paper.problem import PaperProblem, PaperSettings, PaperState
+from amcc.consensus.models.paper.updates import update_commonality, update_group_weights
 from amcc.votes import Votes
 
 
