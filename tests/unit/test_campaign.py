@@ -32,12 +32,12 @@ from amcc.active.ledger import answer_prices
 from amcc.active.prices import Prices
 from amcc.active.strategies import Uniform
 from amcc.active.voi import ValueOfInformation
-from amcc.arrays import Floats
+from amcc.arrays import Floats, Signs
 from amcc.consensus import AMCC, DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.data.simulate import SimulatedCrowd as World
 from amcc.errors import FileFormatError, InputError, ParameterError
-from amcc.tables import Signs
+
 from amcc.truth import PairList, Truth
 from amcc.votes import Votes
 
