@@ -12,7 +12,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from amcc import METHODS, MajorityVote
-from amcc.active.base import Anything, Beliefs, Learner, Questions, Recorded, Triplets
+from amcc.active.beliefs import CurrentBeliefs, Learner
+from amcc.active.candidates import Anything, Recorded
+from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies import STRATEGIES
 from amcc.votes import Votes
 
@@ -30,12 +32,12 @@ def cost_blind(name) -> bool:
     return name in COST_BLIND
 
 
-def beliefs_without_votes(n_items: int, n_labels: int, n_workers: int) -> Beliefs:
+def beliefs_without_votes(n_items: int, n_labels: int, n_workers: int) -> CurrentBeliefs:
     one = Votes.from_dense(np.ones((n_workers, n_items, n_labels), dtype=int))
     votes = one.select(np.zeros(len(one), dtype=bool))
     hit, false_alarm = np.full((n_workers, n_labels), 0.8), np.full((n_workers, n_labels), 0.2)
     proba = np.full((n_items, n_labels), 0.3)
-    return Beliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, np.eye(n_labels))
+    return CurrentBeliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, np.eye(n_labels))
 
 
 def select(make, beliefs, candidates, *, prices=None, batch=10, seed=0) -> Questions:

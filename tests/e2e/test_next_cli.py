@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from amcc import write_votes
-from amcc.active.base import Questions, cold_beliefs
+from amcc.active.beliefs import cold_beliefs
+from amcc.active.questions import Questions
 from amcc.active.strategies import STRATEGIES
 from amcc.cli.next_questions import choose, prices_of_allowed, summary
 from amcc.data.simulate import CrowdSpec, simulate_crowd

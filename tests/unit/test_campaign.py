@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amcc.active.base import Beliefs, Candidates, Learner, Questions, Triplets, cold_beliefs
+from amcc.active.beliefs import CurrentBeliefs, Learner, cold_beliefs
 from amcc.active.campaign import (
     Campaign,
     Outcome,
@@ -27,17 +27,18 @@ from amcc.active.campaign import (
     has_progress,
     settled_pairs,
 )
-from amcc.active.crowd import Crowd, ReplayCrowd, SimulatedCrowd
+from amcc.active.candidates import Candidates
+from amcc.active.crowd import AskableCrowd, ReplayCrowd, SimulatedCrowd
 from amcc.active.ledger import answer_prices
 from amcc.active.prices import Prices
-from amcc.active.strategies import Uniform
-from amcc.active.voi import ValueOfInformation
+from amcc.active.questions import Questions, Triplets
+from amcc.active.strategies.baselines import Uniform
+from amcc.active.strategies.voi import ValueOfInformation
 from amcc.arrays import Floats, Signs
 from amcc.consensus import AMCC, DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.data.simulate import SimulatedCrowd as World
 from amcc.errors import FileFormatError, InputError, ParameterError
-
 from amcc.truth import PairList, Truth
 from amcc.votes import Votes
 
@@ -49,7 +50,7 @@ class AnyQuestion:
     uses_features: ClassVar[bool] = True  # says so, since some campaigns here have features
 
     def select(
-        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         asked = candidates.sample(batch, rng)
         return Questions(asked, np.ones(len(asked)))
@@ -60,7 +61,7 @@ class MostUncertain:
     """The most uncertain pairs, asked of the cheapest worker; utility is the uncertainty per unit of money."""
 
     def select(
-        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         item, label = np.nonzero(candidates.open_pairs())
         doubt = np.minimum(beliefs.proba, 1 - beliefs.proba)[item, label]
@@ -82,7 +83,7 @@ class Always:
     questions: tuple[tuple[int, int, int], ...]
 
     def select(
-        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         open_pairs = candidates.open_pairs()
         questions = [question for question in self.questions if open_pairs[question[:2]]]
@@ -102,7 +103,7 @@ class Killed(Exception):  # noqa: N818, it is no error
 class DyingCrowd:
     """Asks another crowd, until it is killed in the middle of the question of this number."""
 
-    crowd: Crowd
+    crowd: AskableCrowd
     lives: int
 
     @property
@@ -131,7 +132,7 @@ def prices_of(world: World, page: int = 0) -> Prices:
     return Prices(world.prices, page)
 
 
-def campaign(crowd: Crowd, prices: Prices, budget: Any, **options: Any) -> Campaign:
+def campaign(crowd: AskableCrowd, prices: Prices, budget: Any, **options: Any) -> Campaign:
     options = {"strategy": AnyQuestion(), "make_model": MajorityVote, "stop_settled": False, **options}
     return Campaign(crowd=crowd, prices=prices, budget=budget, **options)
 
@@ -412,7 +413,7 @@ def test_progress_is_told_before_each_round_and_at_the_end(world: World) -> None
 
 # -- resuming --------------------------------------------------------------------------------------------------
 
-KINDS: dict[str, Callable[[], Crowd]] = {
+KINDS: dict[str, Callable[[], AskableCrowd]] = {
     "replay": lambda: ReplayCrowd(WORLD.votes),
     "simulated": lambda: SimulatedCrowd(WORLD, seed=2, answer_rate=0.8, leaves=[3, 99, 99, 99, 99, 99]),
 }
@@ -552,7 +553,7 @@ import sys, time
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import SimulatedCrowd
 from amcc.active.prices import Prices
-from amcc.active.strategies import Uniform
+from amcc.active.strategies.baselines import Uniform
 from amcc.consensus import MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from amcc import AMCC, NAM, Votes, read_features
-from amcc.active.base import Learner
+from amcc.active.beliefs import Learner
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import ReplayCrowd
 from amcc.active.prices import Prices

@@ -28,11 +28,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.active.base import GROWTH, Beliefs, Candidates, Elsewhere, Learner, Questions, Strategy, Triplets
-from amcc.active.crowd import Crowd
-from amcc.active.ledger import Ledger, Round, joined, workers_on_record
+from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner
+from amcc.active.candidates import Candidates, OtherPairs
+from amcc.active.crowd import AskableCrowd
+from amcc.active.ledger import Ledger, PlannedRound, joined, workers_on_record
 from amcc.active.prices import Money, Prices
+from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies import check_features_used
+from amcc.active.strategy import Strategy
 from amcc.arrays import Floats, Ints, Mask, Signs
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import InputError, ParameterError
@@ -63,7 +66,7 @@ class Standing:
     budget: int
     settled: float
     expected_error: float
-    beliefs: Beliefs
+    beliefs: CurrentBeliefs
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Campaign:
         that it held then; lines cut off its end cannot be noticed otherwise.
     """
 
-    crowd: Crowd
+    crowd: AskableCrowd
     strategy: Strategy
     make_model: Callable[[], ConsensusModel]
     prices: Prices
@@ -187,7 +190,7 @@ class Campaign:
             standing = self._standing(ledger, beliefs)
             progress(standing)
             planned = self._planned(ledger, standing, fitted)
-            if not isinstance(planned, Round):
+            if not isinstance(planned, PlannedRound):
                 learner.learn(votes, fresh=True)
                 return Outcome(planned, votes, ledger.spent, learner.model, ledger)
             ledger.plan(planned)
@@ -216,13 +219,13 @@ class Campaign:
         )
         return learner
 
-    def _learn(self, learner: Learner, votes: Votes) -> tuple[Beliefs, bool]:
+    def _learn(self, learner: Learner, votes: Votes) -> tuple[CurrentBeliefs, bool]:
         """What is believed now, and whether a model was fitted for it."""
         before = learner.model
         beliefs = learner.learn(votes)
         return beliefs, learner.model is not before
 
-    def _standing(self, ledger: Ledger, beliefs: Beliefs) -> Standing:
+    def _standing(self, ledger: Ledger, beliefs: CurrentBeliefs) -> Standing:
         return Standing(
             n_rounds=len(ledger.rounds),
             n_votes=len(beliefs.votes),
@@ -235,7 +238,7 @@ class Campaign:
 
     # -- what to ask -----------------------------------------------------------------------------------------------
 
-    def _planned(self, ledger: Ledger, standing: Standing, fitted: bool) -> Round | Reason:
+    def _planned(self, ledger: Ledger, standing: Standing, fitted: bool) -> PlannedRound | Reason:
         """The next round, or why there is none."""
         beliefs, number = standing.beliefs, len(ledger.rounds)
         if self.patience and not has_progress(
@@ -262,7 +265,7 @@ class Campaign:
         if not len(questions):
             return "nobody"
         check_new(questions, asked, _described(self.strategy))
-        return Round(questions, audit, utility, fitted, standing.expected_error)
+        return PlannedRound(questions, audit, utility, fitted, standing.expected_error)
 
     def _fill(
         self, basket: _Basket, standing: Standing, asked: Triplets, candidates: Candidates, rng: np.random.Generator
@@ -294,7 +297,7 @@ class Campaign:
         return best
 
     def _bundled(
-        self, chosen: Questions, beliefs: Beliefs, candidates: Candidates, n: int, rng: np.random.Generator
+        self, chosen: Questions, beliefs: CurrentBeliefs, candidates: Candidates, n: int, rng: np.random.Generator
     ) -> Questions:
         """These questions, each with those on its page that are the better buy, since the page is paid; n in all."""
         same_pages = _OnPages(_not_about(candidates, chosen.asked), chosen.asked)
@@ -356,7 +359,7 @@ def decision_error(proba: Floats) -> Floats:
     return np.minimum(proba, 1 - proba)
 
 
-def settled_pairs(beliefs: Beliefs) -> Mask:
+def settled_pairs(beliefs: CurrentBeliefs) -> Mask:
     """(n_items, n_labels) where more answers are hardly needed: truth is known, or see `Settling`."""
     votes, shape = beliefs.votes, beliefs.proba.shape
     n_yes, n_votes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -425,11 +428,11 @@ class _Basket:
         return Triplets(*codes), np.array(columns[3], dtype=bool), np.array(columns[4], dtype=np.float64)
 
 
-def _not_about(candidates: Candidates, taken: Triplets) -> Elsewhere:
+def _not_about(candidates: Candidates, taken: Triplets) -> OtherPairs:
     """Candidates without the pairs of some questions: a second choice of a round is no repetition of the first."""
     closed = np.zeros_like(candidates.open_pairs())
     closed[taken.item, taken.label] = True
-    return Elsewhere(candidates, closed)
+    return OtherPairs(candidates, closed)
 
 
 class _OnPages:

@@ -8,18 +8,19 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from amcc.active.base import Anything, Candidates, Recorded, Triplets
+from amcc.active.candidates import Anything, Candidates, Recorded
+from amcc.active.questions import Triplets
 from amcc.arrays import Floats, Ints, Mask, Signs, find_sorted
 from amcc.data import simulate
 from amcc.errors import InputError, ParameterError
 from amcc.votes import Votes
 
-__all__ = ["Crowd", "ReplayCrowd", "SimulatedCrowd"]
+__all__ = ["AskableCrowd", "ReplayCrowd", "SimulatedCrowd"]
 
 Keys = npt.NDArray[np.uint64]
 
 
-class Crowd(Protocol):
+class AskableCrowd(Protocol):
     """Workers who can be asked about items.
 
     What a crowd answers may depend on the question, but not on when it is asked: a campaign that was interrupted before
@@ -49,18 +50,18 @@ class ReplayCrowd:
 
     @property
     def nobody_asked(self) -> Votes:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         return without_votes(self._votes)
 
     def candidates(self, asked: Triplets, workers: Mask, round_number: int) -> Candidates:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         closed = ~workers[self._votes.worker]
         place, recorded = self._find(asked)
         closed[place[recorded]] = True
         return Recorded(self._votes, closed)
 
     def ask(self, questions: Triplets) -> Signs:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         check_known(questions, self._votes)
         place, recorded = self._find(questions)
         self._refuse(questions, ~recorded, "was never recorded")
@@ -113,16 +114,16 @@ class SimulatedCrowd:
 
     @property
     def nobody_asked(self) -> Votes:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         return without_votes(self._world.votes)
 
     def candidates(self, asked: Triplets, workers: Mask, round_number: int) -> Candidates:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         there = (self._joins <= round_number) & (round_number < self._leaves)
         return Anything(_as_votes(asked, self._world.votes), workers & there)
 
     def ask(self, questions: Triplets) -> Signs:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         check_known(questions, self._world.votes)
         yes = question_luck(questions, self._seed, stream=0) < yes_chance(self._world, questions)
         answered = question_luck(questions, self._seed, stream=1) < self._answer_rate

@@ -19,17 +19,17 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.active import chain
-from amcc.active.base import Triplets
 from amcc.active.chain import damaged
 from amcc.active.crowd import check_known
 from amcc.active.prices import Money, Prices
+from amcc.active.questions import Triplets
 from amcc.arrays import Floats, Mask, Signs
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.tables import Frame, as_frame
 from amcc.votes import Votes
 
-__all__ = ["Ledger", "Round", "add_hashes", "answer_prices", "joined", "workers_on_record"]
+__all__ = ["Ledger", "PlannedRound", "add_hashes", "answer_prices", "joined", "workers_on_record"]
 
 FORMAT_VERSION = 2
 """1 had no hashes."""
@@ -38,7 +38,7 @@ NOTHING_ASKED = Triplets(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 
 @dataclass(frozen=True)
-class Round:
+class PlannedRound:
     """Questions that are asked together, those on one page beside each other.
 
     questions : their codes; audit : (n,) whether drawn at random; utility : (n,) NaN for audits.
@@ -58,7 +58,7 @@ class Ledger:
 
     Attributes
     ----------
-    rounds : list of Round
+    rounds : list of PlannedRound
     head : the hash of the last line of the file, which stands for all of it, see `amcc.active.chain`. Note it down
         elsewhere where somebody could cut lines off the end. Empty where there is no file.
     asked, value, price : questions with an answer on record, (n,) its value (0: nobody answered) and its price.
@@ -70,7 +70,7 @@ class Ledger:
         self._file: FileIO | None = None
         self.head = chain.START
         self._n_planned = 0
-        self.rounds: list[Round] = []
+        self.rounds: list[PlannedRound] = []
         self.asked = NOTHING_ASKED
         self.value: Signs = np.empty(0, dtype=np.int8)
         self.price: Money = np.empty(0, dtype=np.int64)
@@ -88,7 +88,7 @@ class Ledger:
         n_waiting = self._n_planned - len(self.value)
         return questions.take(np.arange(len(questions) - n_waiting, len(questions)))
 
-    def plan(self, new: Round) -> None:
+    def plan(self, new: PlannedRound) -> None:
         """Record what is going to be asked."""
         self._write([_round_line(len(self.rounds), new)])
         self._append_round(new)
@@ -124,7 +124,7 @@ class Ledger:
         so_far = np.append(self.value[len(self.value) - n_before :], value)
         return answer_prices(questions.take(np.arange(len(so_far))), so_far, self._prices)[n_before:]
 
-    def _append_round(self, new: Round) -> None:
+    def _append_round(self, new: PlannedRound) -> None:
         self.rounds.append(new)
         self._n_planned += len(new.questions)
 
@@ -229,7 +229,7 @@ class Ledger:
             self._read_answers(events[begin + 1 : end], lines[begin + 1 : end], begin + 2, settings["budget"])
         self._check_asked_once(begins)
 
-    def _round_of(self, event: dict[str, Any], text: bytes, line: int) -> Round:
+    def _round_of(self, event: dict[str, Any], text: bytes, line: int) -> PlannedRound:
         try:
             questions = Triplets(*(np.array(event[role], dtype=np.int64) for role in ("item", "label", "worker")))
             utility = np.array([np.nan if each is None else each for each in event["utility"]], dtype=np.float64)
@@ -238,7 +238,7 @@ class Ledger:
             if {each.shape for each in columns} != {(len(audit),)} or not len(audit):
                 raise ValueError("its lists must have one entry for each question")
             check_known(questions, self._vocabularies)
-            new = Round(questions, audit, utility, event["fitted"] is True, float(event["expected_error"]))
+            new = PlannedRound(questions, audit, utility, event["fitted"] is True, float(event["expected_error"]))
             if chain.encoded(_round_line(len(self.rounds), new)) != chain.content(text):
                 raise ValueError("it is not a round, or not the next one")
         except (ValueError, KeyError, TypeError, OverflowError) as problem:
@@ -365,7 +365,7 @@ def add_hashes(path: str | Path) -> str:
     return head
 
 
-def _round_line(number: int, new: Round) -> dict[str, Any]:
+def _round_line(number: int, new: PlannedRound) -> dict[str, Any]:
     return {
         "event": "round",
         "round": number,

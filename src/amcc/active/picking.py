@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from amcc.active import scores
-from amcc.active.base import Candidates, Questions, Triplets
+from amcc.active.candidates import Candidates
+from amcc.active.questions import Questions, Triplets
 from amcc.arrays import Floats, Ints
 
 LOOKED_AT = 750_000

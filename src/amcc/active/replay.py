@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc import metrics
-from amcc.active.base import GROWTH, Beliefs, Learner, Recorded, Strategy, Triplets
+from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner
+from amcc.active.candidates import Recorded
+from amcc.active.questions import Triplets
 from amcc.active.strategies import check_features_used
+from amcc.active.strategy import Strategy
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
@@ -141,7 +144,7 @@ class Moment:
 
     asked: Mask
     spent: float
-    beliefs: Beliefs
+    beliefs: CurrentBeliefs
 
 
 def purchases(

@@ -14,11 +14,16 @@ import pyarrow as pa
 import typer
 
 from amcc import tables
-from amcc.active.base import Anything, Beliefs, Learner, Questions, Strategy, Triplets
+from amcc.active.beliefs import CurrentBeliefs, Learner
+from amcc.active.candidates import Anything
 from amcc.active.expert import DRAWN
 from amcc.active.prices import Money, Prices, major_units, minor_units, read_price_list
-from amcc.active.strategies import STRATEGIES, Uniform, check_features_used, votes_on
-from amcc.active.voi import ValueOfInformation
+from amcc.active.questions import Questions, Triplets
+from amcc.active.strategies import STRATEGIES, check_features_used
+from amcc.active.strategies.baselines import Uniform
+from amcc.active.strategies.common import votes_on_pairs
+from amcc.active.strategies.voi import ValueOfInformation
+from amcc.active.strategy import Strategy
 from amcc.arrays import Ints, Mask
 from amcc.cli.common import (
     Features,
@@ -360,7 +365,7 @@ def check_affordable(vote_price: Money, money: int, decimals: int) -> None:
 
 def choose(
     strategy: Strategy,
-    beliefs: Beliefs,
+    beliefs: CurrentBeliefs,
     allowed: Mask,
     vote_price: Money,
     money: int,
@@ -410,7 +415,7 @@ def best_first(pieces: Sequence[Questions]) -> Questions:
 
 
 def question_rows(
-    chosen: Questions, beliefs: Beliefs, vote_price: Money, decimals: int, *, drawn: bool, explain: bool
+    chosen: Questions, beliefs: CurrentBeliefs, vote_price: Money, decimals: int, *, drawn: bool, explain: bool
 ) -> pa.Table:
     """One row per question."""
     votes, asked = beliefs.votes, chosen.asked
@@ -440,12 +445,12 @@ def summary(n_questions: int, n_worthless: int, spent: str) -> str:
     return f"{n_questions} question{'s' * (n_questions > 1)} for {spent}{warning}"
 
 
-def reasons(chosen: Questions, beliefs: Beliefs, *, drawn: bool) -> list[str]:
+def reasons(chosen: Questions, beliefs: CurrentBeliefs, *, drawn: bool) -> list[str]:
     """Why each question was chosen, in words; `drawn`: by chance."""
     asked = chosen.asked
     columns = (
         beliefs.proba[asked.item, asked.label],
-        votes_on(beliefs.votes, asked.item, asked.label)[1],
+        votes_on_pairs(beliefs.votes, asked.item, asked.label)[1],
         beliefs.experience[asked.worker],
         beliefs.hit[asked.worker, asked.label],
         beliefs.false_alarm[asked.worker, asked.label],

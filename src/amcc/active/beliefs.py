@@ -1,14 +1,15 @@
-"""What strategies see (beliefs), choose from (candidates) and give back (questions)."""
+"""What is believed when questions are chosen, and how it keeps up with new votes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from amcc.arrays import Floats, Ints, Mask, find_sorted
+from amcc.active.candidates import Candidates, OtherPairs
+from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.base import ConsensusModel, as_votes, checked_features
 from amcc.consensus.settling import ASSUMED, Settling
 from amcc.memory import check_size
@@ -21,40 +22,7 @@ COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
 
 
 @dataclass(frozen=True)
-class Triplets:
-    """Questions that may be asked: (n,) codes of item, label and worker."""
-
-    item: Ints
-    label: Ints
-    worker: Ints
-
-    def __len__(self) -> int:
-        return len(self.item)
-
-    def take(self, places: Ints) -> Triplets:
-        """Some of them, in that order."""
-        return Triplets(self.item[places], self.label[places], self.worker[places])
-
-
-@dataclass(frozen=True)
-class Questions:
-    """Questions chosen, the best first.
-
-    asked : their codes.
-    utility : (n,) higher is better; comparable within one strategy only.
-    parts : what the utility was made of, by name (u1, u2, u, q, c, …), each (n,).
-    """
-
-    asked: Triplets
-    utility: Floats
-    parts: Mapping[str, Floats] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.asked)
-
-
-@dataclass(frozen=True)
-class Beliefs:
+class CurrentBeliefs:
     """What is known when the next questions are chosen; all codes are those of `votes`, whose vocabularies are fixed.
 
     votes : all answers so far.
@@ -79,143 +47,13 @@ class Beliefs:
 
     def open_among(self, candidates: Candidates) -> Candidates:
         """The candidates without pairs whose truth is known."""
-        return candidates if self.known is None else Elsewhere(candidates, self.known)
+        return candidates if self.known is None else OtherPairs(candidates, self.known)
 
 
-class Candidates(Protocol):
-    """What may be asked now."""
-
-    def open_pairs(self) -> Mask:
-        """(n_items, n_labels) where at least one worker can be asked."""
-
-    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
-        """All questions about these pairs that can be asked."""
-
-    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
-        """Up to `n` different questions, each equally likely."""
-
-
-class Strategy(Protocol):
-    """Chooses the next questions."""
-
-    @property
-    def model(self) -> str:
-        """Name of the consensus method that it was published with."""
-
-    @property
-    def uses_features(self) -> bool:
-        """Whether it looks at features of the items, beside what its model makes of them."""
-
-    def select(
-        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
-    ) -> Questions:
-        """Up to `batch` questions, the best first; `prices` (n_workers,) is what one vote of each worker costs.
-
-        What is drawn about workers is drawn first: with an equal `rng` it is the same for other candidates.
-        """
-
-
-class Recorded:
-    """Candidates of a replay: the votes of `pool` that have not been asked; every question can be asked once."""
-
-    def __init__(self, pool: Votes, asked: Mask) -> None:
-        self._pool, self._open = pool, ~asked
-        self._n_open = np.add.reduceat(self._open.astype(np.int64), pool.pairs.start[:-1]) if len(pool) else np.empty(0)
-
-    def open_pairs(self) -> Mask:
-        """See `Candidates`."""
-        pairs = self._pool.pairs
-        result = np.zeros((self._pool.n_items, self._pool.n_labels), dtype=bool)
-        result[pairs.item, pairs.label] = self._n_open > 0
-        return result
-
-    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
-        """See `Candidates`."""
-        wanted = np.zeros((self._pool.n_items, self._pool.n_labels), dtype=bool)
-        wanted[item, label] = True
-        return self._triplets(np.flatnonzero(self._open & wanted[self._pool.item, self._pool.label]))
-
-    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
-        """See `Candidates`."""
-        places = np.flatnonzero(self._open)
-        return self._triplets(rng.permutation(places)[:n])
-
-    def _triplets(self, places: Ints) -> Triplets:
-        pool = self._pool
-        item, label, worker = (code[places].astype(np.int64) for code in (pool.item, pool.label, pool.worker))
-        return Triplets(item, label, worker)
-
-
-class Anything:
-    """Candidates of a live crowd: every worker who is there, about every pair they have not answered."""
-
-    def __init__(self, votes: Votes, available: Mask | None = None) -> None:
-        self._votes = votes
-        self._workers = np.flatnonzero(np.ones(votes.n_workers, bool) if available is None else available)
-        key = (votes.item.astype(np.int64) * votes.n_labels + votes.label) * votes.n_workers + votes.worker
-        self._done_keys = np.unique(key) if votes.reading.samples else np.sort(key)
-
-    def open_pairs(self) -> Mask:
-        """See `Candidates`."""
-        votes = self._votes
-        votes = votes.one_per_worker()
-        by_available = np.isin(votes.worker, self._workers)
-        n_asked = np.zeros((votes.n_items, votes.n_labels), dtype=np.int64)
-        np.add.at(n_asked, (votes.item[by_available], votes.label[by_available]), 1)
-        return np.asarray(n_asked < len(self._workers))
-
-    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
-        """See `Candidates`."""
-        n = len(self._workers)
-        return self._not_done(Triplets(np.repeat(item, n), np.repeat(label, n), np.tile(self._workers, len(item))))
-
-    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
-        """See `Candidates`."""
-        votes, n_workers = self._votes, len(self._workers)
-        n_all = votes.n_items * votes.n_labels * n_workers
-        if n_all <= 4 * (n + len(votes)):
-            drawn = np.arange(n_all)
-        else:  # less than a quarter was asked, less than a quarter is drawn twice: of these, enough are left
-            drawn = np.unique(rng.integers(0, n_all, size=2 * n + 20))
-        pair, worker = np.divmod(rng.permutation(drawn), max(n_workers, 1))
-        item, label = np.divmod(pair, votes.n_labels)
-        found = self._not_done(Triplets(item, label, self._workers[worker]))
-        return found.take(np.arange(min(n, len(found))))
-
-    def _not_done(self, triplets: Triplets) -> Triplets:
-        votes = self._votes
-        key = (triplets.item * votes.n_labels + triplets.label) * votes.n_workers + triplets.worker
-        return triplets.take(np.flatnonzero(~find_sorted(self._done_keys, key)[1]))
-
-
-class Elsewhere:
-    """Candidates without some pairs, (n_items, n_labels) `closed`: known ones, or those of an earlier choice."""
-
-    def __init__(self, candidates: Candidates, closed: Mask) -> None:
-        self._candidates = candidates
-        could = candidates.open_pairs()
-        self._free, self._shut = could & ~closed, could & closed
-
-    def open_pairs(self) -> Mask:
-        """See `Candidates`."""
-        return self._free.copy()
-
-    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
-        """See `Candidates`."""
-        free = self._free[item, label]
-        return self._candidates.of_pairs(item[free], label[free])
-
-    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
-        """See `Candidates`."""
-        n_shut = len(self._candidates.of_pairs(*np.nonzero(self._shut)))
-        drawn = self._candidates.sample(n + n_shut, rng)
-        return drawn.take(np.flatnonzero(self._free[drawn.item, drawn.label])[:n])
-
-
-def cold_beliefs(votes: Votes, features: Floats | None = None) -> Beliefs:
+def cold_beliefs(votes: Votes, features: Floats | None = None) -> CurrentBeliefs:
     """Beliefs before the first vote: every pair is open, every worker somewhat better than chance."""
     coins = votes.n_workers, votes.n_labels
-    return Beliefs(
+    return CurrentBeliefs(
         votes=votes,
         proba=np.full((votes.n_items, votes.n_labels), 0.5),
         hit=np.full(coins, COLD_HIT),
@@ -258,7 +96,7 @@ class Learner:
         self._settled: dict[str, Any] | None = None
         self._n_settled = 0
 
-    def learn(self, votes: Votes, *, fresh: bool = False) -> Beliefs:
+    def learn(self, votes: Votes, *, fresh: bool = False) -> CurrentBeliefs:
         """Beliefs after all of `votes`; `fresh` if nothing learned before may have a say."""
         votes = as_votes(votes)
         _check_sizes(votes)
@@ -280,9 +118,9 @@ class Learner:
         hit, false_alarm = as_they_count(*self.model.rates_of_coins(), self.model.weights_for(votes))
         correlation = self.model.label_correlations()
         learned = hit, false_alarm, votes.answers_per_worker, correlation, features
-        return self._told(Beliefs(votes, proba, *learned, settling=self.model.settling_))
+        return self._told(CurrentBeliefs(votes, proba, *learned, settling=self.model.settling_))
 
-    def _told(self, beliefs: Beliefs) -> Beliefs:
+    def _told(self, beliefs: CurrentBeliefs) -> CurrentBeliefs:
         """Beliefs in which known truth stands, also of pairs that nobody was asked about."""
         if self._truth is None:
             return beliefs

@@ -7,8 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from amcc.active.base import COLD_FALSE_ALARM, COLD_HIT, Beliefs, Candidates, Questions
+from amcc.active.beliefs import COLD_FALSE_ALARM, COLD_HIT, CurrentBeliefs
+from amcc.active.candidates import Candidates
 from amcc.active.picking import pick_batch, questions_about
+from amcc.active.questions import Questions
 from amcc.arrays import Floats, weight_per_code
 from amcc.errors import ParameterError
 from amcc.passes import sum_over_slots
@@ -114,7 +116,7 @@ class ValueOfInformation:
             raise ParameterError(f"answers_of_stranger must be above 0; got {self.answers_of_stranger!r}.")
 
     def select(
-        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         """See `Strategy`."""
         proba, votes = beliefs.proba, beliefs.votes
