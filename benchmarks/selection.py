@@ -21,7 +21,7 @@ REPEATS = 3
 
 
 def random_beliefs(n_items: int, n_labels: int, n_workers: int, n_votes: int) -> CurrentBeliefs:
-    """CurrentBeliefs of the wanted size, from workers who are right more often than not."""
+    """Beliefs of the wanted size, from workers who are right more often than not."""
     rng = np.random.default_rng(SEED)
     places = np.unique(rng.integers(0, n_items * n_labels * n_workers, n_votes))
     pair, worker = np.divmod(places, n_workers)

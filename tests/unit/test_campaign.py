@@ -25,7 +25,6 @@ from amcc.active.campaign import (
     check_new,
     checked_answers,
     has_progress,
-    settled_pairs,
 )
 from amcc.active.candidates import Candidates
 from amcc.active.crowd import AskableCrowd, ReplayCrowd, SimulatedCrowd
@@ -371,10 +370,10 @@ def test_stops_when_every_pair_is_settled(world: World) -> None:
 def test_an_item_that_nobody_answered_is_not_settled(toy_votes: Votes) -> None:
     votes = toy_votes.select(toy_votes.item == 0)
     beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
-    assert settled_pairs(beliefs).tolist() == [[False, False], [False, False]]  # two against one
+    assert beliefs.settled_pairs().tolist() == [[False, False], [False, False]]  # two against one
     votes = Votes.from_dense([[[-1, -1], [0, 0]]] * 3)
     beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
-    assert settled_pairs(beliefs).tolist() == [[True, False], [False, False]]
+    assert beliefs.settled_pairs().tolist() == [[True, False], [False, False]]
 
 
 def test_stops_when_the_best_question_promises_too_little(world: World) -> None:
@@ -642,7 +641,7 @@ def test_nobody_is_asked_about_what_is_known(world: World, tmp_path: Path, audit
     assert sorted(set(outcome.votes.item.tolist())) == list(range(4, 12))
     for standing in seen:
         np.testing.assert_array_equal(standing.beliefs.proba[:4], world.truth[:4])
-        assert settled_pairs(standing.beliefs)[:4].all()
+        assert standing.beliefs.settled_pairs()[:4].all()
     again = campaign(ReplayCrowd(world.votes), prices_of(world), prices_of(world).of_votes(world.votes), **options)
     assert again.run().votes == outcome.votes
 

@@ -1,4 +1,8 @@
-"""What is believed when questions are chosen, and how it keeps up with new votes."""
+"""What is believed when questions are chosen, and how it keeps up with new votes.
+
+A `Learner` turns votes into `CurrentBeliefs`. To fit a model after every batch would cost too much, so new votes are
+judged at once by what is known of their workers, and the workers are judged anew when there are enough new votes.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,17 @@ from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
 
+# What is expected of workers before the first vote: better than chance, or no question would be worth its price, and
+# far from perfect, or the first answer would settle everything.
 COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
-"""What is expected of workers before the first vote: better than chance, or no question would be worth its price."""
+
+# Share of new votes after which a model is fitted again, and after which it chooses anew what it chooses by trying.
+# All fits on the way take about 20 times as long as the last. With 0.2 and 1 it is a third of that, but the same
+# quality costs more, most of all where items have few answers; with 0.02 and 0.2 it costs no less.
+GROWTH, RETHINK = 0.05, 0.5
+
+# What an item and a label, or a worker and a label, take while questions are scored: beliefs, parts of the utility.
+BELIEF_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -46,8 +59,21 @@ class CurrentBeliefs:
     settling: Settling = ASSUMED
 
     def open_among(self, candidates: Candidates) -> Candidates:
-        """The candidates without pairs whose truth is known."""
+        """The candidates without pairs whose truth is known: nobody is paid for what is known."""
         return candidates if self.known is None else OtherPairs(candidates, self.known)
+
+    def expected_error(self) -> float:
+        """Mean probability that the more likely of present and absent is wrong."""
+        return float(np.minimum(self.proba, 1 - self.proba).mean())
+
+    def settled_pairs(self) -> Mask:
+        """(n_items, n_labels) where more answers are hardly needed: truth is known, or see `Settling`."""
+        votes, shape = self.votes, self.proba.shape
+        n_yes, n_votes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        pair = votes.pairs.item, votes.pairs.label
+        n_yes[pair], n_votes[pair] = votes.n_yes, votes.pairs.n_votes
+        done = self.settling.of(self.proba, n_yes, n_votes)
+        return done if self.known is None else done | self.known
 
 
 def cold_beliefs(votes: Votes, features: Floats | None = None) -> CurrentBeliefs:
@@ -62,12 +88,6 @@ def cold_beliefs(votes: Votes, features: Floats | None = None) -> CurrentBeliefs
         correlation=np.eye(votes.n_labels),
         features=features,
     )
-
-
-GROWTH, RETHINK = 0.05, 0.5
-"""Share of new votes after which a model is fitted again, and after which it chooses anew what it chooses by trying.
-All fits on the way take about 20 times as long as the last. With 0.2 and 1 it is a third of that, but the same quality
-costs more, most of all where items have few answers; with 0.02 and 0.2 it costs no less."""
 
 
 class Learner:
@@ -93,8 +113,8 @@ class Learner:
         self._truth, self._roster = truth, roster
         self.model: ConsensusModel | None = None
         self._n_fitted = 0
-        self._settled: dict[str, Any] | None = None
-        self._n_settled = 0
+        self._chosen_params: dict[str, Any] | None = None  # what the model chose by trying, and at how many votes
+        self._n_chosen = 0
 
     def learn(self, votes: Votes, *, fresh: bool = False) -> CurrentBeliefs:
         """Beliefs after all of `votes`; `fresh` if nothing learned before may have a say."""
@@ -104,14 +124,7 @@ class Learner:
         if not len(votes):
             return self._told(cold_beliefs(votes, features))
         if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):
-            self.model = self._make_model()
-            used = features if self._describe and self.model.uses_features else None
-            if self._settled is None or fresh or _has_grown(len(votes), self._n_settled, RETHINK):
-                self.model.fit(votes, used, self._truth, self._roster)
-                self._settled, self._n_settled = self.model.settled_params(), len(votes)
-            else:
-                self.model.set_params(**self._settled).fit(votes, used, self._truth, self._roster)
-            self._n_fitted = len(votes)
+            self.model = self._fitted(votes, features, fresh=fresh)
             proba = self.model.predict_proba()
         else:
             proba = self.model.predict_proba(votes)
@@ -119,6 +132,19 @@ class Learner:
         correlation = self.model.label_correlations()
         learned = hit, false_alarm, votes.answers_per_worker, correlation, features
         return self._told(CurrentBeliefs(votes, proba, *learned, settling=self.model.settling_))
+
+    def _fitted(self, votes: Votes, features: Floats | None, *, fresh: bool) -> ConsensusModel:
+        """A new model of all votes. What the last one chose by trying is kept while it is young enough."""
+        model = self._make_model()
+        used = features if self._describe and model.uses_features else None
+        keep = not fresh and not _has_grown(len(votes), self._n_chosen, RETHINK)
+        if keep and self._chosen_params is not None:
+            model.set_params(**self._chosen_params).fit(votes, used, self._truth, self._roster)
+        else:
+            model.fit(votes, used, self._truth, self._roster)
+            self._chosen_params, self._n_chosen = model.settled_params(), len(votes)
+        self._n_fitted = len(votes)
+        return model
 
     def _told(self, beliefs: CurrentBeliefs) -> CurrentBeliefs:
         """Beliefs in which known truth stands, also of pairs that nobody was asked about."""
@@ -130,11 +156,15 @@ class Learner:
         return replace(beliefs, proba=np.where(known, present, beliefs.proba), known=known)
 
     def catch_up(self, fitted: Iterable[Votes]) -> None:
-        """Know what a learner knows who fitted a model to each of these votes in turn; only what counts is done."""
-        needed: dict[str, Votes] = {}  # to choose by trying, and the latest
+        """Know what a learner knows who fitted a model to each of these votes in turn.
+
+        Of all those fits only two count: the last that chose by trying, and the last of all. A campaign that was
+        interrupted goes on from there at once, instead of repeating hours of fits.
+        """
+        needed: dict[str, Votes] = {}
         for votes in fitted:
-            n_chosen = len(needed["choose"]) if "choose" in needed else self._n_settled
-            if self._settled is None:  # whether there is something to choose by, only a fit can tell
+            n_chosen = len(needed["choose"]) if "choose" in needed else self._n_chosen
+            if self._chosen_params is None:  # whether there is something to choose by, only a fit can tell
                 self.learn(votes)
             elif _has_grown(len(votes), n_chosen, RETHINK):
                 needed = {"choose": votes}
@@ -145,10 +175,14 @@ class Learner:
 
 
 def as_they_count(hit: Floats, false_alarm: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-    """(n_workers, n_labels) rates of workers whose answers, beside those there are, tell as much as theirs do.
+    """(n_workers, n_labels) hit and false-alarm rates, moved towards each other where a vote counts for less.
 
-    weight : (n_workers,) how much of a vote counts. The answer of one more language model tells little where others
-    of its family have answered: its rates lie that much nearer to each other.
+    weight : (n_workers,) how much of a vote counts; None where all of it does. One more language model tells little
+    where others of its family have answered.
+
+    >>> hit, false_alarm = as_they_count(np.array([[0.9]]), np.array([[0.1]]), np.array([0.5]))
+    >>> hit.round(2).tolist(), false_alarm.round(2).tolist()
+    ([[0.7]], [[0.3]])
     """
     if weight is None:
         return hit, false_alarm
@@ -156,23 +190,13 @@ def as_they_count(hit: Floats, false_alarm: Floats, weight: Floats | None) -> tu
     return middle + half, middle - half
 
 
-BELIEF_BYTES = 32
-"""What an item and a label, or a worker and a label, take while questions are scored: beliefs, parts of the utility."""
-
-
 def _check_sizes(votes: Votes) -> None:
     """Raise TooLargeError, before a model is fitted, where beliefs would not fit in memory."""
-    sides = {"items": votes.n_items, "workers": votes.n_workers, "labels": votes.n_labels}
-    for name, n in sides.items():
-        check_size(
-            f"what is believed of {name} and labels",
-            "Choose questions about a part of the labels, or of the items, at a time.",
-            n,
-            votes.n_labels,
-            cell_bytes=BELIEF_BYTES,
-        )
+    advice = "Choose questions about a part of the labels, or of the items, at a time."
+    for name, n in {"items": votes.n_items, "workers": votes.n_workers, "labels": votes.n_labels}.items():
+        check_size(f"what is believed of {name} and labels", advice, n, votes.n_labels, cell_bytes=BELIEF_BYTES)
 
 
 def _has_grown(n_votes: int, before: int, share: float) -> bool:
-    """Whether there are more votes than before by this share, or other ones."""
+    """Whether there are more votes than before by this share; or fewer, which then are other ones."""
     return n_votes >= (1 + share) * before or n_votes < before

@@ -17,11 +17,11 @@ from typing import Any
 
 from amcc.errors import FileFormatError
 
+# In place of the hash before the first line.
 START = ""
-"""In place of the hash before the first line."""
 
-DIGITS = 64  # of a hash
-SHOWN = 12  # of them in messages: enough to tell two apart
+# Digits of a hash, and how many of them messages show: enough to tell two apart.
+DIGITS, SHOWN = 64, 12
 SEAL = ', "hash": "{}"}}'
 SEAL_LENGTH = len(SEAL.format("0" * DIGITS))
 
@@ -41,7 +41,7 @@ def encoded(event: dict[str, Any]) -> bytes:
     return json.dumps(event, ensure_ascii=False, allow_nan=False).encode()
 
 
-def content(line: bytes) -> bytes:
+def unsealed(line: bytes) -> bytes:
     """What was encoded before the line got its hash."""
     return line[:-SEAL_LENGTH] + b"}"
 
@@ -52,7 +52,7 @@ def follows(line: bytes, before: str) -> bool:
     return line[len(body) :] == SEAL.format(_hash(body, before)).encode()
 
 
-def hash_of(line: bytes) -> str:
+def line_hash(line: bytes) -> str:
     """The hash a line ends with, which may be wrong."""
     return line[-DIGITS - 2 : -2].decode(errors="replace")
 
@@ -63,9 +63,9 @@ def checked_head(lines: Sequence[bytes]) -> str:
     for number, line in enumerate(lines, start=1):
         if not follows(line, before):
             origin = "its content" + (f" and line {number - 1}" if number > 1 else "")
-            expected, found = _hash(line[:-SEAL_LENGTH], before), hash_of(line)
+            expected, found = _hash(line[:-SEAL_LENGTH], before), line_hash(line)
             raise damaged(number, f"by {origin} its hash must be {expected[:SHOWN]}…; it ends with {found[:SHOWN]!r}…")
-        before = hash_of(line)
+        before = line_hash(line)
     return before
 
 

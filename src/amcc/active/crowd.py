@@ -43,9 +43,7 @@ class ReplayCrowd:
 
     def __init__(self, votes: Votes) -> None:
         self._votes = votes
-        self._keys = _keys(
-            Triplets(*(code.astype(np.int64) for code in (votes.item, votes.label, votes.worker))), votes
-        )
+        self._keys = Triplets.of_votes(votes).keys(votes)
         self._asked = np.zeros(len(votes), dtype=bool)
 
     @property
@@ -73,12 +71,13 @@ class ReplayCrowd:
 
     def _refuse(self, questions: Triplets, wrong: Mask, problem: str) -> None:
         if wrong.any():
-            question = _named(self._votes, questions, int(wrong.argmax()))
+            first = questions.take(np.flatnonzero(wrong)[:1]).named(self._votes)
+            question = ", ".join(f"{role} {name[0].as_py()!r}" for role, name in first.items())
             raise InputError(f"a replay can ask for recorded votes only, each once; {question} {problem}.")
 
     def _find(self, questions: Triplets) -> tuple[Ints, Mask]:
         """Place of each question among the votes, and whether it is there."""
-        return find_sorted(self._keys, _keys(questions, self._votes))
+        return find_sorted(self._keys, questions.keys(self._votes))
 
 
 class SimulatedCrowd:
@@ -176,26 +175,9 @@ def without_votes(votes: Votes) -> Votes:
 
 def _as_votes(asked: Triplets, vocabularies: Votes) -> Votes:
     """Questions as if they had been answered: to know what was asked, the answer does not matter."""
-    ordered = asked.take(np.argsort(_keys(asked, vocabularies)))
+    ordered = asked.take(np.argsort(asked.keys(vocabularies)))
     item, label, worker = (code.astype(np.int32) for code in (ordered.item, ordered.label, ordered.worker))
     return replace(vocabularies, item=item, label=label, worker=worker, value=np.ones(len(asked), dtype=np.int8))
-
-
-def _keys(questions: Triplets, votes: Votes) -> Ints:
-    """One integer per question, ordered as votes are."""
-    return (questions.item * votes.n_labels + questions.label) * votes.n_workers + questions.worker
-
-
-def _named(votes: Votes, questions: Triplets, place: int) -> str:
-    item, label, worker = (
-        names[int(code[place])].as_py()
-        for names, code in (
-            (votes.item_names, questions.item),
-            (votes.label_names, questions.label),
-            (votes.worker_names, questions.worker),
-        )
-    )
-    return f"item {item!r}, label {label!r}, worker {worker!r}"
 
 
 def _per_worker(rounds: npt.ArrayLike | None, name: str, world: simulate.SimulatedCrowd, otherwise: float) -> Floats:

@@ -22,19 +22,17 @@ from amcc.active import chain
 from amcc.active.chain import damaged
 from amcc.active.crowd import check_known
 from amcc.active.prices import Money, Prices
-from amcc.active.questions import Triplets
+from amcc.active.questions import NOTHING_ASKED, Triplets
 from amcc.arrays import Floats, Mask, Signs
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.tables import Frame, as_frame
 from amcc.votes import Votes
 
-__all__ = ["Ledger", "PlannedRound", "add_hashes", "answer_prices", "joined", "workers_on_record"]
+__all__ = ["Ledger", "PlannedRound", "add_hashes", "answer_prices", "workers_on_record"]
 
+# Of the file; 1 had no hashes.
 FORMAT_VERSION = 2
-"""1 had no hashes."""
-
-NOTHING_ASKED = Triplets(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 
 @dataclass(frozen=True)
@@ -101,15 +99,12 @@ class Ledger:
 
     def table(self, frame: Frame = "pandas") -> Any:
         """Table round, item, label, worker, value, price, audit, one row per answer; value is null where nobody did."""
-        names = self._vocabularies
         number = np.repeat(np.arange(len(self.rounds)), [len(each.questions) for each in self.rounds])
         audit = np.concatenate([np.empty(0, dtype=bool), *(each.audit for each in self.rounds)])
         table = pa.table(
             {
                 "round": number[: len(self.value)],
-                "item": names.item_names.take(pa.array(self.asked.item)),
-                "label": names.label_names.take(pa.array(self.asked.label)),
-                "worker": names.worker_names.take(pa.array(self.asked.worker)),
+                **self.asked.named(self._vocabularies),
                 "value": pa.array(self.value, mask=self.value == 0),
                 "price": self.price,
                 "audit": audit[: len(self.value)],
@@ -129,18 +124,16 @@ class Ledger:
         self._n_planned += len(new.questions)
 
     def _append_answers(self, value: Signs, price: Money) -> None:
-        self.asked = joined(self.asked, self.waiting().take(np.arange(len(value))))
+        self.asked = self.asked.joined(self.waiting().take(np.arange(len(value))))
         self.value = np.append(self.value, value)
         self.price = np.append(self.price, price)
 
     def _answer_lines(self, value: Signs, price: Money) -> list[dict[str, Any]]:
-        waiting, names, last = self.waiting(), self._vocabularies, self.rounds[-1]
+        waiting, last = self.waiting(), self.rounds[-1]
         questions = waiting.take(np.arange(len(value)))
         audit = last.audit[len(last.questions) - len(waiting) :][: len(value)]
         columns = {
-            "item": names.item_names.take(pa.array(questions.item)).to_pylist(),
-            "label": names.label_names.take(pa.array(questions.label)).to_pylist(),
-            "worker": names.worker_names.take(pa.array(questions.worker)).to_pylist(),
+            **{role: names.to_pylist() for role, names in questions.named(self._vocabularies).items()},
             "value": [each or None for each in value.tolist()],
             "price": price.tolist(),
             "audit": audit.tolist(),
@@ -239,7 +232,7 @@ class Ledger:
                 raise ValueError("its lists must have one entry for each question")
             check_known(questions, self._vocabularies)
             new = PlannedRound(questions, audit, utility, event["fitted"] is True, float(event["expected_error"]))
-            if chain.encoded(_round_line(len(self.rounds), new)) != chain.content(text):
+            if chain.encoded(_round_line(len(self.rounds), new)) != chain.unsealed(text):
                 raise ValueError("it is not a round, or not the next one")
         except (ValueError, KeyError, TypeError, OverflowError) as problem:
             raise damaged(line, str(problem)) from None
@@ -252,7 +245,7 @@ class Ledger:
         value = np.array([each or 0 for each in given], dtype=np.int8)
         price = self._priced(value)
         for place, (text, expected) in enumerate(zip(lines, self._answer_lines(value, price), strict=True)):
-            if chain.encoded(expected) != chain.content(text):
+            if chain.encoded(expected) != chain.unsealed(text):
                 raise damaged(line + place, f"the next question of the round was {expected}")
         too_much = self.spent + np.cumsum(price) > budget
         if too_much.any():
@@ -262,8 +255,7 @@ class Ledger:
     def _check_asked_once(self, begins: Sequence[int]) -> None:
         asked: set[tuple[int, ...]] = set()
         for begin, each in zip(begins, self.rounds, strict=True):
-            codes = (each.questions.item, each.questions.label, each.questions.worker)
-            new = list(zip(*(code.tolist() for code in codes), strict=True))
+            new = each.questions.rows()
             if len(set(new)) < len(new) or not asked.isdisjoint(new):
                 raise damaged(begin + 1, "it has a question that was asked before")
             asked.update(new)
@@ -307,7 +299,7 @@ def _keep_entry(path: Path) -> None:
 def _lines_of(text: bytes, header: dict[str, Any]) -> tuple[list[bytes], bytes]:
     """Complete lines, and the beginning of one that was cut off while it was written."""
     *lines, tail = text.split(b"\n")
-    head = chain.hash_of(lines[-1]) if lines else chain.START
+    head = chain.line_hash(lines[-1]) if lines else chain.START
     if chain.follows(tail, head):  # only the newline is missing
         return [*lines, tail], b""
     if not lines and not chain.chained([header], chain.START)[0].startswith(tail):
@@ -318,7 +310,7 @@ def _lines_of(text: bytes, header: dict[str, Any]) -> tuple[list[bytes], bytes]:
 
 
 def _check_head(expected: str, lines: Sequence[bytes]) -> None:
-    if expected not in map(chain.hash_of, lines):
+    if expected not in map(chain.line_hash, lines):
         raise FileFormatError(
             f"the head noted before must be the hash of a line; {expected} is that of none of {len(lines)} lines. "
             "Lines at the end are missing, or the file was written anew; take it from a backup."
@@ -403,13 +395,6 @@ def answer_prices(questions: Triplets, value: Signs, prices: Prices) -> Money:
     price[answered] = prices.vote[questions.worker[answered]]
     price[first] += prices.page
     return price
-
-
-def joined(one: Triplets, other: Triplets) -> Triplets:
-    """Questions of both."""
-    return Triplets(
-        np.append(one.item, other.item), np.append(one.label, other.label), np.append(one.worker, other.worker)
-    )
 
 
 def workers_on_record(path: Path) -> int | None:

@@ -23,14 +23,17 @@ from amcc.io import naming, read_table
 from amcc.truth import positions
 from amcc.votes import Votes
 
-__all__ = ["Prices", "major_units", "minor_units", "price_list", "read_price_list"]
+__all__ = ["Prices", "budget_units", "major_units", "minor_units", "price_list", "read_price_list"]
 
 Money = npt.NDArray[np.int64]
 
-MOST_DECIMALS = 4  # no currency has more
-LARGEST = 10**15
-"""Minor units of the largest amount: sums of many of them still fit in 64 bits."""
+# No currency has more.
+MOST_DECIMALS = 4
 
+# Minor units of the largest amount: sums of thousands of them still fit in 64 bits.
+LARGEST = 10**15
+
+# What the column of prices may be called; the first that is there counts.
 PRICE_COLUMNS = ("price", "cost", "rate", "pay", "reward")
 
 
@@ -63,6 +66,18 @@ def major_units(units: int, decimals: int = 0) -> str:
     '12.05'
     """
     return f"{Decimal(units).scaleb(-decimals):.{decimals}f}"
+
+
+def budget_units(budget: Any, decimals: int = 0) -> int:
+    """A budget as a whole number of minor units, which must be above 0.
+
+    >>> budget_units("12.50", decimals=2)
+    1250
+    """
+    units = minor_units(budget, decimals, "the budget")
+    if units == 0:
+        raise InputError(f"the budget must be above 0; got {budget}.")
+    return units
 
 
 def _decimal(amount: Any, what: str) -> Decimal:
@@ -163,10 +178,6 @@ class Prices:
         """What all these votes cost, each answer being one page."""
         return int(self.vote[votes.worker].sum()) + self.page * int(votes.answers_per_worker.sum())
 
-    def units(self, amount: Any, what: str = "an amount") -> int:
-        """An amount in the currency of these prices, as minor units."""
-        return minor_units(amount, self.decimals, what)
-
     def text(self, units: int) -> str:
         """Minor units as amounts in this currency are written."""
         return major_units(units, self.decimals)
@@ -204,9 +215,7 @@ def price_list(frame: Any, *, decimals: int = 0) -> dict[str, Any]:
             raise InputError(
                 f"every worker must have one price; {name!r} has another in row {row}. Leave one of the two out."
             )
-        minor_units(
-            amount, decimals, f"the price of worker {name!r} (row {row})"
-        )  # refused here, where the row is known
+        minor_units(amount, decimals, f"the price of worker {name!r} (row {row})")  # refused where the row is known
         listed[name] = amount
     return listed
 

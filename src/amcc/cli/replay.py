@@ -17,7 +17,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 
 from amcc import metrics, tables
-from amcc.active.prices import Prices, read_price_list
+from amcc.active.buying import DEFAULT_STRATEGY, check_batch, checked_strategy
+from amcc.active.prices import Prices, budget_units
 from amcc.active.replay import (
     ENOUGH_RUNS,
     GOALS,
@@ -30,7 +31,7 @@ from amcc.active.replay import (
     mean_curve,
 )
 from amcc.active.replay import replay as replayed
-from amcc.active.strategies import STRATEGIES, check_features_used
+from amcc.active.strategies import STRATEGIES, make_strategy
 from amcc.arrays import Floats
 from amcc.cli.common import (
     DEFAULT_METHOD,
@@ -48,17 +49,9 @@ from amcc.cli.common import (
     reads_votes,
     screen,
 )
-from amcc.cli.next_questions import (
-    DEFAULT_STRATEGY,
-    Decimals,
-    Price,
-    PriceList,
-    check_batch,
-    checked_budget,
-    make_strategy,
-    price_of_others,
-)
+from amcc.cli.option_groups import OptionGroup, grouped
 from amcc.cli.paths import PICTURE, TABLE
+from amcc.cli.question_options import PriceOptions
 from amcc.consensus import make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError
 from amcc.experiments.board import computed
@@ -71,37 +64,67 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(frozen=True)
+class CoverOptions(OptionGroup):
+    """What the truth covers."""
+
+    known_items: KnownItems = None
+    known_pairs: KnownPairs = None
+    truth_unmentioned: TruthUnmentioned = "unknown"
+
+
+@dataclass(frozen=True)
+class RunOptions(OptionGroup):
+    """How recorded votes are bought."""
+
+    start: Annotated[
+        str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
+    ] = "one"
+    batch: Annotated[int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")] = (
+        None
+    )
+    features: Features = None
+    features_items: FeaturesItems = None
+    processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0
+
+
+@dataclass(frozen=True)
+class CurveOptions(OptionGroup):
+    """What is done with the curves."""
+
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard."), TABLE
+    ] = None
+    plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf."), PICTURE] = None
+    as_json: Json = False
+
+    def keep(self, curves: Mapping[tuple[str, int], Curve], found: Mapping[str, Replay], quality: float) -> None:
+        """Write and draw the curves where that was asked for."""
+        if self.output is not None:
+            write_table(curve_rows(curves), self.output)
+            notes.print(f"wrote the curves to {self.output}")
+        if self.plot is not None:
+            draw_curves(found, quality, self.plot)
+            notes.print(f"drew the curves in {self.plot}")
+
+
 @reads_votes
+@grouped
 def replay(
     votes: Votes,
     truth: TruthPath,
+    *,
     strategy: Annotated[
         str, typer.Option(help=f"What to compare, separated by commas: {', '.join(STRATEGIES)}.")
     ] = DEFAULT_STRATEGY,
-    prices: PriceList = None,
-    price: Price = None,
-    decimals: Decimals = 0,
+    money: PriceOptions,
     budget: Annotated[
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = ENOUGH_RUNS,
-    known_items: KnownItems = None,
-    known_pairs: KnownPairs = None,
-    truth_unmentioned: TruthUnmentioned = "unknown",
-    start: Annotated[
-        str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
-    ] = "one",
-    batch: Annotated[
-        int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")
-    ] = None,
-    features: Features = None,
-    features_items: FeaturesItems = None,
-    processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard."), TABLE
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf."), PICTURE] = None,
-    as_json: Json = False,
+    cover: CoverOptions,
+    how: RunOptions,
+    target: CurveOptions,
 ) -> None:
     """Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?
 
@@ -110,40 +133,25 @@ def replay(
     the cheapest and the most expensive stand beside it.
     """
     names = strategy_names(strategy)
-    if features is not None:
-        for chooser in map(make_strategy, names):
-            check_features_used(chooser, make_model(chooser.model))
-    if seeds < 1:
-        raise ParameterError(f"seeds must be at least 1; got {seeds}.")
-    check_batch(batch)
-    first = parse_start(start)
-    money = None if budget is None else checked_budget(budget, decimals)
-    recording = recorded(
-        votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs, unmentioned=truth_unmentioned)
-    )
-    vote_price = prices_of_recorded(votes, prices, price, decimals)
-    described = described_items(votes, features, features_items)
-    check_start(votes, vote_price, first, money, seeds)
+    check_runs(names, seeds, how)
+    first = parse_start(how.start)
+    limit = None if budget is None else budget_units(budget, money.decimals)
+    recording = recorded(votes, read_truth(truth, **covered(cover)))
+    prices = prices_of_recorded(votes, money)
+    described = described_items(votes, how.features, how.features_items)
+    check_start(votes, prices, first, limit, seeds)
     with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
         quality = quality_of_all(recording)
-    run = partial(run_once, recording, vote_price.vote.astype(np.float64), first, batch, money, described)
-    curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
+    run = partial(run_once, recording, prices.vote.astype(np.float64), first, how.batch, limit, described)
+    tasks = [(name, seed) for name in names for seed in range(seeds)]
+    curves = run_all(run, tasks, how.processes or os.cpu_count() or 1)
     found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
     note_few_seeds(seeds)
-    if output is not None:
-        write_table(curve_rows(curves), output)
-        notes.print(f"wrote the curves to {output}")
-    if plot is not None:
-        draw(found, quality, plot)
-        notes.print(f"drew the curves in {plot}")
-    if as_json:
+    target.keep(curves, found, quality)
+    if target.as_json:
         print_json({name: each.as_json() for name, each in found.items()})
     else:
-        total = vote_price.text(int(vote_price.vote[votes.worker].sum()))
-        screen.print(f"all {len(votes):,} votes cost {total} and reach Jaccard {quality:.4f}", soft_wrap=True)
-        screen.print(result_table(found))
-        for name, each in found.items():
-            screen.print(f"{name}: {verdict(each.sustained_cost[1.0])}", soft_wrap=True)
+        show(found, quality, len(votes), prices.text(int(prices.vote[votes.worker].sum())))
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -155,6 +163,22 @@ def strategy_names(text: str) -> list[str]:
     for name in names or [text]:
         make_strategy(name)
     return names
+
+
+def check_runs(names: Sequence[str], seeds: int, how: RunOptions) -> None:
+    """Raise ParameterError for what makes no sense, before anything is read."""
+    for name in names:
+        checked_strategy(name, features=how.features is not None, roster=False)
+    if seeds < 1:
+        raise ParameterError(f"seeds must be at least 1; got {seeds}.")
+    if how.batch is not None:
+        check_batch(how.batch)
+
+
+def covered(cover: CoverOptions) -> dict[str, Any]:
+    """The options as `read_truth` wants them."""
+    known = {"known_items": cover.known_items, "known_pairs": cover.known_pairs}
+    return {**known, "unmentioned": cover.truth_unmentioned}
 
 
 def parse_start(text: str) -> Start:
@@ -191,15 +215,15 @@ def recorded(votes: Votes, truth: Truth) -> Recording:
     return Recording(votes, true, known)
 
 
-def prices_of_recorded(votes: Votes, path: Path | None, price: str | None, decimals: int) -> Prices:
+def prices_of_recorded(votes: Votes, money: PriceOptions) -> Prices:
     """What the votes of each worker cost; others in the price list do not matter."""
-    listed = {} if path is None else read_price_list(path, decimals=decimals)
+    listed = money.listed()
     tables.refuse_slips(pa.array(list(listed), pa.string()), votes.worker_names, "worker")
     there = set(votes.worker_names.cast(pa.string()).to_pylist())
     if strangers := [name for name in listed if name not in there]:
         notes.print(f"{len(strangers)} workers of the price list have no recorded vote")
     amounts = {name: amount for name, amount in listed.items() if name in there}
-    return Prices.of(votes.worker_names, amounts, default=price_of_others(path, price), decimals=decimals)
+    return Prices.of(votes.worker_names, amounts, default=money.of_others, decimals=money.decimals)
 
 
 def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, seeds: int) -> None:
@@ -316,6 +340,14 @@ def verdict(cost: CostOfGoal) -> str:
     return f"same quality as all votes from {_in_percent(cost)} of the money on"
 
 
+def show(found: Mapping[str, Replay], quality: float, n_votes: int, total: str) -> None:
+    """What each strategy needed, for people; `total` is what all votes cost."""
+    screen.print(f"all {n_votes:,} votes cost {total} and reach Jaccard {quality:.4f}", soft_wrap=True)
+    screen.print(result_table(found))
+    for name, each in found.items():
+        screen.print(f"{name}: {verdict(each.sustained_cost[1.0])}", soft_wrap=True)
+
+
 def result_table(found: Mapping[str, Replay]) -> Table:
     """One row per strategy: the cost of each goal."""
     table = Table("strategy", "first votes", *(f"{100 * goal:.0f} % of it" for goal in GOALS), box=None)
@@ -360,14 +392,14 @@ def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
 
 # -- drawing ---------------------------------------------------------------------------------------------------------
 
+# Styles of lines, and what they look like beside a name.
 LINES = {"-": "——", "--": "– –", ":": "····"}
-"""Styles of lines, and what they look like beside a name."""
 
+# More strategies are drawn without the range of their seeds, which would hide the lines.
 MOST_BANDS = 4
-"""More strategies are drawn without the range of their seeds, which would hide the lines."""
 
 
-def draw(found: Mapping[str, Replay], quality: float, path: Path) -> None:
+def draw_curves(found: Mapping[str, Replay], quality: float, path: Path) -> None:
     """Quality against money: means as lines, the range of the seeds as bands, a dot at the cost of the middle one.
 
     Lines meet where everything is bought, so their names stand beside it in the order of what they cost.

@@ -1,4 +1,8 @@
-"""Strategies that the paper's is compared with."""
+"""Strategies that the paper's and ours are compared with.
+
+SAC, NAM(A) and MV(rSW) are those of the paper's experiments. ActiveLab, the optimistic knowledge gradient and CEAL are
+later or from elsewhere (docs/active.md names the sources). Their equations are functions of `amcc.active.scores`.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,12 @@ from amcc.active.candidates import Candidates
 from amcc.active.picking import best_places, distinct, pick_batch, questions_about, without_ties
 from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies.common import check_count, neighbors_of, votes_on_pairs
+from amcc.active.strategy import register
 from amcc.arrays import Floats, Ints, Mask
 from amcc.votes import Votes
 
 
+@register("sac")
 @dataclass(frozen=True)
 class Sac:
     """SAC: the pair whose probability is nearest to ½, asked of the worker who agrees most with the consensus."""
@@ -35,6 +41,7 @@ class Sac:
         return pick_batch(asked, parts["u1"], batch, rng, worker_score=accuracy, parts=parts)
 
 
+@register("nam-a")
 @dataclass(frozen=True)
 class NamActive:
     """NAM(A): items with a strange number of labels and few questions so far, their likeliest labels, the best workers.
@@ -73,7 +80,8 @@ class NamActive:
         """The likeliest labels of the best items, item by item; once all had theirs, the next ones of each."""
         item = best_places(item_score, batch, rng)
         likely = without_ties(np.where(allowed[item], proba[item], np.nan).astype(np.float32), rng)
-        label = np.argsort(-likely, axis=1)  # NaN comes last
+        label = np.argsort(-likely, axis=1)  # NaN, which may not be asked, comes last
+        # First the `labels_per_item` likeliest labels of every item, item by item; then the next ones of each.
         row, rank = np.nonzero(np.take_along_axis(allowed[item], label, axis=1))
         order = np.lexsort((rank, row, rank // self.labels_per_item))[: max(batch, 0)]
         return item[row[order]], label[row[order], rank[order]]
@@ -88,6 +96,8 @@ def cardinality_scores(beliefs: CurrentBeliefs) -> Floats:
     return scores.query_cardinality_inconsistency(inconsistency, n_queried)
 
 
+@register("uniform")
+@register("mv-rsw", model="majority")
 @dataclass(frozen=True)
 class Uniform:
     """Any question, each equally likely. With majority vote for the consensus it is MV(rSW)."""
@@ -103,6 +113,7 @@ class Uniform:
         return Questions(asked, np.zeros(len(asked)), {"c": prices[asked.worker]})
 
 
+@register("activelab")
 @dataclass(frozen=True)
 class ActiveLab:
     """ActiveLab: the pair whose consensus would be least sure after one more vote, and the weightiest worker per price.
@@ -125,7 +136,7 @@ class ActiveLab:
             "v": weight[asked.worker, asked.label],
             "c": prices[asked.worker],
         }
-        per_price = parts["v"] / np.maximum(parts["c"], scores.CHEAPEST)
+        per_price = scores.per_price(parts["v"], parts["c"])
         return pick_batch(asked, 1.0 - parts["quality"], batch, rng, worker_score=per_price, parts=parts)
 
 
@@ -145,6 +156,7 @@ def crowdlab_of_labels(beliefs: CurrentBeliefs) -> tuple[Floats, Floats]:
     return quality, weight
 
 
+@register("okg")
 @dataclass(frozen=True)
 class KnowledgeGradient:
     """Optimistic knowledge gradient per price: how much surer the decision can become by one answer of this worker."""
@@ -159,11 +171,12 @@ class KnowledgeGradient:
         votes = beliefs.votes
         promise = np.where(candidates.open_pairs(), gain_from_counts(votes), np.nan)
         asked = questions_about(promise, candidates, batch, len(prices), rng)
-        # To the nearest hundredth, finer than anybody knows it: workers alike are then computed once.
+        # To the nearest hundredth, finer than anybody knows it: workers alike are then computed once, and a crowd of
+        # thousands has at most a hundred kinds.
         reliability = np.round(scores.reliability_of_workers(votes, beliefs.proba), 2)
         gain = worker_gain(votes, reliability, asked)
         parts = {"gain": gain, "q": reliability[asked.worker], "c": prices[asked.worker]}
-        return pick_batch(asked, gain / np.maximum(parts["c"], scores.CHEAPEST), batch, rng, parts=parts)
+        return pick_batch(asked, scores.per_price(gain, parts["c"]), batch, rng, parts=parts)
 
 
 def gain_from_counts(votes: Votes) -> Floats:
@@ -187,7 +200,10 @@ def worker_gain(votes: Votes, reliability: Floats, asked: Triplets) -> Floats:
 
 
 def beta_of_pairs(votes: Votes, reliability: Floats, item: Ints, label: Ints) -> tuple[Floats, Floats]:
-    """Beta distributions of pairs: uniform, updated by one vote after the other."""
+    """Beta distributions of pairs: uniform, updated by one vote after the other.
+
+    All pairs take their first vote together, then all that have one their second: as many steps as votes on one pair.
+    """
     first, count = votes_on_pairs(votes, item, label)
     yes, no = np.ones(len(item)), np.ones(len(item))
     for turn in range(int(count.max(initial=0))):
@@ -199,6 +215,7 @@ def beta_of_pairs(votes: Votes, reliability: Floats, item: Ints, label: Ints) ->
     return yes, no
 
 
+@register("ceal")
 @dataclass(frozen=True)
 class Ceal:
     """CEAL: uncertain pairs, workers who were right about that label of similar items, low prices."""

@@ -1,4 +1,4 @@
-"""What several strategies look at."""
+"""What several strategies look at: which pairs were asked, who answered items alike, which votes a pair has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def queried(votes: Votes) -> Mask:
 
 
 def neighbors_of(beliefs: CurrentBeliefs, item: Ints, k: int) -> scores.Neighbors:
-    """The answered items nearest to these, by their features or else by their labels as believed."""
+    """The answered items nearest to these, N_k of eq11: by their features, or else by their labels as believed."""
     profile = beliefs.proba if beliefs.features is None else beliefs.features
     answered = np.flatnonzero(np.bincount(beliefs.votes.item, minlength=beliefs.votes.n_items))
     return scores.nearest(profile, item, answered, k)
@@ -36,12 +36,13 @@ def credibility_of(beliefs: CurrentBeliefs, asked: Triplets, known: Mask, k: int
     def likelihood(item: Ints) -> scores.Singles:
         return scores.answer_likelihood(beliefs.proba[item] > 0.5, known[item], beliefs.hit, beliefs.false_alarm)
 
+    # Items are far fewer than questions, and neighbours overlap: each is computed once, then looked up.
     item, row = distinct(asked.item)
     near = neighbors_of(beliefs, item, k)
     similar = scores.similarity(near.distance)
     neighbor, place = distinct(near.item)
     by_item = scores.credibility(similar, place, likelihood(neighbor))
-    alone = ~similar.any(axis=1)
+    alone = ~similar.any(axis=1)  # before the first answers nobody has neighbours
     by_item[alone] = likelihood(item[alone])
     return np.asarray(by_item[row, asked.worker])
 
