@@ -174,11 +174,11 @@ def measure_here(name: str, folder: Path) -> Result:
 
 def _jaccard(consensus: Any, folder: Path) -> float:
     import amcc
-    from amcc.evaluate import evaluate_consensus
+    from amcc.evaluation import evaluate
 
     if "probability" not in consensus.column_names:
         consensus = consensus.append_column("probability", consensus["present"].cast("float64"))
-    return evaluate_consensus(consensus, amcc.read_truth(folder / "truth.csv")).scores["jaccard"]
+    return evaluate(consensus, amcc.read_truth(folder / "truth.csv")).scores["jaccard"]
 
 
 # -- the run --------------------------------------------------------------------------------------------------------

@@ -54,6 +54,9 @@ Tree = dict[str, bytes]
 AMCC = get_command(app)
 """Made once: that takes longer than most tasks."""
 
+for _name in ("consensus", "pack"):
+    AMCC.commands[_name].loaded  # noqa: B018  # now, and not in every process that is killed
+
 COUNTED = "counted"
 """File beside the folder: what a campaign said it had bought and spent, also in the lives before the last."""
 

@@ -27,13 +27,16 @@ def cli_page() -> str:
 def _commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every command with its whole name, those of a group one after the other."""
     for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from _commands(command, f"{prefix}{name} ")
+        # Commands of amcc are loaded when they are wanted, see amcc.cli.lazy; those of a group are there with it.
+        loaded = getattr(command, "loaded", command)
+        if hasattr(loaded, "commands"):
+            yield from _commands(loaded, f"{prefix}{name} ")
         else:
-            yield prefix + name, command
+            yield prefix + name, loaded
 
 
 def _command(name: str, command: Any) -> str:
+    """The section of one command: how it is called, what it does, an example, and its options."""
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     usage = " ".join(["amcc", name, *((parameter.metavar or parameter.name).upper() for parameter in arguments)])
@@ -55,6 +58,8 @@ def _command(name: str, command: Any) -> str:
 
 
 def _cell(option: Any) -> str:
+    """What an option means, and its default, where that says more than "off"."""
+    # A bar would end the cell of a Markdown table.
     shown = option.default is not None and option.default is not False and not callable(option.default)
     return option.help.replace("|", "\\|") + (f" (default: {option.default})" if shown else "")
 

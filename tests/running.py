@@ -11,7 +11,8 @@ import warnings
 from pathlib import Path
 from unittest import mock
 
-from amcc.cli import common, main
+from amcc.cli import main
+from amcc.cli.console import notes, screen
 
 Run = subprocess.CompletedProcess[str]
 
@@ -28,8 +29,8 @@ def run_amcc(*arguments: object, cwd: Path | None = None, **environment: str | N
     with (
         mock.patch.dict(os.environ, given, clear=True),
         mock.patch.object(sys, "argv", command),
-        mock.patch.object(common.notes, "_width", int(given["COLUMNS"])),  # consoles ask once, when they are made
-        mock.patch.object(common.screen, "_width", int(given["COLUMNS"])),
+        mock.patch.object(notes, "_width", int(given["COLUMNS"])),  # consoles ask once, when they are made
+        mock.patch.object(screen, "_width", int(given["COLUMNS"])),
         contextlib.chdir(cwd or "."),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

@@ -34,14 +34,14 @@ ROWS: list[tuple[str, ...]] = [
         "roster",
         "engine",
     ),
-    ("io", "data", "consensus", "evaluate"),
+    ("io", "data", "consensus", "evaluation"),
     ("active", "audit"),
     ("report", "audit_report"),
     ("__init__",),
     ("experiments",),
     ("cli", "__main__"),
 ]
-# In the row of io, data, consensus and evaluate nobody knows the neighbours; only, data sets are read from files.
+# In the row of io, data, consensus and evaluation nobody knows the neighbours; only, data sets are read from files.
 INDEPENDENT_ROW = 2
 NEIGHBOURS = {"data": ("io",)}
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from amcc.engine.local import LocalEngine
     from amcc.engine.packed import PackedVotes
     from amcc.errors import AmccError, ConvergenceWarning, InputError, ParameterError
+    from amcc.evaluation import evaluate
     from amcc.io import read_roster, read_truth, read_votes, write_votes
     from amcc.io.pack import pack_votes
     from amcc.roster import Roster
@@ -67,6 +68,7 @@ __all__ = [
     "Roster",
     "Truth",
     "Votes",
+    "evaluate",
     "load_model",
     "make_model",
     "pack_votes",
@@ -85,6 +87,7 @@ _HOMES = {
     "engine.local": ("LocalEngine",),
     "engine.packed": ("PackedVotes",),
     "errors": ("AmccError", "ConvergenceWarning", "InputError", "ParameterError"),
+    "evaluation": ("evaluate",),
     "io": ("read_roster", "read_truth", "read_votes", "write_votes"),
     "io.pack": ("pack_votes",),
     "roster": ("Roster",),
@@ -101,7 +104,7 @@ _ROOMS = (
     "data",
     "engine",
     "errors",
-    "evaluate",
+    "evaluation",
     "io",
     "metrics",
     "report",

@@ -1,10 +1,22 @@
-"""The command `amcc`, also as `python -m amcc`."""
+"""The command `amcc`, also as `python -m amcc`.
+
+This file imports nothing but `sys` at first: what it does must work, and be quick, before anything else is loaded.
+"""
 
 import sys
 
 
 def main() -> None:
-    """Run a command; Ctrl-C is one line even while everything is still being imported."""
+    """Run a command; Ctrl-C is one line even while everything is still being imported.
+
+    From there on, `amcc.cli.main` turns every error into one line.
+    """
+    if sys.argv[1:] == ["--version"]:
+        # Scripts ask this first and often: it is answered before the command line, with typer and rich, is imported.
+        from amcc import __version__
+
+        sys.stdout.write(f"amcc {__version__}\n")
+        return
     try:
         from amcc.cli import main as run
     except KeyboardInterrupt:

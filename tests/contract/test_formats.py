@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amcc.errors import AmccError
-from amcc.evaluate import evaluate_consensus
+from amcc.evaluation import evaluate
 from amcc.io import FORMATS, read_ids, read_table, read_truth, read_votes, write_votes
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -363,7 +363,7 @@ def use_all_ways(frame):
         lambda: Truth.from_frames(without_workers(frame), unmentioned="absent"),
         lambda: Truth.from_frames(without_workers(frame), known_items=frame),
         lambda: Truth.from_frames(without_workers(frame), known_pairs=without_workers(frame)),
-        lambda: evaluate_consensus(frame, SOME_TRUTH),
+        lambda: evaluate(frame, SOME_TRUTH),
         lambda: Votes.from_wide({"x": frame, "y": frame}),
     ):
         with contextlib.suppress(AmccError):

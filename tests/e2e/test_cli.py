@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from amcc import Votes, write_votes
-from amcc.cli import EXAMPLES
+from amcc.cli import COMMANDS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from running import amcc
 
@@ -406,7 +406,7 @@ def test_a_failed_run_keeps_the_previous_output(votes_file, tmp_path):
 
 
 def test_internal_errors_show_no_stack_trace(votes_file):
-    code = "import amcc.cli, amcc.cli.common as c\ndef f(*a): raise KeyError('boo')\nc.make_model = f\namcc.cli.main()"
+    code = "import amcc.cli, amcc.cli.fitting as c\ndef f(*a): raise KeyError('boo')\nc.make_model = f\namcc.cli.main()"
     command = [sys.executable, "-c", code, "consensus", str(votes_file)]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 1
@@ -448,7 +448,7 @@ def test_report_beside_the_consensus(votes_file, tmp_path):
     assert (tmp_path / "r.html").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("command", [command.__name__.replace("_", "-") for command in EXAMPLES])
+@pytest.mark.parametrize("command", [name for name, entry in COMMANDS.items() if entry.example])
 def test_every_command_has_help_with_an_example(command):
     text = amcc(command, "--help").stdout
     assert f"Example: amcc {command}" in text

@@ -17,7 +17,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc import write_votes
-from amcc.cli import app
+from amcc.cli import COMMANDS
+from amcc.cli.lazy import command_of, prepared
 from amcc.consensus.amcc.estimator import UPDATE_ROUNDS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.io.pack import pack_votes
@@ -68,9 +69,10 @@ MORE = {
     "replay": ("truth.csv", "--seeds", 1, "--processes", 1, "--strategy", "uniform", "--batch", 4000),
 }
 TAKES_VOTES = {
-    command.callback.__name__: inspect.signature(command.callback).parameters
-    for command in app.registered_commands
-    if "path" in inspect.signature(command.callback).parameters and command.callback.__name__ != "pack"
+    name: parameters
+    for name, entry in COMMANDS.items()
+    if entry.example and name != "pack"
+    if "path" in (parameters := inspect.signature(prepared(command_of(name, entry))).parameters)
 }
 
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-import typer
 from typer.models import ArgumentInfo, ParameterInfo
 
-from amcc.cli import app
+from amcc.cli import COMMANDS as LISTED
+from amcc.cli.data import COMMANDS as OF_DATA
+from amcc.cli.lazy import command_of, prepared
 from amcc.cli.paths import FILE, READS, TABLE, Reads, Writes, check_paths
 from amcc.engine.packed import META
 from running import amcc
@@ -40,9 +41,9 @@ class Parameter:
         return [str(value)] if self.option is None else [self.option, str(value)]
 
 
-def parameters_of(command: typer.models.CommandInfo) -> list[Parameter]:
+def parameters_of(command: Callable[..., None]) -> list[Parameter]:
     found = []
-    for name, parameter in inspect.signature(command.callback).parameters.items():
+    for name, parameter in inspect.signature(prepared(command)).parameters.items():
         kind, *told = get_args(parameter.annotation)
         info = next(each for each in told if isinstance(each, ParameterInfo))
         names = [each for each in (info.default, *(info.param_decls or ())) if isinstance(each, str)]
@@ -52,15 +53,8 @@ def parameters_of(command: typer.models.CommandInfo) -> list[Parameter]:
     return found
 
 
-def commands_of(group: typer.Typer, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Parameter]]]:
-    for command in group.registered_commands:
-        name = command.name or command.callback.__name__.replace("_", "-")
-        yield (*words, name), parameters_of(command)
-    for below in group.registered_groups:
-        yield from commands_of(below.typer_instance, (*words, below.name))
-
-
-COMMANDS = dict(commands_of(app))
+COMMANDS = {(name,): parameters_of(command_of(name, entry)) for name, entry in LISTED.items() if entry.example}
+COMMANDS |= {("data", name): parameters_of(command) for name, (command, _) in OF_DATA.items()}
 OUTPUTS = {name: [each for each in of if isinstance(each.mark, Writes)] for name, of in COMMANDS.items()}
 INPUTS = {name: [each for each in of if isinstance(each.mark, Reads)] for name, of in COMMANDS.items()}
 PAIRS = [

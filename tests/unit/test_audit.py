@@ -298,10 +298,10 @@ def test_parameters_out_of_range():
 
 
 def test_a_slice_of_everything_measures_what_evaluate_does(crowd, model):
-    from amcc.evaluate import evaluate_consensus
+    from amcc.evaluation import evaluate
 
     said = truth_of(crowd, np.arange(crowd.votes.n_items))
-    found, scores = audit(model, crowd.votes, said), evaluate_consensus(model.pairs(frame="arrow"), said).scores
+    found, scores = audit(model, crowd.votes, said), evaluate(model.pairs(frame="arrow"), said).scores
     errors = rows(found.errors, "pairs")
     assert_allclose(errors["all"]["measured"], scores["true_error"])
     assert_allclose(errors["all"]["claimed"], scores["claimed_error"])

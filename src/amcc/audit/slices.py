@@ -13,7 +13,7 @@ import pyarrow as pa
 from amcc import tables
 from amcc.arrays import Floats, Ints, Mask, find_sorted
 from amcc.errors import EmptyInputError, InputError
-from amcc.evaluate import read_consensus
+from amcc.evaluation import read_consensus
 from amcc.inference import (
     Estimate,
     Shares,

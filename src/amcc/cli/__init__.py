@@ -1,64 +1,115 @@
-"""The command line. Rows go to stdout, all else to stderr; exit 0 done, 2 wrong input or arguments, 1 otherwise."""
+"""The command line. Rows go to stdout, all else to stderr; exit 0 done, 2 wrong input or arguments, 1 otherwise.
+
+`COMMANDS` lists the commands. A new one is a file here with a function of the same name, and an entry in that table.
+The function parses nothing and checks no path: its signature says what people can type (see `options`), and
+`lazy.prepared` does the rest. Nothing that is imported here may import numpy, pyarrow or scipy.
+
+    lazy.py            commands that are loaded when they are called
+    options/           what people can say: groups of options by what they are about
+    paths.py           what is read and written, checked before the work starts
+    standard_input.py  `-` in the place of a file
+    console.py         notes and tables for people
+    output.py          rows and JSON for scripts
+    names.py           names from anybody, made harmless
+    fitting.py         fit a model and say what is worth knowing about it
+
+All other files are commands, or what one of them needs.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
 from amcc import __version__
-from amcc.cli import data
-from amcc.cli.audit import audit
-from amcc.cli.board import board
-from amcc.cli.check import check
-from amcc.cli.common import notes, reads_standard_input
-from amcc.cli.consensus import consensus
-from amcc.cli.demo import demo
-from amcc.cli.evaluate import evaluate
-from amcc.cli.methods import methods
-from amcc.cli.names import visible
-from amcc.cli.next_questions import next_questions
-from amcc.cli.pack import pack
-from amcc.cli.paths import checked
-from amcc.cli.replay import replay
-from amcc.cli.reproduce import reproduce
-from amcc.cli.simulate_crowd import simulate_crowd
-from amcc.cli.workers import workers
+from amcc.cli.console import notes, say, visible
+from amcc.cli.lazy import CommandEntry, LazyCommand
 from amcc.errors import AmccError, InputError, ParameterError
+
+# In the order in which a newcomer meets them; the help and docs/cli.md keep it.
+COMMANDS = {
+    "demo": CommandEntry(
+        "Simulate a crowd, find the consensus, say what was found, and write a report with pictures.",
+        "amcc demo",
+    ),
+    "check": CommandEntry(
+        "Validate a file of votes and describe what is in it; with --workers also who gave them.",
+        "amcc check votes.csv --columns worker=rater",
+    ),
+    "consensus": CommandEntry(
+        "Find the labels of each item; writes item,label,probability,present,settled.",
+        "amcc consensus votes.csv -o consensus.csv --report report.html",
+    ),
+    "pack": CommandEntry(
+        "Pack votes into a folder that every command takes in place of a file, for votes that do not fit in memory.",
+        "amcc pack votes.parquet -o votes.packed",
+    ),
+    "workers": CommandEntry(
+        "Judge the workers, best first, and give the evidence against the likely spammers.",
+        "amcc workers votes.csv --intervals -o workers.csv",
+    ),
+    "evaluate": CommandEntry(
+        "Score a consensus against what is known to be true, or against how many people say yes.",
+        "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
+    ),
+    "audit": CommandEntry(
+        "Measure a consensus on a random slice that people answered.",
+        "amcc audit votes.csv people.csv --report audit.html --disagreements disagreements.csv",
+    ),
+    "next": CommandEntry(
+        "Choose the questions that help most for the money; writes item,label,worker,price,utility,why.",
+        "amcc next votes.csv --budget 100 --prices prices.csv --explain",
+        module="next_questions",
+    ),
+    "replay": CommandEntry(
+        "Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?",
+        "amcc replay votes.csv truth.csv --strategy voi,uniform --plot replay.png",
+    ),
+    "methods": CommandEntry("List the methods that -m and --methods know, with one line each.", "amcc methods"),
+    "board": CommandEntry(
+        "Compare methods on every crowd whose truth is known; interrupted, it goes on where it stopped.",
+        "amcc board --data crowd-data --methods amcc,majority,ebcc --known 10,30 -o board",
+    ),
+    "reproduce": CommandEntry(
+        "Reproduce tables and figures of the paper beside its numbers; interrupted, it goes on where it stopped.",
+        "amcc reproduce table4 groups --data crowd-data --out reproduction --quick",
+    ),
+    "simulate-crowd": CommandEntry(
+        "Simulate a crowd; writes votes.parquet, truth.csv and workers.csv (with kinds and prices) to a folder.",
+        "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
+        module="simulate_crowd",
+    ),
+    "data": CommandEntry("Public data sets: what there is, what is here, and where to get the rest."),
+}
+
+
+class Commands(TyperGroup):
+    """The commands of the table: what `app` is when it runs."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, entry in COMMANDS.items():
+            self.add_command(LazyCommand(name, entry))
+
 
 app = typer.Typer(
     name="amcc",
+    cls=Commands,
     help="True label sets, worker quality and next questions from multi-label crowd answers.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
+    pretty_exceptions_enable=False,  # `main` says what went wrong
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-EXAMPLES: dict[Callable[..., None], str] = {
-    demo: "amcc demo",
-    check: "amcc check votes.csv --columns worker=rater",
-    consensus: "amcc consensus votes.csv -o consensus.csv --report report.html",
-    pack: "amcc pack votes.parquet -o votes.packed",
-    workers: "amcc workers votes.csv --intervals -o workers.csv",
-    evaluate: "amcc evaluate consensus.csv truth.csv --known-items truth_items.csv",
-    audit: "amcc audit votes.csv people.csv --report audit.html --disagreements disagreements.csv",
-    next_questions: "amcc next votes.csv --budget 100 --prices prices.csv --explain",
-    replay: "amcc replay votes.csv truth.csv --strategy voi,uniform --plot replay.png",
-    methods: "amcc methods",
-    board: "amcc board --data crowd-data --methods amcc,majority,ebcc --known 10,30 -o board",
-    reproduce: "amcc reproduce table4 groups --data crowd-data --out reproduction --quick",
-    simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",
-}
-for command, example in EXAMPLES.items():
-    app.command(epilog=f"Example: {example}")(reads_standard_input(checked(command)))
-app.add_typer(data.app, name="data")
 
 
 def _show_version(wanted: bool) -> None:
+    """Print the version and stop; where nothing else was typed, `amcc.__main__` does it without coming here."""
     if wanted:
         sys.stdout.write(f"amcc {__version__}\n")
         raise typer.Exit
@@ -71,32 +122,38 @@ def _options(
     """True label sets, worker quality and next questions from multi-label crowd answers."""
 
 
+# What typer makes of Ctrl-C, and what shells expect: 128 + the number of the signal.
 INTERRUPTED = 130
-"""What typer makes of Ctrl-C, and what shells expect."""
 
 
 def main() -> None:
-    """Run a command; whatever goes wrong becomes one message and an exit code."""
-    warnings.showwarning = lambda message, *_, **__: notes.print(f"warning: {message}", soft_wrap=True)
+    """Run a command; whatever goes wrong becomes one message and an exit code.
+
+    Nobody should meet a stack trace: it hides the one line that says what to do. AMCC_DEBUG=1 shows it.
+    """
+    warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
     try:
         app()
     except (InputError, ParameterError) as error:
         _stop(str(error), 2)
     except (AmccError, MemoryError) as error:
+        # Nothing is wrong with what was typed. Python's own MemoryError has no text.
         _stop(str(error) or "not enough memory for these data", 1)
     except BrokenPipeError:
         # The reader of our output has had enough; leave without a second complaint at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except KeyboardInterrupt:  # while typer was not looking
+    except KeyboardInterrupt:
+        # It came while typer was not looking.
         _say_interrupted()
         sys.exit(INTERRUPTED)
     except SystemExit as end:
+        # Typer makes an exit of Ctrl-C, without a word.
         if end.code == INTERRUPTED:
             _say_interrupted()
         raise
     except OSError as error:
-        # files that are written have a name in errors, see `files.written_to`
+        # Files that are written have a name in errors, see `files.written_to`; only standard output has none.
         _stop(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
     except Exception as error:
         if os.environ.get("AMCC_DEBUG"):
@@ -105,9 +162,11 @@ def main() -> None:
 
 
 def _say_interrupted() -> None:
+    """Outputs appear when they are complete (see `amcc.files`), so this holds whenever it is said."""
     notes.print("interrupted; nothing half-written was left")
 
 
 def _stop(message: str, code: int) -> None:
+    """Say what went wrong and leave."""
     notes.print(Text.assemble(("error:", "bold red"), f" {visible(message)}"), soft_wrap=True)
     sys.exit(code)

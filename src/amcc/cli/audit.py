@@ -1,47 +1,47 @@
-"""amcc audit: measure a consensus on a random slice that people answered."""
+"""amcc audit: measure a consensus on a random slice that people answered.
+
+Claimed errors are what a model believes about itself; only answers that it did not learn from can tell whether it is
+right. People answer a random slice of the items, and `amcc.audit` compares. This file reads the slice and the
+consensus, and prints four tables:
+
+1. how frequent each label is, corrected by what the slice shows (the number most people want);
+2. claimed and measured errors, also among settled pairs;
+3. probabilities, in bins, against the share of pairs that people say yes to;
+4. who agrees with people: the consensus first, then single workers.
+
+docs/audit.md says how the numbers are made and what they rest on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 from rich.table import Table
 
 from amcc import tables
 from amcc.audit import LEVEL, Audit, Rule, cross_fitted
 from amcc.audit import audit as measure
-from amcc.cli.common import (
-    DEFAULT_METHOD,
-    Json,
-    KnownItems,
-    KnownPairs,
-    Method,
-    Output,
-    SafeCsv,
-    TruthUnmentioned,
-    WorkersFile,
-    busy,
-    fit,
-    listed_workers,
-    load_votes,
-    notes,
-    plain_number,
-    print_json,
-    reading_options,
-    screen,
-    takes_reading,
-    write_rows,
-)
+from amcc.cli.console import DASH, busy, notes, say, show_all, titled_table
+from amcc.cli.fitting import DEFAULT_METHOD, Method, check_used, fit
+from amcc.cli.options.groups import OptionGroup
+from amcc.cli.options.roster import WorkersFile, listed_workers
+from amcc.cli.options.truth import TruthCoverage
+from amcc.cli.options.votes import ReadingOptions, VotesPath, plain_number
+from amcc.cli.output import Json, Output, SafeCsv, print_json, write_rows
 from amcc.cli.paths import PAGE, READS, TABLE
 from amcc.consensus import make_model
 from amcc.consensus.base import check_all_pairs
 from amcc.errors import ParameterError
 from amcc.inference import check_level
-from amcc.io import read_table, read_truth, read_votes
+from amcc.io import read_table, read_votes
+from amcc.roster import Roster
 from amcc.truth import Truth
-from amcc.votes import Unmentioned, Votes
+from amcc.votes import Votes
 
 SLICE_HELP = (
     "What people say about a random slice of the items: as TRUTH of evaluate, or votes worker,item,label,value of one "
@@ -52,138 +52,149 @@ CROSS_FIT_HELP = (
     "Measure the consensus that learns from the slice, as with --truth: each fifth of it by a fit that knows the other "
     "four only."
 )
+# Workers that are shown on the screen, as many as one looks at; --judges writes all.
 MOST_JUDGES = 15
-"""Workers that are shown on the screen; --judges writes all."""
 
 
-@takes_reading
+@dataclass(frozen=True)
+class Measured(OptionGroup):
+    """Which consensus is measured: that of a fit, of a fit that learns from the slice, or one that was written."""
+
+    method: Method = DEFAULT_METHOD
+    roster: WorkersFile = None
+    consensus: Annotated[Path | None, typer.Option(help=CONSENSUS_HELP), READS] = None
+    cross_fit: Annotated[bool, typer.Option("--cross-fit", help=CROSS_FIT_HELP)] = False
+    all_labels: Annotated[bool, typer.Option("--all-labels", help="Also pairs that no worker was asked about.")] = False
+
+    def check(self) -> None:
+        """Raise ParameterError where options would change nothing."""
+        fits = self.cross_fit or self.all_labels or self.roster or self.method != DEFAULT_METHOD
+        if self.consensus is not None and fits:
+            raise ParameterError(
+                "--consensus is measured as it is; leave --cross-fit, --all-labels, --workers and --method out."
+            )
+        check_used(self.method, roster=self.roster)
+
+    def pairs(self, votes: Votes, said: Truth | Votes, listed: Roster | None) -> pa.Table:
+        """The consensus as a table of pairs; only with --cross-fit does it learn from what people said."""
+        if self.consensus is not None:
+            return read_table(self.consensus)
+        if self.cross_fit:
+            with busy(f"Fitting {self.method} without each fifth of the slice"):
+                return cross_fitted(
+                    lambda: make_model(self.method), votes, said, all_labels=self.all_labels, workers=listed
+                )
+        return fit(votes, self.method, roster=listed).pairs(all_labels=self.all_labels, frame="arrow")
+
+
+@dataclass(frozen=True)
+class AuditFiles(OptionGroup):
+    """What is written beside what is printed."""
+
+    output: Output = None
+    judges: Annotated[
+        Path | None, typer.Option(help="Also write how each worker agrees with people, by label, to this file."), TABLE
+    ] = None
+    disagreements: Annotated[
+        Path | None, typer.Option(help="Also write the pairs that people decide otherwise to this file."), TABLE
+    ] = None
+    report: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file."), PAGE] = None
+    safe_csv: SafeCsv = False
+
+    def write(self, result: Audit) -> None:
+        """Write those that were asked for."""
+        written = (
+            (result.prevalence, self.output),
+            (result.judges, self.judges),
+            (result.disagreements, self.disagreements),
+        )
+        for rows, where in written:
+            if where is not None:
+                write_rows(rows, where, safe_csv=self.safe_csv)
+        if self.report is not None:
+            # Charts take a second to import.
+            from amcc.audit_report import write_audit_report
+
+            with busy("Drawing the report"):
+                write_audit_report(result, self.report)
+            notes.print(f"wrote the report to {self.report}")
+
+
 def audit(
-    path: Path,
-    reading: Mapping[str, Any],
+    *,
+    path: VotesPath,
     people: Annotated[Path, typer.Argument(metavar="SLICE", help=SLICE_HELP), READS],
-    known_items: KnownItems = None,
-    known_pairs: KnownPairs = None,
-    truth_unmentioned: TruthUnmentioned = "unknown",
+    coverage: TruthCoverage,
     people_rule: Annotated[
         Rule, typer.Option("--people", help="What several people say: what most do, or the share of yes.")
     ] = "majority",
-    method: Method = DEFAULT_METHOD,
-    roster: WorkersFile = None,
-    consensus: Annotated[Path | None, typer.Option(help=CONSENSUS_HELP), READS] = None,
-    cross_fit: Annotated[bool, typer.Option("--cross-fit", help=CROSS_FIT_HELP)] = False,
-    all_labels: Annotated[
-        bool, typer.Option("--all-labels", help="Also pairs that no worker was asked about.")
-    ] = False,
+    measured: Measured,
     level: Annotated[float, typer.Option(parser=plain_number, metavar="FLOAT", help="Of the intervals.")] = LEVEL,
-    output: Output = None,
-    judges: Annotated[
-        Path | None, typer.Option(help="Also write how each worker agrees with people, by label, to this file."), TABLE
-    ] = None,
-    disagreements: Annotated[
-        Path | None, typer.Option(help="Also write the pairs that people decide otherwise to this file."), TABLE
-    ] = None,
-    report: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file."), PAGE] = None,
-    safe_csv: SafeCsv = False,
+    files: AuditFiles,
     as_json: Json = False,
+    reading: ReadingOptions,
 ) -> None:
     """Measure a consensus on a random slice that people answered.
 
     Prints how frequent labels are, corrected by the slice, claimed and measured errors, also among settled pairs, how
     far probabilities can be trusted, and who agrees with people. --output writes the frequencies.
     """
+    # What is wrong with the options is said before a large file is read.
     check_level(level)
-    if consensus is not None and (cross_fit or all_labels or roster or method != DEFAULT_METHOD):
-        raise ParameterError(
-            "--consensus is measured as it is; leave --cross-fit, --all-labels, --workers and --method out."
-        )
-    if roster is not None:
-        make_model(method).check_uses_roster()
-    votes = load_votes(path, reading)
-    listed = listed_workers(roster, votes.worker_names)
-    if all_labels:
+    measured.check()
+    votes = reading.read(path)
+    listed = listed_workers(measured.roster, votes.worker_names)
+    if measured.all_labels:
         check_all_pairs(votes.n_items, votes.n_labels)
-    said = _read_people(people, votes, reading, known_items, known_pairs, truth_unmentioned)
-    if consensus is not None:
-        table = read_table(consensus)
-    elif cross_fit:
-        with busy(f"Fitting {method} without each fifth of the slice"):
-            table = cross_fitted(lambda: make_model(method), votes, said, all_labels=all_labels, workers=listed)
-    else:
-        table = fit(votes, method, roster=listed).pairs(all_labels=all_labels, frame="arrow")
+    said = _read_people(people, votes, reading, coverage)
+    pairs = measured.pairs(votes, said, listed)
     with busy("Comparing with people"):
-        result = measure(table, votes, said, level=level, rule=people_rule)
-    for warning in result.warnings:
-        notes.print(f"warning: {warning}", markup=False, soft_wrap=True)
+        result = measure(pairs, votes, said, level=level, rule=people_rule)
+    say(*(f"warning: {warning}" for warning in result.warnings))
     if as_json:
         print_json(result.to_dict())
     else:
-        for each in _tables(result):
-            screen.print(each)
-            screen.print()
-    written = ((result.prevalence, output), (result.judges, judges), (result.disagreements, disagreements))
-    for rows, where in written:
-        if where is not None:
-            write_rows(rows, where, safe_csv=safe_csv)
-    if report is not None:
-        from amcc.audit_report import write_audit_report
-
-        with busy("Drawing the report"):
-            write_audit_report(result, report)
-        notes.print(f"wrote the report to {report}")
+        show_all(_tables(result))
+    files.write(result)
 
 
-def _read_people(
-    path: Path,
-    votes: Votes,
-    reading: Mapping[str, Any],
-    known_items: Path | None,
-    known_pairs: Path | None,
-    unmentioned: Unmentioned,
-) -> Truth | Votes:
+def _read_people(path: Path, votes: Votes, reading: ReadingOptions, coverage: TruthCoverage) -> Truth | Votes:
     """The slice, which is a table of votes if it says who answered."""
     names = tables.column_names(read_table(path))
     if not tables.columns_named(tables.ALIASES["worker"], names):
-        return read_truth(path, known_items=known_items, known_pairs=known_pairs, unmentioned=unmentioned)
-    if known_items is not None or known_pairs is not None or unmentioned != "unknown":
+        return coverage.read(path)
+    if coverage.is_said():
         raise ParameterError(
             "--known-items, --known-pairs and --truth-unmentioned say what a slice without workers covers; this one is "
             "a table of votes. Leave them out."
         )
-    # of the options of reading, those about cells; the columns of the slice have names of their own
-    options = reading_options({**reading, "columns": None, "items": None, "labels": None, "separator": None})
-    return read_votes(path, **{**options, "labels": votes.label_names.to_pylist()})
+    # The labels are those of the votes: one that people never tick would otherwise not be known here.
+    # Of the options of reading, those about cells; the columns of the slice have names of their own.
+    cells = replace(reading, columns=None, items=None, labels=None, separator=None)
+    return read_votes(path, **{**cells.arguments(), "labels": votes.label_names.to_pylist()})
 
 
 # -- on the screen -------------------------------------------------------------------------------------------------
 
 
 def _tables(result: Audit) -> list[Table]:
+    """What is printed, most important first."""
+    # As everywhere else in amcc, with a space before the sign.
     level = f"{result.level:.0%}".replace("%", " %")
     return [
-        _table(
+        titled_table(
             ["label", "corrected", f"{level} interval", "slice alone", "consensus alone"],
             [_frequency(row["label"], row) for row in result.prevalence.to_pylist()],
             f"Share of items with each label; people answered {result.n_items:,} of {result.n_items_all:,} items",
         ),
-        _table(
+        titled_table(
             ["pairs", "number", "in the slice", "claimed error", "measured error", f"{level} interval"],
-            [
-                [row["pairs"], f"{row['number']:,}", f"{row['slice']:,}", *_claim(row)]
-                for row in result.errors.to_pylist()
-            ],
+            [[row["pairs"], *_claim(row)] for row in result.errors.to_pylist()],
             "Errors of the consensus",
         ),
-        _table(
+        titled_table(
             ["probability", "number", "in the slice", "claimed", "measured share", f"{level} interval"],
-            [
-                [
-                    f"{row['low_edge']:g} to {row['high_edge']:g}",
-                    f"{row['number']:,}",
-                    f"{row['slice']:,}",
-                    *_claim(row),
-                ]
-                for row in result.calibration.to_pylist()
-            ],
+            [[f"{row['low_edge']:g} to {row['high_edge']:g}", *_claim(row)] for row in result.calibration.to_pylist()],
             "Probabilities against what people say",
         ),
         _judges_table(result),
@@ -191,6 +202,7 @@ def _tables(result: Audit) -> list[Table]:
 
 
 def _frequency(label: str, row: Mapping[str, Any]) -> list[str]:
+    """A label with its corrected share, beside what the slice and the consensus say alone."""
     return [
         label,
         _percent(row["share"]),
@@ -201,22 +213,30 @@ def _frequency(label: str, row: Mapping[str, Any]) -> list[str]:
 
 
 def _claim(row: Mapping[str, Any]) -> list[str]:
-    return [_percent(row["claimed"]), _percent(row["measured"]), _interval(row, "low", "high")]
+    """How many pairs there are, in all and in the slice, and what was claimed and measured of them."""
+    return [
+        f"{row['number']:,}",
+        f"{row['slice']:,}",
+        _percent(row["claimed"]),
+        _percent(row["measured"]),
+        _interval(row, "low", "high"),
+    ]
 
 
-DASH = "–"  # for what was not measured
-
+# Of a worker, on the screen: columns of the table, and what they are called.
 MEASURES = {
     "agreement": "agreement",
     "kappa": "kappa",
     "hit_rate": "hit rate",
     "false_alarm_rate": "false alarms",
 }
-"""Of a worker, on the screen: columns of the table, and what they are called."""
 
 
 def _judges_table(result: Audit) -> Table:
+    """Agreement with people over all labels; rows by label are only in the file that --judges writes."""
+    # What is about all labels together has no label.
     overall = [row for row in result.judges.to_pylist() if row["label"] is None]
+    # The consensus has the same measures in a table of its own; its first row is about all labels.
     decisions = result.decisions.to_pylist()[:1]
     rows = [
         [
@@ -228,18 +248,17 @@ def _judges_table(result: Audit) -> Table:
     ]
     left = len(overall) - MOST_JUDGES
     more = f"; {left:,} more workers: --judges FILE" if left > 0 else ""
-    return _table(["who", "votes", *MEASURES.values()], rows, f"Agreement with people, over all labels{more}")
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str) -> Table:
-    table = Table(*header, title=title, title_justify="left", box=None)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return titled_table(["who", "votes", *MEASURES.values()], rows, f"Agreement with people, over all labels{more}")
 
 
 def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    """An estimate with its interval, as far as they are defined."""
+    """An estimate with its interval, as far as they are defined.
+
+    >>> _with_interval({"kappa": 0.5, "kappa_low": 0.4, "kappa_high": 0.61}, "kappa")
+    '0.50 (0.40 to 0.61)'
+    >>> _with_interval({"kappa": None, "kappa_low": None, "kappa_high": None}, "kappa")
+    '–'
+    """
     estimate, low, high = (row[name + end] for end in ("", "_low", "_high"))
     if estimate is None:
         return DASH
@@ -247,8 +266,18 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 
 
 def _percent(share: float | None) -> str:
+    """A share in percent.
+
+    >>> _percent(0.1234), _percent(None)
+    ('12.3 %', '–')
+    """
     return DASH if share is None else f"{100 * share:.1f} %"
 
 
 def _interval(row: Mapping[str, Any], low: str, high: str) -> str:
+    """Bounds in percent, from the columns of these names.
+
+    >>> _interval({"low": 0.02, "high": 0.1}, "low", "high")
+    '2.0 to 10.0'
+    """
     return DASH if row[low] is None else f"{100 * row[low]:.1f} to {100 * row[high]:.1f}"

@@ -1,9 +1,18 @@
-"""amcc consensus: the true label sets."""
+"""amcc consensus: the true label sets.
+
+The way of this command: read the votes, or open packed ones; refuse options that contradict each other or would be
+ignored; fit; write the rows; then what else was asked for.
+
+Votes in memory and packed votes take the same way. `EngineOptions.running` decides which of them a fit sees: packed
+votes stay on disk unless something needs all of them at once. Rows are then made block by block, and no more than a few
+blocks are ever in memory.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -11,44 +20,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from amcc.cli.common import (
-    DEFAULT_METHOD,
-    Features,
-    FeaturesItems,
-    ItemTexts,
-    Json,
-    KnownItems,
-    KnownPairs,
-    KnownTruth,
-    Method,
-    Output,
-    SafeCsv,
-    TextColumn,
-    TextUnits,
-    TruthUnmentioned,
-    WorkersFile,
-    busy,
-    described_items,
-    effect_as_json,
-    fit,
-    items_without_answer,
-    known_truth,
-    listed_workers,
-    notes,
-    print_json,
-    reads_votes,
-    write_rows,
-)
-from amcc.cli.engines import EngineChoice, by_blocks
+from amcc.cli.console import busy, notes, say
+from amcc.cli.fitting import DEFAULT_METHOD, Method, check_used, effect_as_json, fit, items_without_answer
+from amcc.cli.options.engines import EngineOptions
+from amcc.cli.options.features import ItemDescriptions
+from amcc.cli.options.groups import OptionGroup
+from amcc.cli.options.roster import WorkersFile, listed_workers
+from amcc.cli.options.truth import KnownTruth, TruthCoverage
+from amcc.cli.options.votes import ReadingOptions, VotesPath
+from amcc.cli.output import Json, RowsOutput, print_json
 from amcc.cli.paths import FILE, PAGE, READS
-from amcc.consensus import ConsensusModel, make_model
+from amcc.consensus import ConsensusModel
 from amcc.consensus.base import check_all_pairs
 from amcc.consensus.disagreement import KINDS
 from amcc.consensus.truth_effect import truth_effect
 from amcc.consensus.undeclared import named_like_models
 from amcc.decode import Rule, check_rule
-from amcc.engine.base import Engine, InMemory
-from amcc.engine.packed import PackedVotes
+from amcc.engine.base import Engine, as_engine
 from amcc.errors import ParameterError
 from amcc.votes import Votes
 
@@ -56,137 +44,156 @@ DECODE_HELP = (
     "How probabilities become sets: labels more likely than not (threshold), the set with the best expected score "
     "(expected_f1, expected_jaccard), or a fixed number of labels (top_k)."
 )
-
 DISAGREEMENT_HELP = (
     "Also a column disagreement, which says why people disagree: " + ", ".join(KINDS) + " (docs/disagreement.md)."
 )
 SOFT_HELP = (
     "Also columns soft, soft_low and soft_high: the share of competent people who would say yes, and its 95 % interval."
 )
-
 FROM_HELP = (
     "Model that --save wrote for earlier votes. Where less than a tenth of the votes is new, a few rounds from there "
     "take the place of a fit."
 )
 
 
-@reads_votes
+@dataclass(frozen=True)
+class ConsensusRows(OptionGroup):
+    """What the rows are: pairs or sets, decided how, with which further columns."""
+
+    sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False
+    all_labels: Annotated[bool, typer.Option("--all-labels", help="Also pairs that nobody was asked about.")] = False
+    decode: Annotated[Rule, typer.Option(help=DECODE_HELP)] = "threshold"
+    top_k: Annotated[int | None, typer.Option(help="Labels per item, for --decode top_k.")] = None
+    disagreement: Annotated[bool, typer.Option("--disagreement", help=DISAGREEMENT_HELP)] = False
+    soft: Annotated[bool, typer.Option("--soft", help=SOFT_HELP)] = False
+
+    def check(self) -> None:
+        """Raise ParameterError where options contradict each other."""
+        check_rule(self.decode, self.top_k)
+        if self.sets and (self.disagreement or self.soft):
+            raise ParameterError("--disagreement and --soft are columns of pairs; leave them out, or --sets.")
+
+    def check_fits(self, votes: Votes) -> None:
+        """Raise TooLargeError where a table of all items and labels is needed and would not fit in memory."""
+        if self.sets or self.all_labels or self.decode != "threshold":
+            check_all_pairs(votes.n_items, votes.n_labels)
+
+    @property
+    def are_asked_pairs(self) -> bool:
+        """Whether there is one row for each pair that somebody was asked about, which is what --json counts."""
+        return not (self.sets or self.all_labels)
+
+    def of_asked_pairs(self) -> ConsensusRows:
+        """The rows that --json counts, without the columns that it does not need."""
+        return replace(self, sets=False, all_labels=False, soft=False)
+
+    def tables(self, model: ConsensusModel, votes: Votes | Engine) -> Iterator[pa.Table]:
+        """The rows: one table, or one per block. On terminals something turns while each is made."""
+        made = self._made(model, votes)
+        while True:
+            # Not while it is written: rows and a turning wheel would share the terminal.
+            with busy("Looking at the disagreement" if self.disagreement else "Writing the consensus"):
+                table = next(made, None)
+            if table is None:
+                return
+            yield table
+
+    def _made(self, model: ConsensusModel, votes: Votes | Engine) -> Iterator[pa.Table]:
+        """The same, without a sign of it."""
+        kind: dict[str, Any] = {"decode": self.decode, "k": self.top_k, "frame": "arrow"}
+        more: dict[str, Any] = {"all_labels": self.all_labels, "disagreement": self.disagreement, "soft": self.soft}
+        if isinstance(votes, Engine):
+            yield from model.tables(votes, sets=self.sets, **more, **kind)
+        else:
+            yield model.sets(**kind) if self.sets else model.pairs(votes=votes, **more, **kind)
+
+
+@dataclass(frozen=True)
+class ModelFiles(OptionGroup):
+    """Further files: what to start from, and what else to write."""
+
+    report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file."), PAGE] = None
+    save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file."), FILE] = None
+    start: Annotated[Path | None, typer.Option("--from", help=FROM_HELP), READS] = None
+
+    def write(self, model: ConsensusModel, votes: Votes | Engine) -> None:
+        """Save the model and draw the report, where they were asked for."""
+        if self.save is not None:
+            model.save(self.save)
+            left_out = ", without results by item," if isinstance(votes, Engine) else ""
+            notes.print(f"saved the model{left_out} to {self.save}")
+        if self.report is not None and isinstance(votes, Votes):
+            # Charts take a second to import.
+            from amcc.report import write_report
+
+            with busy("Drawing the report"):
+                write_report(model, votes, self.report)
+            notes.print(f"wrote the report to {self.report}")
+
+
 def consensus(
-    votes: Votes | PackedVotes,
-    engine: EngineChoice,
+    *,
+    path: VotesPath,
     method: Method = DEFAULT_METHOD,
-    features: Features = None,
-    features_items: FeaturesItems = None,
-    text: ItemTexts = None,
-    text_column: TextColumn = None,
-    text_units: TextUnits = "words",
+    described: ItemDescriptions,
     truth: KnownTruth = None,
-    known_items: KnownItems = None,
-    known_pairs: KnownPairs = None,
-    truth_unmentioned: TruthUnmentioned = "unknown",
+    coverage: TruthCoverage,
     roster: WorkersFile = None,
-    output: Output = None,
-    safe_csv: SafeCsv = False,
-    sets: Annotated[bool, typer.Option("--sets", help="Write item,labels: one row per item.")] = False,
-    all_labels: Annotated[bool, typer.Option("--all-labels", help="Also pairs that nobody was asked about.")] = False,
-    decode: Annotated[Rule, typer.Option(help=DECODE_HELP)] = "threshold",
-    top_k: Annotated[int | None, typer.Option(help="Labels per item, for --decode top_k.")] = None,
-    disagreement: Annotated[bool, typer.Option("--disagreement", help=DISAGREEMENT_HELP)] = False,
-    soft: Annotated[bool, typer.Option("--soft", help=SOFT_HELP)] = False,
-    report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file."), PAGE] = None,
-    save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file."), FILE] = None,
-    start: Annotated[Path | None, typer.Option("--from", help=FROM_HELP), READS] = None,
+    output: RowsOutput,
+    rows: ConsensusRows,
+    files: ModelFiles,
     as_json: Json = False,
+    engine: EngineOptions,
+    reading: ReadingOptions,
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
-    check_rule(decode, top_k)
-    if sets and (disagreement or soft):
-        raise ParameterError("--disagreement and --soft are columns of pairs; leave them out, or --sets.")
-    described = features or features_items or text
-    if described:
-        make_model(method).check_uses_features()
-    if roster is not None:
-        make_model(method).check_uses_roster()
-    kind: dict[str, Any] = {"decode": decode, "k": top_k, "frame": "arrow"}
-    more: dict[str, Any] = {"disagreement": disagreement, "soft": soft}
-    if isinstance(votes, PackedVotes):
-        if by_blocks(method) and report is None and truth is None and not described and roster is None:
-            kind |= {"sets": sets, "all_labels": all_labels, **more}
-            with engine.over(votes) as blocks:
-                _consensus_of_blocks(blocks, method, start, output, safe_csv, save, as_json, **kind)
-            return
-        votes = votes.votes()
-    engine.refuse_for_files()
-    if sets or all_labels or decode != "threshold":
-        check_all_pairs(votes.n_items, votes.n_labels)
-    known = known_truth(truth, known_items, known_pairs, truth_unmentioned)
-    listed = listed_workers(roster, votes.worker_names)
-    if listed is None:
-        for suspicion in named_like_models(votes):
-            notes.print(suspicion.sentence(votes.worker_names), markup=False, soft_wrap=True)
-    numbers = described_items(votes, features, features_items, text, text_column, text_units)
-    model = fit(votes, method, start, numbers, known, listed)
-    notes.print(model.settling_.sentence(), soft_wrap=True)
-    written = None
-    if not as_json or output is not None:
-        with busy("Looking at the disagreement" if disagreement else "Writing the consensus"):
-            written = model.sets(**kind) if sets else model.pairs(all_labels=all_labels, votes=votes, **more, **kind)
-        write_rows(written, output, safe_csv=safe_csv)
-    if save is not None:
-        model.save(save)
-        notes.print(f"saved the model to {save}")
-    if report is not None:
-        from amcc.report import write_report
-
-        with busy("Drawing the report"):
-            write_report(model, votes, report)
-        notes.print(f"wrote the report to {report}")
-    if as_json:
-        if written is None or sets or all_labels:  # what was written does not say it
-            written = model.pairs(votes=votes, disagreement=disagreement, **kind)
-        found = _found(written)
-        summary = _summary(InMemory(votes), model, method, output, int((~model.item_answered_).sum()), found)
-        print_json(summary | effect_as_json(truth_effect(model, votes)))
+    given = reading.open(path)
+    rows.check()
+    check_used(method, features=described.are_named(), roster=roster)
+    # These look at single votes, pairs or items, wherever they are; blocks are seen one at a time.
+    whole = bool(files.report or truth or roster or described.are_named())
+    with engine.running(given, method, whole=whole) as votes:
+        known = coverage.read_if_named(truth)
+        listed = listed_workers(roster, votes.worker_names)
+        features = None
+        if isinstance(votes, Votes):
+            rows.check_fits(votes)
+            # Whoever declared the workers knows which of them are language models.
+            if listed is None:
+                say(*(suspicion.sentence(votes.worker_names) for suspicion in named_like_models(votes)))
+            features = described.read(votes)
+        model = fit(votes, method, files.start, features, known, listed)
+        # How far "settled" can be trusted belongs beside every consensus, not only into the report.
+        say(model.settling_.sentence())
+        found = _write(model, votes, rows, output, as_json)
+        files.write(model, votes)
+        if as_json:
+            effect = truth_effect(model, votes) if isinstance(votes, Votes) else None
+            print_json(_summary(as_engine(votes), model, method, output.output, found) | effect_as_json(effect))
 
 
-def _consensus_of_blocks(
-    blocks: Engine,
-    method: str,
-    start: Path | None,
-    output: Path | None,
-    safe_csv: bool,
-    save: Path | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """The same block by block, with no more in memory than a few of them."""
-    model = fit(blocks, method, start)
-    notes.print(model.settling_.sentence(), soft_wrap=True)
+def _write(
+    model: ConsensusModel, votes: Votes | Engine, rows: ConsensusRows, output: RowsOutput, as_json: bool
+) -> Found:
+    """Write the rows, and count for --json what is in them.
+
+    Counting goes along with writing, as a table of all pairs may not fit in memory. Where nothing was written, or
+    something else than the asked pairs, these are made once more.
+    """
     found: list[Found] = []
 
-    def counted(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    def counted(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for table in tables:
             found.append(_found(table))
             yield table
 
-    if not as_json or output is not None:
-        tables = model.tables(blocks, **options)
-        with busy("Writing the consensus"):
-            write_rows(counted(tables) if _has_asked_pairs(options) else tables, output, safe_csv=safe_csv)
-    if save is not None:
-        model.save(save)
-        notes.print(f"saved the model, without results by item, to {save}")
-    if as_json:
-        if not found:  # what was written does not say it
-            options |= {"sets": False, "all_labels": False, "soft": False}
-            found = [_found(table) for table in model.tables(blocks, **options)]
-        unanswered = blocks.total(items_without_answer).items
-        print_json(_summary(blocks, model, method, output, unanswered, _together(found)))
-
-
-def _has_asked_pairs(options: Mapping[str, Any]) -> bool:
-    """Whether the rows are those of the asked pairs."""
-    return not (options["sets"] or options["all_labels"])
+    if output.is_wanted_beside(as_json):
+        tables = rows.tables(model, votes)
+        output.write(counted(tables) if as_json and rows.are_asked_pairs else tables)
+    if as_json and not found:
+        # What was written, if anything was, does not say it.
+        found = [_found(table) for table in rows.of_asked_pairs().tables(model, votes)]
+    return _together(found)
 
 
 class Found(NamedTuple):
@@ -198,7 +205,11 @@ class Found(NamedTuple):
 
 
 def _found(pairs: pa.Table) -> Found:
-    """What is in a table of pairs."""
+    """What is in a table of pairs.
+
+    >>> _found(pa.table({"present": [1, 0, 1], "settled": [1, 1, 0]}))
+    Found(present=2, settled=2, kinds=None)
+    """
     present, settled = (int(pairs[column].to_numpy().sum()) for column in ("present", "settled"))
     if "disagreement" not in pairs.column_names:
         return Found(present, settled, None)
@@ -207,7 +218,11 @@ def _found(pairs: pa.Table) -> Found:
 
 
 def _together(found: list[Found]) -> Found:
-    """What is in several tables."""
+    """What is in several tables.
+
+    >>> _together([Found(1, 2, Counter(clear=3)), Found(4, 5, Counter(clear=1, open=1))])
+    Found(present=5, settled=7, kinds=Counter({'clear': 4, 'open': 1}))
+    """
     kinds = [part.kinds for part in found if part.kinds is not None]
     return Found(
         sum(part.present for part in found),
@@ -216,18 +231,18 @@ def _together(found: list[Found]) -> Found:
     )
 
 
-def _summary(
-    engine: Engine, model: ConsensusModel, method: str, output: Path | None, unanswered: int, found: Found
-) -> dict[str, Any]:
+def _summary(engine: Engine, model: ConsensusModel, method: str, output: Path | None, found: Found) -> dict[str, Any]:
+    """What --json prints."""
     return {
         "method": method,
         "items": engine.n_items,
-        "items_without_answer": unanswered,
+        "items_without_answer": engine.total(items_without_answer).items,
         "workers": engine.n_workers,
         "labels": engine.n_labels,
         "votes": engine.n_votes,
         "pairs": engine.n_pairs,
         "present": found.present,
+        # Of no item at all, none has a label.
         "labels_per_item": found.present / max(engine.n_items, 1),
         "settled": found.settled,
         "open": engine.n_pairs - found.settled,

@@ -1,4 +1,9 @@
-"""amcc data: the public data sets that amcc knows."""
+"""amcc data: the public data sets that amcc knows.
+
+Three commands: `list` says what there is, `where` says how to get one set, `check` counts what is there and compares it
+with what the registry says. Nothing is ever downloaded: licences differ, and some sets must be asked for. What is known
+about each set is in `amcc.data.registry`; this file only prints it.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +15,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from amcc.cli.common import Json, print_json, screen
-from amcc.cli.paths import READS, checked
+from amcc.cli.console import list_of, screen
+from amcc.cli.lazy import prepared
+from amcc.cli.output import Json, print_json
+from amcc.cli.paths import READS
 from amcc.data.registry import (
     DATASETS,
     LAYOUTS,
@@ -28,6 +35,7 @@ from amcc.errors import EmptyInputError, ParameterError
 Data = Annotated[
     Path | None, typer.Option("--data", help=f"Folder of data sets. Default: environment variable {VARIABLE}."), READS
 ]
+# What the registry calls the origin of a truth, in words.
 TRUTH = {
     "independent": "found without the votes",
     "own": "made from the very votes",
@@ -42,6 +50,7 @@ def list_sets(data: Data = None, as_json: Json = False) -> None:
     if as_json:
         print_json({"folder": _text(folder), "sets": {name: _described(name, folder) for name in DATASETS}})
         return
+    # Two rows per set: in one, its sizes would not fit beside the title at 80 columns.
     table = Table("set", "about", "here", box=None)
     for name, data_set in DATASETS.items():
         here = "?" if folder is None else _yes(is_present(name, folder))
@@ -71,6 +80,7 @@ def check_sets(
         screen.print(f"{name}: {_verdict(DATASETS[name], differences)}", soft_wrap=True)
         for difference in differences:
             screen.print(f"  {difference}", soft_wrap=True)
+    # For scripts that go on only with the data that results were published for.
     if any(found.values()):
         raise typer.Exit(2)
 
@@ -83,23 +93,21 @@ def where(
     if as_json:
         print_json(_described(name, folder))
         return
-    table = Table(show_header=False, box=None)
-    for title, text in _account(data_set, folder):
-        table.add_row(title, text)
-    screen.print(table)
+    screen.print(list_of(_account(data_set, folder)))
 
 
-Command = tuple[Callable[..., None], str]
-COMMANDS: dict[str, Command] = {
+COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "list": (list_sets, "amcc data list --data crowd-data"),
     "check": (check_sets, "amcc data check affective --data crowd-data"),
     "where": (where, "amcc data where mulan_yeast"),
 }
-app = typer.Typer(
-    help="Public data sets: what there is, what is here, and where to get the rest.", no_args_is_help=True
+data = typer.Typer(
+    help="Public data sets: what there is, what is here, and where to get the rest.",
+    no_args_is_help=True,
+    add_completion=False,  # amcc itself has it
 )
 for command_name, (command, example) in COMMANDS.items():
-    app.command(command_name, epilog=f"Example: {example}")(checked(command))
+    data.command(command_name, epilog=f"Example: {example}")(prepared(command))
 
 
 def _in_short(data_set: DataSet) -> str:
@@ -108,6 +116,7 @@ def _in_short(data_set: DataSet) -> str:
     return "; ".join([counts, f"truth: {TRUTH[data_set.truth]}", *(["in the paper"] if data_set.in_paper else [])])
 
 
+# Of the counts, those that say how large a set is.
 _COUNTED = ("workers", "items", "labels", "answers")
 
 
@@ -120,6 +129,7 @@ def _described(name: str, folder: Path | None) -> dict[str, Any]:
 
 def _account(data_set: DataSet, folder: Path | None) -> list[tuple[str, str]]:
     """Everything that is known, for people."""
+    # Without a folder, a name that can be replaced by one.
     base = folder or Path("DATA")
     rows = [
         ("set", f"{data_set.name}: {data_set.title}"),
@@ -142,6 +152,7 @@ def _account(data_set: DataSet, folder: Path | None) -> list[tuple[str, str]]:
 
 
 def _verdict(data_set: DataSet, differences: list[str]) -> str:
+    """Whether a set is as the registry says, in a line."""
     if differences:
         return f"{len(differences)} difference{'s' * (len(differences) > 1)}"
     return f"as described ({', '.join(f'{count:,} {what}' for what, count in data_set.counts.items())})"

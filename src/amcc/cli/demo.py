@@ -1,4 +1,8 @@
-"""amcc demo: the whole way on a simulated crowd."""
+"""amcc demo: the whole way on a simulated crowd.
+
+For the first minute with amcc: no data are needed, and since the crowd is simulated, the truth is known. Majority vote
+stands beside the default method, and the spammers that were found beside those that are there.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,21 @@ import typer
 from rich.table import Table
 
 from amcc import metrics
-from amcc.cli.common import DEFAULT_METHOD, busy, fit, screen
+from amcc.arrays import Mask
+from amcc.cli.console import busy, screen, titled_table
+from amcc.cli.fitting import DEFAULT_METHOD, fit
 from amcc.cli.paths import FOLDER_OF_REPORT
 from amcc.consensus import ConsensusModel
 from amcc.consensus.workers import likely_spammers
 from amcc.data.simulate import CrowdSpec, SimulatedCrowd, simulate_crowd
 from amcc.files import make_folder
 from amcc.report import write_report
+
+# Scores of `metrics.evaluate` that are shown, and what they are called.
+SCORES = {"jaccard": "Jaccard", "f1": "F1", "one_minus_rl": "1 − ranking loss", "one_minus_oe": "1 − one-error"}
+
+# Spammers by name: as many as fit in a line.
+NAMES_SHOWN = 6
 
 
 def demo(
@@ -27,6 +39,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Same seed, same crowd.")] = 0,
 ) -> None:
     """Simulate a crowd, find the consensus, say what was found, and write a report with pictures."""
+    # First, so that nobody waits for a fit whose report has no place.
     make_folder(output)
     with busy("Simulating a crowd"):
         crowd = simulate_crowd(CrowdSpec.for_votes(votes, seed=seed))
@@ -47,29 +60,27 @@ def demo(
 
 
 def _scores(crowd: SimulatedCrowd, models: dict[str, ConsensusModel]) -> Table:
-    table = Table("against the truth", "Jaccard", "F1", "1 − ranking loss", "1 − one-error", box=None)
+    """Scores of each model against the truth of the simulated crowd; all are better when higher."""
+    rows = []
     for method, model in models.items():
-        proba = model.predict_proba()
-        scores = metrics.evaluate(crowd.truth, model.predict(), proba)
-        shown = ("jaccard", "f1", "one_minus_rl", "one_minus_oe")
-        table.add_row(method, *(f"{scores[name]:.3f}" for name in shown))
-    return table
+        scores = metrics.evaluate(crowd.truth, model.predict(), model.predict_proba())
+        rows.append([method, *(f"{scores[name]:.3f}" for name in SCORES)])
+    return titled_table(["against the truth", *SCORES.values()], rows)
 
 
 def _spammers_found(crowd: SimulatedCrowd, model: ConsensusModel) -> str:
+    """Who was taken for a spammer, who of them is one, and the evidence against the first of them."""
     flagged = likely_spammers(model.worker_rates_)
     spammers = _is_spammer(crowd)
-    names = [str(name) for name in np.array(model.worker_names_.to_pylist())[flagged][:6]]
-    named = f" ({', '.join(names)}{', …' if flagged.sum() > 6 else ''})" if names else ""
-    why = [f" {names[0]}, for example: {next(iter(model.worker_evidence_.values()))}."] if names else []
-    return "".join(
-        [
-            f"{flagged.sum()} workers look like spammers{named}; ",
-            f"{(flagged & spammers).sum()} of them are, and {(spammers & ~flagged).sum()} spammers were not noticed.",
-            *why,
-        ]
+    names = [str(name) for name in np.array(model.worker_names_.to_pylist())[flagged][:NAMES_SHOWN]]
+    named = f" ({', '.join(names)}{', …' if flagged.sum() > NAMES_SHOWN else ''})" if names else ""
+    why = f" {names[0]}, for example: {next(iter(model.worker_evidence_.values()))}." if names else ""
+    return (
+        f"{flagged.sum()} workers look like spammers{named}; {(flagged & spammers).sum()} of them are, and "
+        f"{(spammers & ~flagged).sum()} spammers were not noticed.{why}"
     )
 
 
-def _is_spammer(crowd: SimulatedCrowd) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _is_spammer(crowd: SimulatedCrowd) -> Mask:
+    """(n_workers,) whether the simulation made them answer without looking, whatever their way of doing so."""
     return np.char.endswith(crowd.worker_kind, "spammer")

@@ -1,4 +1,9 @@
-"""amcc evaluate: score a consensus against known truth."""
+"""amcc evaluate: score a consensus against known truth.
+
+`amcc.evaluation` computes the scores; this file reads the tables and prints. What the scores leave out (pairs that the
+truth does not cover, items that the consensus does not have) goes to standard error, so that nobody takes the scores
+for more than they are.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +11,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from amcc.cli.common import (
-    TRUTH_HELP,
-    Json,
-    KnownItems,
-    KnownPairs,
-    TruthUnmentioned,
-    busy,
-    notes,
-    print_json,
-    screen,
-)
+from amcc import evaluation
+from amcc.cli.console import busy, say, screen, titled_table
+from amcc.cli.options.truth import TRUTH_HELP, TruthCoverage
+from amcc.cli.output import Json, print_json
 from amcc.cli.paths import READS
 from amcc.errors import ParameterError
-from amcc.evaluate import Evaluation, SoftEvaluation, evaluate_consensus, evaluate_soft
-from amcc.io import read_soft_truth, read_table, read_truth
+from amcc.evaluation import Evaluation, SoftEvaluation, evaluate_soft
+from amcc.io import read_soft_truth, read_table
 
 SOFT_HELP = (
     "Also compare the column soft (else probability) with the share of people who say yes: a table item,label,share, "
@@ -31,11 +28,10 @@ SOFT_HELP = (
 
 
 def evaluate(
+    *,
     consensus: Annotated[Path, typer.Argument(help="What `amcc consensus` wrote."), READS],
     truth: Annotated[Path | None, typer.Argument(metavar="TRUTH", help=TRUTH_HELP), READS] = None,
-    known_items: KnownItems = None,
-    known_pairs: KnownPairs = None,
-    truth_unmentioned: TruthUnmentioned = "unknown",
+    coverage: TruthCoverage,
     soft_truth: Annotated[Path | None, typer.Option(help=SOFT_HELP), READS] = None,
     by_label: Annotated[bool, typer.Option("--by-label", help="Also one row per label.")] = False,
     as_json: Json = False,
@@ -45,14 +41,14 @@ def evaluate(
         raise ParameterError("there must be something to compare with: TRUTH, --soft-truth FILE, or both.")
     with busy("Comparing"):
         result, soft = None, None
+        # Read once: it may be a large file, and each comparison takes the columns that it needs.
         table = read_table(consensus)
         if truth is not None:
-            known = read_truth(truth, known_items=known_items, known_pairs=known_pairs, unmentioned=truth_unmentioned)
-            result = evaluate_consensus(table, known)
+            result = evaluation.evaluate(table, coverage.read(truth))
         if soft_truth is not None:
             soft = evaluate_soft(table, read_soft_truth(soft_truth))
     if result is not None:
-        _tell(result, covers_said=bool(known_items or known_pairs))
+        _tell(result, covers_said=bool(coverage.known_items or coverage.known_pairs))
     if as_json:
         print_json({**(_scores(result, by_label) if result else {}), **({"soft": vars(soft)} if soft else {})})
         return
@@ -64,14 +60,13 @@ def evaluate(
 
 def _tell(result: Evaluation, *, covers_said: bool) -> None:
     """What the scores leave out, to stderr."""
-    for note in result.notes:
-        notes.print(note, markup=False, soft_wrap=True)
+    say(*result.notes)
     if result.n_pairs_unknown:
+        # Who says what the truth covers knows why the rest is left out.
         hint = "" if covers_said else ". If it covers everything, say --truth-unmentioned absent"
-        notes.print(
+        say(
             f"{result.n_items_unknown:,} items and {result.n_pairs_unknown:,} pairs of the consensus are not scored: "
-            f"the truth does not cover them{hint}",
-            soft_wrap=True,
+            f"the truth does not cover them{hint}"
         )
 
 
@@ -87,19 +82,24 @@ def _scores(result: Evaluation, by_label: bool) -> dict[str, Any]:
 
 
 def _show(result: Evaluation, by_label: bool) -> None:
-    table = Table("score", f"over {result.n_items:,} items, {result.n_pairs:,} pairs", box=None)
-    for name, score in result.scores.items():
-        table.add_row(name, f"{score:.4f}")
-    screen.print(table)
+    """Scores over all pairs, for people."""
+    over = f"over {result.n_items:,} items, {result.n_pairs:,} pairs"
+    screen.print(titled_table(["score", over], ([name, f"{score:.4f}"] for name, score in result.scores.items())))
     if by_label:
-        labels = Table(*result.labels.column_names, box=None)
-        for row in result.labels.to_pylist():
-            labels.add_row(*(f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row.values()))
-        screen.print(labels)
+        rows = ([_cell(value) for value in row.values()] for row in result.labels.to_pylist())
+        screen.print(titled_table(result.labels.column_names, rows))
 
 
 def _show_soft(soft: SoftEvaluation) -> None:
-    table = Table(f"soft score of column {soft.column}", f"over {soft.n_pairs:,} pairs", box=None)
-    table.add_row("manhattan", f"{soft.manhattan:.4f}")
-    table.add_row("cross_entropy", f"{soft.cross_entropy:.4f}")
-    screen.print(table)
+    """Distances from the shares of people; both are 0 for a perfect match, and lower is better."""
+    rows = [[name, f"{getattr(soft, name):.4f}"] for name in ("manhattan", "cross_entropy")]
+    screen.print(titled_table([f"soft score of column {soft.column}", f"over {soft.n_pairs:,} pairs"], rows))
+
+
+def _cell(value: object) -> str:
+    """Scores are floats; counts and names stand as they are.
+
+    >>> _cell(0.5), _cell(12), _cell("cat")
+    ('0.5000', '12', 'cat')
+    """
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

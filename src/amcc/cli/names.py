@@ -1,42 +1,22 @@
-"""Names come from anybody: none may steer a terminal, and none need compute in a spreadsheet."""
+"""Names come from anybody: none may steer a terminal, and none need compute in a spreadsheet.
+
+This file is about whole tables that are written; `console.visible` does the same for text that is printed.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
-from rich.console import Console
-from rich.text import Text
 
+from amcc.cli.console import PlainConsole as PlainConsole
+from amcc.cli.console import visible
 from amcc.tables import is_text
 
-ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that a terminal obeys instead of showing them: controls, line ends, changes of direction, half pairs."""
-
+# How a cell begins that a spreadsheet computes instead of showing it, as OWASP lists it (CSV injection). The last four
+# are the same signs at full width, which some spreadsheets take for the narrow ones.
 FORMULA = re.compile("[=+\\-@\t\r\n＝＋－＠]")
-"""How a cell begins that a spreadsheet computes instead of showing it, as OWASP lists it (CSV injection)."""
-
-
-def visible(text: str) -> str:
-    r"""Text in which such characters are written as Python writes them.
-
-    >>> visible("caf\u00e9 \x1b[31m")
-    'café \\x1b[31m'
-    """
-    return ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-class PlainConsole(Console):
-    """Prints text as it is: no [markup], no :emoji:, and nothing that the terminal would obey."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False, **options)
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        """What Rich makes of any text, be it printed or the cell of a table."""
-        return super().render_str(visible(text), **options)
 
 
 def for_terminals(table: pa.Table) -> pa.Table:
@@ -65,6 +45,7 @@ def _changed(table: pa.Table, change: Change, change_further: Change) -> pa.Tabl
     """The table with other text; `change_further` is for the entries of lists from the second on."""
     for place, name in enumerate(table.column_names):
         column = table[place]
+        # Coded columns are unpacked: two names may become the same text, and a dictionary must not repeat.
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if is_text(column.type):
@@ -76,9 +57,11 @@ def _changed(table: pa.Table, change: Change, change_further: Change) -> pa.Tabl
 
 
 def _each_changed(column: pa.ChunkedArray, change: Change) -> pa.ChunkedArray:
+    """A column of text with each cell changed; blank cells stay blank."""
     chunks = []
     for chunk in column.chunks:
-        coded = chunk.dictionary_encode()  # few names, many rows
+        # Few names stand in many rows: each distinct name is changed once.
+        coded = chunk.dictionary_encode()
         names = [change(name) for name in coded.dictionary.to_pylist()]
         chunks.append(pa.array(names, chunk.type).take(coded.indices))
     return pa.chunked_array(chunks, column.type)

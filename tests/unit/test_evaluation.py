@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc.errors import ColumnError, EmptyInputError, IdError, InputError, VoteValueError
-from amcc.evaluate import evaluate_consensus
+from amcc.evaluation import evaluate
 from amcc.truth import Truth
 
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -28,7 +28,7 @@ def pairs(**changes):
 
 
 def test_scores_by_hand():
-    result = evaluate_consensus(pairs(), TRUTH)
+    result = evaluate(pairs(), TRUTH)
     assert (result.n_items, result.n_pairs, result.n_items_unknown, result.n_pairs_unknown) == (2, 4, 0, 0)
     assert result.notes == []
     assert_allclose(result.scores["jaccard"], (1 / 2 + 1 / 2) / 2, **EXACT)
@@ -42,29 +42,29 @@ def test_scores_by_hand():
     "present", [None, ["1", "0", "1", "1"], ["true", "false", "yes", "TRUE"], [True, False, True, True]]
 )
 def test_present_in_the_spellings_people_use(present):
-    assert evaluate_consensus(pairs(present=present), TRUTH).scores == evaluate_consensus(pairs(), TRUTH).scores
+    assert evaluate(pairs(present=present), TRUTH).scores == evaluate(pairs(), TRUTH).scores
 
 
 def test_present_counts_and_not_the_probability():
-    scores = evaluate_consensus(pairs(present=[1, 1, 0, 1]), TRUTH).scores
+    scores = evaluate(pairs(present=[1, 1, 0, 1]), TRUTH).scores
     assert scores["jaccard"] == 1
-    assert scores["brier"] == evaluate_consensus(pairs(), TRUTH).scores["brier"]
+    assert scores["brier"] == evaluate(pairs(), TRUTH).scores["brier"]
 
 
 def test_probabilities_as_text():
     text = pa.array(["0.9", "0.4", "0.6", "0.8"])
     for column in (text, text.dictionary_encode()):
-        assert evaluate_consensus(pairs(probability=column), TRUTH).scores == evaluate_consensus(pairs(), TRUTH).scores
+        assert evaluate(pairs(probability=column), TRUTH).scores == evaluate(pairs(), TRUTH).scores
 
 
 def test_numbers_and_their_text_are_the_same_item():
     truth = Truth.from_frames(pa.table({"item": [1, 1, 2], "label": ["a", "b", "b"]}))
     for items in ([1, 1, 2, 2], ["1", "1", "2", "2"]):
-        assert evaluate_consensus(pairs(item=items), truth).scores == evaluate_consensus(pairs(), TRUTH).scores
+        assert evaluate(pairs(item=items), truth).scores == evaluate(pairs(), TRUTH).scores
 
 
 def test_items_that_the_consensus_lacks_count_as_having_no_label():
-    result = evaluate_consensus(pairs()[:2], TRUTH)
+    result = evaluate(pairs()[:2], TRUTH)
     assert result.notes == ["1 items of the truth are not in the consensus; they count as having no label"]
     assert result.n_items == 2
     assert_allclose(result.scores["jaccard"], (1 / 2 + 0) / 2, **EXACT)
@@ -74,10 +74,10 @@ def test_items_that_the_consensus_lacks_count_as_having_no_label():
 def test_partial_truth_scores_only_what_it_covers():
     positives = pa.table({"item": ["i", "i", "j"], "label": ["a", "b", "b"]})
     by_item = Truth.from_frames(positives, known_items=pa.table({"item": ["i"]}))
-    assert evaluate_consensus(pairs(), by_item).n_items == 1
-    assert_allclose(evaluate_consensus(pairs(), by_item).scores["jaccard"], 1 / 2, **EXACT)
+    assert evaluate(pairs(), by_item).n_items == 1
+    assert_allclose(evaluate(pairs(), by_item).scores["jaccard"], 1 / 2, **EXACT)
     by_pair = Truth.from_frames(positives, known_pairs=pa.table({"item": ["i", "j"], "label": ["a", "b"]}))
-    assert evaluate_consensus(pairs(), by_pair).scores["jaccard"] == 1
+    assert evaluate(pairs(), by_pair).scores["jaccard"] == 1
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_partial_truth_scores_only_what_it_covers():
     ],
 )
 def test_what_the_truth_does_not_mention_is_not_scored(truth, scored, unknown):
-    result = evaluate_consensus(pairs(), Truth.from_frames(pa.table(truth)))
+    result = evaluate(pairs(), Truth.from_frames(pa.table(truth)))
     assert (result.n_items, result.n_pairs) == scored
     assert (result.n_items_unknown, result.n_pairs_unknown) == unknown
     assert result.scores["jaccard"] == {(1, 2): 1 / 2, (2, 4): 1 / 4, (2, 2): 1 / 2}[scored]
@@ -97,12 +97,12 @@ def test_what_the_truth_does_not_mention_is_not_scored(truth, scored, unknown):
 
 def test_names_that_the_consensus_does_not_know():
     with pytest.raises(EmptyInputError, match=r"none of its 2 items is there.*'1', '2'; the consensus 'i'"):
-        evaluate_consensus(pairs(), Truth.from_frames(pa.table({"item": [1, 2], "label": ["a", "b"]})))
+        evaluate(pairs(), Truth.from_frames(pa.table({"item": [1, 2], "label": ["a", "b"]})))
     strange_labels = Truth.from_frames(pa.table({"item": ["i", "j"], "label": ["A", "B"]}))
     with pytest.raises(EmptyInputError, match="labels of the consensus; none of its 2 labels"):
-        evaluate_consensus(pairs(), strange_labels)
+        evaluate(pairs(), strange_labels)
     sets = pa.table({"item": ["i", "j"], "labels": [["a"], []]})  # they list what was found, not what was asked
-    result = evaluate_consensus(sets, strange_labels)
+    result = evaluate(sets, strange_labels)
     assert result.scores["jaccard"] == 0
     assert "2 of 2 true pairs have labels that the consensus never names, such as 'A'; they count as missed" in (
         result.notes
@@ -110,38 +110,38 @@ def test_names_that_the_consensus_does_not_know():
 
 
 def test_sets_have_no_calibration():
-    result = evaluate_consensus(pa.table({"item": ["i", "j"], "labels": [["a"], ["a", "b"]]}), TRUTH)
+    result = evaluate(pa.table({"item": ["i", "j"], "labels": [["a"], ["a", "b"]]}), TRUTH)
     assert not {"ece", "brier", "log_loss"} & set(result.scores)
     assert result.notes == ["sets have no probabilities: calibration (ece, brier, log-loss) is left out"]
 
 
 def test_calibration_is_undefined_where_no_probability_has_a_known_truth():
     truth = Truth.from_frames(pa.table({"item": ["i"], "label": ["b"], "truth": ["no"]}))
-    scores = evaluate_consensus(pairs().take([0, 3]), truth).scores
+    scores = evaluate(pairs().take([0, 3]), truth).scores
     assert math.isnan(scores["ece"])
     assert math.isnan(scores["brier"])
 
 
 @pytest.mark.parametrize("labels", [[["a"], ["a", "b"]], ["a", "b | a"]])
 def test_a_table_of_sets(labels):
-    result = evaluate_consensus(pa.table({"item": ["i", "j"], "labels": labels}), TRUTH)
-    assert result.scores["jaccard"] == evaluate_consensus(pairs(), TRUTH).scores["jaccard"]
+    result = evaluate(pa.table({"item": ["i", "j"], "labels": labels}), TRUTH)
+    assert result.scores["jaccard"] == evaluate(pairs(), TRUTH).scores["jaccard"]
 
 
 def test_crowd_kit_output_as_a_frame():
     frame = pd.Series([["a"], ["a", "b"]], index=pd.Index(["i", "j"], name="task"), name="label").reset_index()
-    assert evaluate_consensus(frame, TRUTH).scores["jaccard"] == 0.5
+    assert evaluate(frame, TRUTH).scores["jaccard"] == 0.5
 
 
 def test_an_empty_set_is_an_answer():
     """Item k has no label, in truth as in the consensus: it is right, and it is not missing."""
     table = pa.table({"item": ["i", "j", "k"], "labels": [["a", "b"], [], []]})
     truth = Truth.from_frames(pa.table({"item": ["i", "j", "k"], "labels": [["a", "b"], ["b"], []]}))
-    result = evaluate_consensus(table, truth)
+    result = evaluate(table, truth)
     assert result.n_items == 3
     assert not [note for note in result.notes if "items of the truth" in note]
     assert_allclose(result.scores["jaccard"], (1 + 0 + 1) / 3, **EXACT)
-    nothing = evaluate_consensus(pa.table({"item": ["i", "j"], "labels": [[], []]}), TRUTH)
+    nothing = evaluate(pa.table({"item": ["i", "j"], "labels": [[], []]}), TRUTH)
     assert nothing.scores["recall"] == 0
 
 
@@ -166,36 +166,36 @@ def test_an_empty_set_is_an_answer():
 )
 def test_bad_consensus_tables(table, error, message):
     with pytest.raises(error, match=message):
-        evaluate_consensus(table, TRUTH)
+        evaluate(table, TRUTH)
 
 
 def test_truth_that_covers_nothing():
     nothing = pa.table({"item": pa.array([], pa.string()), "label": pa.array([], pa.string())})
     with pytest.raises(EmptyInputError, match="covers none"):
-        evaluate_consensus(pairs(), Truth.from_frames(nothing, known_items=nothing))
+        evaluate(pairs(), Truth.from_frames(nothing, known_items=nothing))
 
 
 def test_claimed_and_true_error_by_hand():
-    scores = evaluate_consensus(pairs(), TRUTH).scores
+    scores = evaluate(pairs(), TRUTH).scores
     assert_allclose(scores["claimed_error"], (0.1 + 0.4 + 0.4 + 0.2) / 4, **EXACT)
     assert_allclose(scores["true_error"], 2 / 4, **EXACT)
     assert not {"settled", "wrong_among_settled"} & set(scores)
 
 
 def test_claimed_error_is_that_of_the_decisions_not_of_the_likelier_side():
-    scores = evaluate_consensus(pairs(present=[1, 1, 1, 1]), TRUTH).scores
+    scores = evaluate(pairs(present=[1, 1, 1, 1]), TRUTH).scores
     assert_allclose(scores["claimed_error"], (0.1 + 0.6 + 0.4 + 0.2) / 4, **EXACT)
 
 
 def test_wrong_among_settled_by_hand():
-    scores = evaluate_consensus(pairs(settled=["1", "0", "1", "1"]), TRUTH).scores
+    scores = evaluate(pairs(settled=["1", "0", "1", "1"]), TRUTH).scores
     assert_allclose(scores["settled"], 3 / 4, **EXACT)
     assert_allclose(scores["wrong_among_settled"], 1 / 3, **EXACT)
-    assert math.isnan(evaluate_consensus(pairs(settled=[0] * 4), TRUTH).scores["wrong_among_settled"])
+    assert math.isnan(evaluate(pairs(settled=[0] * 4), TRUTH).scores["wrong_among_settled"])
 
 
 def test_settled_pairs_of_unknown_truth_do_not_count():
     positives = pa.table({"item": ["i", "j"], "label": ["a", "b"]})
     known = Truth.from_frames(positives, known_pairs=pa.table({"item": ["i", "j"], "label": ["a", "a"]}))
-    scores = evaluate_consensus(pairs(settled=[1, 1, 0, 1]), known).scores
+    scores = evaluate(pairs(settled=[1, 1, 0, 1]), known).scores
     assert (scores["settled"], scores["wrong_among_settled"], scores["true_error"]) == (0.5, 0.0, 0.5)

@@ -1,9 +1,17 @@
-"""Score a written consensus against known truth."""
+"""Score a written consensus against known truth: `amcc.evaluate`, and `evaluate_soft` for shares of people.
+
+A consensus comes in two layouts, as `amcc consensus` writes them: pairs with probabilities (item, label, probability,
+present, settled), or sets (item, labels). `read_consensus` reads both into one form. Truth is compared only where it is
+known: a pair that it does not cover is neither right nor wrong, and is counted apart.
+
+Both sides name items and labels by themselves. They are brought together by name, as text: 1 in one file is "1" in the
+other.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +22,8 @@ from amcc.arrays import Floats, Ints, Mask
 from amcc.errors import ColumnError, EmptyInputError
 from amcc.soft_truth import SoftTruth, shares_in
 from amcc.truth import Truth, positions, refuse_repeats
+
+Listing = TypeVar("Listing", Floats, Mask)
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,11 @@ class Listed:
     """What a consensus table says: all its items, and one entry per (item, label) pair that it lists.
 
     Tables of sets list what is present, without probabilities; only what `amcc consensus` writes says what is settled.
+
+    items : (n_items,) names of all items, also of those with an empty set
+    item, label : (n_pairs,) names of the listed pairs
+    probability : (n_pairs,) that the label is present, None for sets
+    present, settled : (n_pairs,) decisions; settled is None where the table does not say it
     """
 
     items: pa.Array
@@ -48,11 +63,14 @@ class Listed:
     settled: Mask | None = None
 
 
+# Scores of probabilities, which sets do not have.
 CALIBRATION = {"ece": metrics.expected_calibration_error, "brier": metrics.brier, "log_loss": metrics.log_loss}
-"""Scores of probabilities, which sets do not have."""
+
+# The column of soft labels that `amcc consensus --soft` writes.
+SOFT = "soft"
 
 
-def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
+def evaluate(consensus: Any, truth: Truth) -> Evaluation:
     """Compare a table item, label, probability, present (or item, labels) with the truth, where that is known.
 
     Beside the scores of `metrics.evaluate` there are claimed_error and true_error of the decisions, and, where the
@@ -60,37 +78,37 @@ def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
 
     Pairs that the table does not list count as absent with probability 0 in sets and rankings; calibration looks
     only at the probabilities that are there, and is left out where there are none.
+
+    Parameters
+    ----------
+    consensus : table of any kind that `tables.as_arrow` takes, in one of the two layouts
+    truth : what is true, and which pairs it covers; nothing else is scored
+
+    Examples
+    --------
+    Item 1 has both labels and one was found; item 2 is right. The Jaccard index is the mean of 1/2 and 1.
+
+    >>> truth = Truth.from_frames(pa.table({"item": [1, 1, 2], "label": ["cat", "dog", "dog"]}))
+    >>> found = evaluate(pa.table({"item": [1, 2], "labels": [["cat"], ["dog"]]}), truth)
+    >>> found.scores["jaccard"], found.n_items, found.n_pairs
+    (0.75, 2, 4)
     """
     listed = read_consensus(tables.as_arrow(consensus))
     in_sets = listed.probability is None
+    # Sets name only what is present, so a label that they never name is no sign of a mistake in the names.
     truth.check_names("the consensus", item=listed.items, label=None if in_sets else listed.label)
     item_names = _distinct(listed.items, *truth.items())
     label_names = _distinct(listed.label, *truth.labels())
     true, known = truth.matrices(item_names, label_names)
     if not known.any():
         raise EmptyInputError("the truth must cover at least one pair of the consensus; it covers none.")
-    row, column = positions(listed.item, item_names), positions(listed.label, label_names)
-    predicted, given = np.zeros((2, *true.shape), dtype=bool)
-    score = np.zeros(true.shape)
-    given[row, column] = not in_sets
-    score[row, column] = listed.present if listed.probability is None else listed.probability
-    predicted[row, column] = listed.present
-    scores = metrics.evaluate(true, predicted, score, known)
-    for name, measure in CALIBRATION.items():
-        del scores[name]
-        if not in_sets:
-            scores[name] = measure(true, score, known & given)
-    if listed.probability is not None:
-        scores |= _trust(true, predicted, score, known & given)
-    if listed.settled is not None:
-        settled = np.zeros(true.shape, dtype=bool)
-        settled[row, column] = listed.settled
-        scores |= _of_settled(true, predicted, settled, known & given)
+    place = positions(listed.item, item_names), positions(listed.label, label_names)
+    predicted = _spread(listed.present, place, true.shape)
+    scores = _scores(listed, place, true, predicted, known)
     scored, in_consensus = known.any(axis=1), positions(item_names, listed.items) >= 0
-    per_label = metrics.label_scores(true, predicted, known)
     return Evaluation(
         scores=scores,
-        labels=pa.table({"label": label_names, **vars(per_label)}),
+        labels=pa.table({"label": label_names, **vars(metrics.label_scores(true, predicted, known))}),
         n_items=int(scored.sum()),
         n_pairs=int(known.sum()),
         n_items_unknown=int((in_consensus & ~scored).sum()),
@@ -102,23 +120,31 @@ def evaluate_consensus(consensus: Any, truth: Truth) -> Evaluation:
     )
 
 
-Pairs = Mask
+def _scores(listed: Listed, place: tuple[Ints, Ints], true: Mask, predicted: Mask, known: Mask) -> dict[str, float]:
+    """Every score by name; matrices are (n_items, n_labels), and `place` says where in them the listed pairs are."""
+    if listed.probability is None:
+        # A set ranks its labels before all others, and says no more.
+        scores = metrics.evaluate(true, predicted, predicted.astype(float), known)
+        return {name: score for name, score in scores.items() if name not in CALIBRATION}
+    score = _spread(listed.probability, place, true.shape)
+    # What is not listed has no probability that could be trusted or not.
+    rated = known & _spread(np.ones_like(listed.present), place, true.shape)
+    scores = metrics.evaluate(true, predicted, score, known)
+    scores |= {name: measure(true, score, rated) for name, measure in CALIBRATION.items()}
+    scores["claimed_error"] = metrics.claimed_error(predicted, score, rated)
+    scores["true_error"] = metrics.error(true, predicted, rated)
+    if listed.settled is not None:
+        settled = _spread(listed.settled, place, true.shape)
+        scores["settled"] = float(settled[rated].mean()) if rated.any() else np.nan
+        scores["wrong_among_settled"] = metrics.error(true, predicted, rated & settled)
+    return scores
 
 
-def _trust(true: Pairs, predicted: Pairs, score: Floats, rated: Pairs) -> dict[str, float]:
-    """How often the consensus says that it is wrong, and how often it is, among the pairs with a probability."""
-    return {
-        "claimed_error": metrics.claimed_error(predicted, score, rated),
-        "true_error": metrics.error(true, predicted, rated),
-    }
-
-
-def _of_settled(true: Pairs, predicted: Pairs, settled: Pairs, rated: Pairs) -> dict[str, float]:
-    """How many of the same pairs are settled, and how many of those are wrong."""
-    return {
-        "settled": float(settled[rated].mean()) if rated.any() else np.nan,
-        "wrong_among_settled": metrics.error(true, predicted, rated & settled),
-    }
+def _spread(values: Listing, place: tuple[Ints, Ints], shape: tuple[int, ...]) -> Listing:
+    """Values of the listed pairs as a matrix of items and labels; 0 or no where a pair is not listed."""
+    matrix = np.zeros(shape, dtype=values.dtype)
+    matrix[place] = values
+    return matrix
 
 
 @dataclass(frozen=True)
@@ -132,7 +158,19 @@ class SoftEvaluation:
 
 
 def evaluate_soft(consensus: Any, truth: SoftTruth) -> SoftEvaluation:
-    """Compare the soft labels of a consensus, or its probabilities where it has none, with a soft truth."""
+    """Compare the soft labels of a consensus, or its probabilities where it has none, with a soft truth.
+
+    A soft truth has no yes or no: it says which share of people would say yes. Pairs that only one side has are left
+    out.
+
+    Examples
+    --------
+    >>> consensus = pa.table({"item": [1], "label": ["cat"], "probability": [0.9]})
+    >>> people = SoftTruth.from_frame(pa.table({"item": [1], "label": ["cat"], "share": [0.7]}))
+    >>> found = evaluate_soft(consensus, people)
+    >>> round(found.manhattan, 3), found.column, found.n_pairs
+    (0.2, 'probability', 1)
+    """
     table = tables.as_arrow(consensus)
     column = SOFT if SOFT in table.column_names else "probability"
     listed = read_consensus(table)
@@ -143,9 +181,9 @@ def evaluate_soft(consensus: Any, truth: SoftTruth) -> SoftEvaluation:
         )
     values: Floats = shares_in(table[column], column)
     items, labels = _distinct(listed.items), _distinct(listed.label)
-    row, true_row = (_keys(item, label, items, labels) for item, label in (
-        (listed.item, listed.label), (truth.pairs.item, truth.pairs.label)
-    ))  # fmt: skip
+    row = _keys(listed.item, listed.label, items, labels)
+    true_row = _keys(truth.pairs.item, truth.pairs.label, items, labels)
+    # Pairs that the consensus does not name all have the key -1, and would be taken for one pair.
     both, here, there = np.intersect1d(row, true_row[true_row >= 0], return_indices=True)
     if not len(both):
         raise EmptyInputError(
@@ -157,10 +195,6 @@ def evaluate_soft(consensus: Any, truth: SoftTruth) -> SoftEvaluation:
     return SoftEvaluation(
         metrics.manhattan(share, predicted), metrics.cross_entropy(share, predicted), column, len(both)
     )
-
-
-SOFT = "soft"
-"""The column of soft labels that `amcc consensus --soft` writes."""
 
 
 def _keys(item: pa.Array, label: pa.Array, items: pa.Array, labels: pa.Array) -> Ints:
@@ -184,7 +218,12 @@ def _notes_on_names(n_true: Ints, label_names: pa.Array, listed: Listed, n_missi
 
 
 def read_consensus(table: pa.Table) -> Listed:
-    """Read either layout; every pair, and in tables of sets every item, must stand there once."""
+    """Read either layout; every pair, and in tables of sets every item, must stand there once.
+
+    >>> listed = read_consensus(pa.table({"item": [1, 2], "labels": [["cat", "dog"], []]}))
+    >>> listed.items.to_pylist(), listed.item.to_pylist(), listed.label.to_pylist()
+    (['1', '2'], ['1', '1'], ['cat', 'dog'])
+    """
     columns, roles = tables.read_columns(table, needed=("item", "label"), roles=("item", "label", "labels"))
     if table.num_rows == 0:
         raise EmptyInputError("the consensus must hold at least one row; it has none.")
@@ -198,11 +237,13 @@ def read_consensus(table: pa.Table) -> Listed:
     else:
         row, label = np.arange(table.num_rows), tables.encode_ids(columns[roles["label"]], "label", roles["label"])
         probability = _probabilities(table)
+        # Tables of other programs may have probabilities alone; the decision is then the likelier one.
         named = "present" in table.column_names
         present = tables.parse_values(table["present"], "present").codes > 0 if named else probability > 0.5
         if "settled" in table.column_names:
             settled = tables.parse_values(table["settled"], "settled").codes > 0
     item_code, label_code = item.codes[row], label.codes
+    # One number per pair; 64 bits, since items times labels may be more than 32 bits hold.
     pair = item_code.astype(np.int64) * len(label.names) + label_code
     refuse_repeats(pair, row + 1, "(item, label) pair", "the consensus")
     items, labels = item.names.cast(pa.string()), label.names.cast(pa.string())
@@ -211,6 +252,7 @@ def read_consensus(table: pa.Table) -> Listed:
 
 
 def _probabilities(table: pa.Table) -> Floats:
+    """The column of probabilities, each from 0 to 1."""
     name = "probability"
     if name not in table.column_names:
         raise ColumnError(
@@ -221,5 +263,6 @@ def _probabilities(table: pa.Table) -> Floats:
 
 
 def _distinct(*names: pa.Array) -> pa.Array:
+    """All names once, in alphabetical order: results must not depend on the order of rows."""
     distinct = pc.unique(pa.concat_arrays(names))
     return distinct.take(pc.sort_indices(distinct))

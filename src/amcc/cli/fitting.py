@@ -1,0 +1,107 @@
+"""Fit a model for a command, and tell people what they should know about the fit.
+
+A fit can be fine and still mislead: known truth that belongs to other votes, features that say nothing, items that
+nobody answered, workers who share errors. `fit` notes each of them on standard error, in the same words for every
+command.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from amcc.cli.console import busy, notes, say
+from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
+from amcc.consensus.truth_effect import TruthEffect, truth_effect
+from amcc.engine.base import Block, Engine, as_engine
+from amcc.errors import InputError
+from amcc.roster import Roster
+from amcc.truth import Truth
+from amcc.votes import Votes
+
+Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
+
+# The method of the paper as this package fits it; docs/results.md compares it with all others.
+DEFAULT_METHOD = "amcc"
+
+
+def check_used(method: str, *, features: bool = False, of_workers: bool = False, roster: Path | None = None) -> None:
+    """Raise ParameterError where the method would ignore what people give it, rather than ignore it in silence.
+
+    of_workers : features are to change what is said about workers, not only about items.
+    """
+    if features:
+        make_model(method).check_uses_features(of_workers=of_workers)
+    if roster is not None:
+        make_model(method).check_uses_roster()
+
+
+def fit(
+    votes: Votes | Engine,
+    method: str,
+    start: Path | None = None,
+    features: Any = None,
+    truth: Truth | None = None,
+    roster: Roster | None = None,
+) -> ConsensusModel:
+    """Fit the model of that name, or go on from the one saved in `start`; notes say what the rest was worth.
+
+    features : one row per item, from `ItemFeatures.read`. truth : what is already known. roster : who the workers are.
+    """
+    model = make_model(method) if start is None else _to_go_on_from(start, method)
+    # Engines have no length: they hold no votes, only a way to them.
+    n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
+    with busy(f"Fitting {method} to {n_votes:,} votes"):
+        model.fit(votes, features, truth, roster)
+    if model.has_roster:
+        say(*model.families_.sentences())
+    # Engines know no truth: with it, packed votes are read into memory (see `EngineOptions.running`).
+    tell_effect(None if isinstance(votes, Engine) else truth_effect(model, votes))
+    described = getattr(model, "item_prior_", None)
+    if described is not None:
+        say(described.sentence())
+    # Their rows look like all others, and rest on nothing but what is usual.
+    unanswered = as_engine(votes).total(items_without_answer).items
+    if unanswered:
+        known = "their features" if described is not None and described.weight else "the label frequencies"
+        notes.print(f"{unanswered} items have no answer: all that is known of them are {known}")
+    return model
+
+
+def _to_go_on_from(path: Path, method: str) -> ConsensusModel:
+    """The saved model, ready for a fit that starts from it; only the default method can do that."""
+    model = load_model(path)
+    if method != DEFAULT_METHOD or not isinstance(model, AMCC) or model.loss != "likelihood":
+        raise InputError(
+            f"--from goes on with -m {DEFAULT_METHOD}, from a model that it saved; {path} holds {model!r}, and the "
+            f"method is {method}. Leave --from out to fit anew."
+        )
+    return model.set_params(warm_start=True)
+
+
+def tell_effect(effect: TruthEffect | None) -> None:
+    """Note what known truth changed, and warn where it does not look like the truth of these votes."""
+    if effect is None:
+        return
+    say(*effect.sentences())
+    if effect.suspicion:
+        say(f"WARNING: {effect.suspicion}", style="bold yellow")
+
+
+def effect_as_json(effect: TruthEffect | None) -> dict[str, Any]:
+    """What known truth changed, as part of a JSON object; nothing where none was given."""
+    return {} if effect is None else {"truth": effect.as_json()}
+
+
+class Unanswered(NamedTuple):
+    """How many items nobody answered; a tuple, since engines add those of all blocks up."""
+
+    items: int
+
+
+def items_without_answer(block: Block) -> Unanswered:
+    """How many items of the block nobody answered; at the top of a module, as other processes must find it."""
+    return Unanswered(block.n_items - len(np.unique(block.pairs.item)))
