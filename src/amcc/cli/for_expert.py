@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,8 +12,9 @@ import typer
 
 from amcc.active.buying import check_batch
 from amcc.active.expert import DRAWN, questions_for_expert
-from amcc.cli.common import DEFAULT_METHOD, busy, effect_as_json, fit
-from amcc.cli.option_groups import OptionGroup
+from amcc.cli.console import busy
+from amcc.cli.fitting import DEFAULT_METHOD, effect_as_json, fit
+from amcc.cli.options.groups import OptionGroup
 from amcc.consensus.truth_effect import truth_effect
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.roster import Roster
@@ -48,9 +49,9 @@ class ExpertOptions(OptionGroup):
     ] = DRAWN
 
 
-def check_free(given: Sequence[str]) -> None:
-    """Raise ParameterError for options that make no sense where nobody is paid."""
-    if given:
+def check_free(options: Mapping[str, Any]) -> None:
+    """Raise ParameterError for options that make no sense where nobody is paid; those that are true were given."""
+    if given := [name for name, value in options.items() if value]:
         raise ParameterError(
             f"with --for-expert you are asked yourself: {', '.join(given)} would change nothing. Leave it out, or ask "
             "the crowd, without --for-expert."

@@ -33,30 +33,20 @@ from amcc.active.replay import (
 from amcc.active.replay import replay as replayed
 from amcc.active.strategies import STRATEGIES, make_strategy
 from amcc.arrays import Floats
-from amcc.cli.common import (
-    DEFAULT_METHOD,
-    Features,
-    FeaturesItems,
-    Json,
-    KnownItems,
-    KnownPairs,
-    TruthPath,
-    TruthUnmentioned,
-    busy,
-    described_items,
-    notes,
-    print_json,
-    reads_votes,
-    screen,
-)
-from amcc.cli.option_groups import OptionGroup, grouped
+from amcc.cli.console import busy, notes, screen
+from amcc.cli.fitting import DEFAULT_METHOD
+from amcc.cli.options.features import ItemFeatures
+from amcc.cli.options.groups import OptionGroup
+from amcc.cli.options.prices import PriceOptions
+from amcc.cli.options.truth import TruthCoverage, TruthPath
+from amcc.cli.options.votes import ReadingOptions, VotesPath
+from amcc.cli.output import Json, print_json
 from amcc.cli.paths import PICTURE, TABLE
-from amcc.cli.question_options import PriceOptions
 from amcc.consensus import make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError
 from amcc.experiments.board import computed
 from amcc.files import whole_file
-from amcc.io import read_truth, write_table
+from amcc.io import write_table
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -65,38 +55,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CoverOptions(OptionGroup):
-    """What the truth covers."""
-
-    known_items: KnownItems = None
-    known_pairs: KnownPairs = None
-    truth_unmentioned: TruthUnmentioned = "unknown"
-
-
-@dataclass(frozen=True)
-class RunOptions(OptionGroup):
-    """How recorded votes are bought."""
-
-    start: Annotated[
-        str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
-    ] = "one"
-    batch: Annotated[int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")] = (
-        None
-    )
-    features: Features = None
-    features_items: FeaturesItems = None
-    processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0
-
-
-@dataclass(frozen=True)
-class CurveOptions(OptionGroup):
-    """What is done with the curves."""
+class CurveOutput(OptionGroup):
+    """What is done with the curves, beside what is printed."""
 
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard."), TABLE
     ] = None
     plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf."), PICTURE] = None
-    as_json: Json = False
 
     def keep(self, curves: Mapping[tuple[str, int], Curve], found: Mapping[str, Replay], quality: float) -> None:
         """Write and draw the curves where that was asked for."""
@@ -108,12 +73,10 @@ class CurveOptions(OptionGroup):
             notes.print(f"drew the curves in {self.plot}")
 
 
-@reads_votes
-@grouped
 def replay(
-    votes: Votes,
-    truth: TruthPath,
     *,
+    path: VotesPath,
+    truth: TruthPath,
     strategy: Annotated[
         str, typer.Option(help=f"What to compare, separated by commas: {', '.join(STRATEGIES)}.")
     ] = DEFAULT_STRATEGY,
@@ -122,9 +85,18 @@ def replay(
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = ENOUGH_RUNS,
-    cover: CoverOptions,
-    how: RunOptions,
-    target: CurveOptions,
+    coverage: TruthCoverage,
+    start: Annotated[
+        str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
+    ] = "one",
+    batch: Annotated[
+        int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")
+    ] = None,
+    described: ItemFeatures,
+    processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
+    target: CurveOutput,
+    as_json: Json = False,
+    reading: ReadingOptions,
 ) -> None:
     """Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?
 
@@ -132,23 +104,22 @@ def replay(
     cost is where it stays: from there on the quality is never again lower. Of several runs the middle one counts, and
     the cheapest and the most expensive stand beside it.
     """
-    names = strategy_names(strategy)
-    check_runs(names, seeds, how)
-    first = parse_start(how.start)
+    votes, names = reading.read(path), strategy_names(strategy)
+    check_runs(names, seeds, batch, described)
+    first = parse_start(start)
     limit = None if budget is None else budget_units(budget, money.decimals)
-    recording = recorded(votes, read_truth(truth, **covered(cover)))
+    recording = recorded(votes, coverage.read(truth))
     prices = prices_of_recorded(votes, money)
-    described = described_items(votes, how.features, how.features_items)
+    settings = {"start": first, "batch": batch, "budget": limit, "features": described.read(votes)}
     check_start(votes, prices, first, limit, seeds)
     with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
         quality = quality_of_all(recording)
-    run = partial(run_once, recording, prices.vote.astype(np.float64), first, how.batch, limit, described)
-    tasks = [(name, seed) for name in names for seed in range(seeds)]
-    curves = run_all(run, tasks, how.processes or os.cpu_count() or 1)
+    run = partial(run_once, recording, prices.vote.astype(np.float64), settings)
+    curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
     found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
     note_few_seeds(seeds)
     target.keep(curves, found, quality)
-    if target.as_json:
+    if as_json:
         print_json({name: each.as_json() for name, each in found.items()})
     else:
         show(found, quality, len(votes), prices.text(int(prices.vote[votes.worker].sum())))
@@ -165,20 +136,14 @@ def strategy_names(text: str) -> list[str]:
     return names
 
 
-def check_runs(names: Sequence[str], seeds: int, how: RunOptions) -> None:
-    """Raise ParameterError for what makes no sense, before anything is read."""
+def check_runs(names: Sequence[str], seeds: int, batch: int | None, described: ItemFeatures) -> None:
+    """Raise ParameterError for what makes no sense, before hours are spent on it."""
     for name in names:
-        checked_strategy(name, features=how.features is not None, roster=False)
+        checked_strategy(name, features=described.features is not None, roster=False)
     if seeds < 1:
         raise ParameterError(f"seeds must be at least 1; got {seeds}.")
-    if how.batch is not None:
-        check_batch(how.batch)
-
-
-def covered(cover: CoverOptions) -> dict[str, Any]:
-    """The options as `read_truth` wants them."""
-    known = {"known_items": cover.known_items, "known_pairs": cover.known_pairs}
-    return {**known, "unmentioned": cover.truth_unmentioned}
+    if batch is not None:
+        check_batch(batch)
 
 
 def parse_start(text: str) -> Start:
@@ -251,22 +216,17 @@ def quality_of_all(recording: Recording) -> float:
 def run_once(
     recording: Recording,
     vote_price: Floats,
-    start: Start,
-    batch: int | None,
-    money: int | None,
-    features: Floats | None,
+    settings: Mapping[str, Any],
     name: str,
     seed: int,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Curve:
-    """One strategy with one seed."""
+    """One strategy with one seed; `settings` are those of `amcc.active.replay.replay`."""
     strategy = make_strategy(name)
+    model = partial(make_model, strategy.model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of models that are fitted anew soon
-        return replayed(
-            recording, strategy, partial(make_model, strategy.model), vote_price,
-            start=start, batch=batch, budget=money, seed=seed, features=features, progress=progress,
-        )  # fmt: skip
+        return replayed(recording, strategy, model, vote_price, seed=seed, progress=progress, **settings)
 
 
 def run_all(
