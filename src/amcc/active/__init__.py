@@ -14,6 +14,7 @@
 | `expert` | what the requester should answer themselves |
 """
 
+# What users and studies need; all else is imported from where it is.
 from amcc.active.basket import Basket
 from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner, cold_beliefs
 from amcc.active.buying import NextQuestions, next_questions

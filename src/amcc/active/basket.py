@@ -56,7 +56,8 @@ class Basket:
         self.questions = Questions(NOTHING_ASKED, np.empty(0))
         self.price: Money = np.empty(0, dtype=np.int64)
         self.audit: Mask = np.empty(0, dtype=bool)
-        self._pages: dict[tuple[int, int], int] = {}  # item and worker → number of the page
+        # Pages by item and worker, numbered as they were opened: a page is paid once, by the question that opens it.
+        self._pages: dict[tuple[int, int], int] = {}
         self._chosen_pairs: set[tuple[int, int]] = set()
 
     def __len__(self) -> int:
@@ -96,6 +97,7 @@ class Basket:
         audit : whether they were drawn at random; their pairs may be proposed again.
         until_refused : stop at the first that is refused, instead of taking cheaper ones after it.
         """
+        # One question after the other, not all at once: what one costs decides whether the next still fits.
         taken: list[int] = []
         prices: list[int] = []
         for place, (item, label, worker) in enumerate(proposed.asked.rows()):
@@ -111,8 +113,10 @@ class Basket:
             elif until_refused:
                 break
         kept = proposed.take(np.array(taken, dtype=np.int64))
-        if not audit:  # only now: within one proposal, who draws at random may have drawn a pair twice
+        # Only now: within one proposal, a strategy that draws at random may have drawn a pair twice.
+        if not audit:
             self._chosen_pairs.update(zip(kept.asked.item.tolist(), kept.asked.label.tolist(), strict=True))
+        # An empty basket has no parts, which would be lost for all that come later.
         self.questions = self.questions.joined(kept) if len(self) else kept
         self.price = np.append(self.price, np.array(prices, dtype=np.int64))
         self.audit = np.append(self.audit, np.full(len(taken), audit))

@@ -41,6 +41,7 @@ from amcc.votes import Votes
 
 __all__ = ["NextQuestions", "next_questions", "with_names"]
 
+# The best compromise in replays on real sets (docs/active-results.md).
 DEFAULT_STRATEGY = "voi"
 
 # Questions at a time: a crowd answers many between two looks at what it said.
@@ -155,10 +156,11 @@ def next_questions(
     allowed = allowed_workers(votes, workers)
     vote_prices = prices_of_allowed(votes, allowed, prices if isinstance(prices, Prices) else listed, others, decimals)
     basket = Basket(vote_prices, money, batch, np.where(allowed, batch, 0))
-    basket.check_pays_for_a_vote()
+    basket.check_pays_for_a_vote()  # before a model is fitted, which may take minutes
     learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
     beliefs = learner.learn(votes)
     fill_basket(basket, chooser, beliefs, vote_prices, batch, np.random.default_rng(seed))
+    # Choices that took the place of refused ones come last in the basket, but may be better than some before them.
     order = basket.best_first()
     chosen = basket.questions.take(order)
     why = reasons(chosen, beliefs, drawn=isinstance(chooser, Uniform))
@@ -204,7 +206,7 @@ def check_batch(batch: int) -> None:
 
 def nothing_known() -> Votes:
     """No vote, and no names."""
-    codes, names = np.empty(0, np.int32), pa.array([], pa.string())
+    codes, names = np.empty(0, np.int32), pa.array([], pa.string())  # Votes.from_... refuse an empty table
     return Votes(codes, codes, codes, np.empty(0, np.int8), names, names, names)
 
 
@@ -215,7 +217,8 @@ def with_names(votes: Votes, role: tables.Role, names: Iterable[Any]) -> Votes:
     new = given.filter(pa.array(positions(given, known) < 0))
     if not len(new):
         return votes
-    tables.refuse_slips(new, known, role)
+    tables.refuse_slips(new, known, role)  # "cat " beside "cat" would be asked about, and paid, twice
+    # Behind those there are, so that the codes of all votes stay what they are.
     changed: dict[str, Any] = {f"{role}_names": pa.concat_arrays([known.cast(pa.string()), new])}
     return replace(votes, **changed)
 
@@ -231,6 +234,7 @@ def with_things(votes: Any, items: Iterable[Any], labels: Iterable[Any]) -> Vote
 
 def with_people(votes: Votes, listed: Iterable[str], wanted: Sequence[Any]) -> Votes:
     """Votes whose workers are also those of the price list; those `wanted`, where nothing else says who there is."""
+    # Otherwise a name that nobody knows is more likely a slip than a newcomer, and `allowed_workers` refuses it.
     nobody_known = not votes.n_workers and not listed
     named = (name for name in wanted if str(name).strip())
     votes = with_names(votes, "worker", named if nobody_known else listed)
@@ -265,7 +269,7 @@ def listed_prices(prices: Any, price: Any, decimals: int) -> tuple[Mapping[str, 
     """Amounts by worker, and the amount of everybody who is not listed; None where everybody must be."""
     if prices is None:
         return {}, 1 if price is None else price
-    if isinstance(prices, Prices):
+    if isinstance(prices, Prices):  # these are complete, and `prices_of_allowed` takes them as they are
         return {}, None
     if isinstance(prices, Mapping):
         return {str(worker): amount for worker, amount in prices.items()}, price
@@ -287,9 +291,10 @@ def prices_of_allowed(votes: Votes, allowed: Mask, listed: Any, others: Any, dec
         known, page = listed.vote[allowed], listed.page
     else:
         names = votes.worker_names.cast(pa.string()).filter(pa.array(allowed))
-        needed = set(names.to_pylist())
+        needed = set(names.to_pylist())  # a list may name people who may not be asked now
         amounts = {name: amount for name, amount in listed.items() if name in needed}
         known, page = Prices.of(names, amounts, default=others, decimals=decimals).vote, 0
+    # Nobody pays this: who may not be asked is never offered to a strategy.
     vote = np.full(votes.n_workers, round(known.mean()), dtype=np.int64)
     vote[allowed] = known
     return Prices(vote, page, decimals)

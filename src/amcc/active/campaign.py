@@ -146,6 +146,7 @@ class Campaign:
             check_features_used(self.strategy, self.make_model())
         if self.expected_head is not None and self.path is None:
             raise ParameterError("expected_head is a hash of the ledger's file; name the file with path.")
+        # What only shows when a campaign is long under way must be refused before the first question is paid.
         nobody_asked, n_workers = self._nobody_asked, self._nobody_asked.n_workers
         if len(self.prices.vote) != n_workers:
             raise ParameterError(f"prices must be those of {n_workers} workers; got {len(self.prices.vote)}.")
@@ -181,14 +182,15 @@ class Campaign:
     def _run(self, ledger: Ledger, progress: Callable[[Standing], object]) -> Outcome:
         learner = self._learner_of(ledger)
         while True:
+            # Also those of a round that was on record when the process was killed: they are asked (again) first.
             if len(waiting := ledger.waiting()):
                 ledger.answer(checked_answers(self.crowd.ask(waiting), len(waiting)))
-            votes = self._votes(ledger, len(ledger.value))
-            beliefs, fitted = self._learn(learner, votes)
-            standing = self._standing(ledger, beliefs)
+            votes, model = self._votes(ledger, len(ledger.value)), learner.model
+            standing = self._standing(ledger, learner.learn(votes))
             progress(standing)
-            planned = self._planned(ledger, standing, fitted)
+            planned = self._planned(ledger, standing, fitted=learner.model is not model)
             if not isinstance(planned, PlannedRound):
+                # What a campaign ends with must not depend on when its model was last fitted on the way.
                 learner.learn(votes, fresh=True)
                 return Outcome(planned, votes, ledger.spent, learner.model, ledger)
             ledger.plan(planned)
@@ -210,18 +212,13 @@ class Campaign:
 
     def _learner_of(self, ledger: Ledger) -> Learner:
         """A learner that knows what it knew when the last round on record was planned."""
+        # Beliefs are not in the ledger: they follow from the answers and from when models were fitted, which is.
         learner = Learner(self.make_model, features=self.features, truth=self.truth, growth=self.growth)
         n_asked = np.cumsum([0, *(len(each.questions) for each in ledger.rounds)])
         learner.catch_up(
             self._votes(ledger, n) for n, each in zip(n_asked.tolist(), ledger.rounds, strict=False) if each.fitted
         )
         return learner
-
-    def _learn(self, learner: Learner, votes: Votes) -> tuple[CurrentBeliefs, bool]:
-        """What is believed now, and whether a model was fitted for it."""
-        before = learner.model
-        beliefs = learner.learn(votes)
-        return beliefs, learner.model is not before
 
     def _standing(self, ledger: Ledger, beliefs: CurrentBeliefs) -> Standing:
         return Standing(
@@ -305,6 +302,7 @@ class Campaign:
         if not same_pages.open_pairs().any():
             return chosen
         more = self.strategy.select(beliefs, same_pages, self.prices.vote.astype(np.float64), n, rng)
+        # The page is paid by the first question on it; more of its questions cost their votes only.
         first = {page: place for place, page in reversed(list(enumerate(chosen.asked.pages())))}
         opened_by = np.array([first[page] for page in more.asked.pages()], dtype=np.int64)
         better = np.flatnonzero(more.utility >= chosen.utility[opened_by])
@@ -313,6 +311,7 @@ class Campaign:
 
     def _votes_allowed(self, votes: Votes) -> Money:
         """(n_workers,) how many votes each worker may give in the next round."""
+        # Counted with the batch that is coming, and rounded up: the first worker of a small campaign may be asked.
         most = math.ceil(self.worker_share * (len(votes) + self.batch) - ROUNDING)
         return most - np.bincount(votes.worker, minlength=votes.n_workers)
 
@@ -321,6 +320,7 @@ class Campaign:
     def _settings(self, n_workers: int | None) -> dict[str, Any]:
         """All that must be the same when a campaign goes on, for the workers who were there when it began."""
         nobody_asked, start = self._nobody_asked, self._start
+        names = nobody_asked.item_names, nobody_asked.label_names
         n_workers = nobody_asked.n_workers if n_workers is None else min(n_workers, nobody_asked.n_workers)
         return {
             "budget": self._budget,
@@ -336,21 +336,17 @@ class Campaign:
             "model": described(self.make_model()),
             "page": self.prices.page,
             "decimals": self.prices.decimals,
+            # Fingerprints, not tables: a ledger would otherwise begin with megabytes.
             "prices": _digest(self.prices.vote[:n_workers]),
             "n_workers": n_workers,
             "workers": _digest(nobody_asked.worker_names[:n_workers]),
-            "items": _digest(nobody_asked.item_names),
-            "labels": _digest(nobody_asked.label_names),
+            "items": _digest(names[0]),
+            "labels": _digest(names[1]),
             "start": _digest(start.item, start.label, start.worker, start.value),
+            # Truth has a line only where there is some: ledgers of earlier versions have none.
             "features": None if self.features is None else _digest(np.asarray(self.features, dtype=np.float64)),
-            **self._told(),
+            **({} if self.truth is None else {"truth": _digest(*self.truth.matrices(*names))}),
         }
-
-    def _told(self) -> dict[str, str]:
-        """What is known, in the settings; nothing without it, as in ledgers of earlier versions."""
-        if self.truth is None:
-            return {}
-        return {"truth": _digest(*self.truth.matrices(self._nobody_asked.item_names, self._nobody_asked.label_names))}
 
 
 def has_progress(errors: Sequence[float], patience: int) -> bool:
@@ -367,6 +363,7 @@ def checked_answers(value: Signs, n_questions: int) -> Signs:
 
 def check_new(questions: Triplets, asked: Triplets, strategy: str) -> None:
     """Raise ParameterError where a strategy chose a question twice: it would be paid twice."""
+    # A set of all questions of a long campaign, made anew in every round, would take longer than the choice.
     near = asked.take(np.flatnonzero(np.isin(asked.item, questions.item, kind="table")))  # few are left to be compared
     new, old = questions.rows(), near.rows()
     if len(set(new)) < len(new) or not set(new).isdisjoint(old):
@@ -375,6 +372,7 @@ def check_new(questions: Triplets, asked: Triplets, strategy: str) -> None:
 
 def described(thing: object) -> str:
     """A name that is the same in every process."""
+    # The default repr holds an address in memory, which is another one in every process.
     has_own = type(thing).__repr__ is not object.__repr__
     return repr(thing) if has_own else type(thing).__qualname__
 

@@ -46,6 +46,7 @@ class Recorded:
 
     def of_pairs(self, item: Ints, label: Ints) -> Triplets:
         """See `Candidates`."""
+        # A table of all pairs: quicker than to look up each vote's pair among those wanted.
         wanted = np.zeros((self._pool.n_items, self._pool.n_labels), dtype=bool)
         wanted[item, label] = True
         return self._questions.take(np.flatnonzero(self._open & wanted[self._pool.item, self._pool.label]))
@@ -105,6 +106,7 @@ class OtherPairs:
     def __init__(self, candidates: Candidates, closed: Mask) -> None:
         self._candidates = candidates
         could = candidates.open_pairs()
+        # Known here once: strategies ask for the open pairs again and again.
         self._free, self._shut = could & ~closed, could & closed
 
     @classmethod
@@ -142,7 +144,7 @@ class SamePages:
     def open_pairs(self) -> Mask:
         """See `Candidates`."""
         free = self._candidates.open_pairs()
-        item, label = np.nonzero(free[self._items])
+        item, label = np.nonzero(free[self._items])  # other items have no page
         on_pages = self.of_pairs(self._items[item], label)
         free[:] = False
         free[on_pages.item, on_pages.label] = True

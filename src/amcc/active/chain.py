@@ -30,6 +30,7 @@ def chained(events: Iterable[dict[str, Any]], before: str) -> tuple[bytes, str]:
     """The lines of events after a line with the hash `before`, and the hash of the last."""
     lines = []
     for event in events:
+        # The hash is of the bytes that stand in the file, not of what they mean: no other spelling passes.
         body = encoded(event)[:-1]
         before = _hash(body, before)
         lines.append(body + SEAL.format(before).encode() + b"\n")
@@ -48,6 +49,7 @@ def unsealed(line: bytes) -> bytes:
 
 def follows(line: bytes, before: str) -> bool:
     """Whether the line is complete, but for its newline, and comes after one with the hash `before`."""
+    # The seal has a fixed length, so that a line is cut without being decoded: it may hold anything.
     body = line[:-SEAL_LENGTH]
     return line[len(body) :] == SEAL.format(_hash(body, before)).encode()
 

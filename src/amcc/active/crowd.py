@@ -1,4 +1,8 @@
-"""Who can be asked: recorded votes, or simulated workers; live crowds need only follow the same protocol."""
+"""Who can be asked: recorded votes, or simulated workers; live crowds need only follow the same protocol.
+
+A `ReplayCrowd` knows only the votes that were recorded. A `SimulatedCrowd` answers anything, by what is known of its
+world. Both give one answer to one question, whenever it is asked.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +67,7 @@ class ReplayCrowd:
         check_known(questions, self._votes)
         place, recorded = self._find(questions)
         self._refuse(questions, ~recorded, "was never recorded")
+        # All is checked before anything is marked as asked: a batch is answered whole or not at all.
         first = np.zeros(len(place), dtype=bool)
         first[np.unique(place, return_index=True)[1]] = True
         self._refuse(questions, self._asked[place] | ~first, "was asked before")
@@ -70,6 +75,7 @@ class ReplayCrowd:
         return self._votes.value[place]
 
     def _refuse(self, questions: Triplets, wrong: Mask, problem: str) -> None:
+        """Raise InputError about the first question that is wrong."""
         if wrong.any():
             first = questions.take(np.flatnonzero(wrong)[:1]).named(self._votes)
             question = ", ".join(f"{role} {name[0].as_py()!r}" for role, name in first.items())
@@ -108,6 +114,7 @@ class SimulatedCrowd:
                 "taste, families or a convention. Replay its recorded votes instead."
             )
         self._world, self._seed, self._answer_rate = world, seed, answer_rate
+        # Infinite where nothing is given, so that one comparison serves all.
         self._joins = _per_worker(joins, "joins", world, otherwise=-np.inf)
         self._leaves = _per_worker(leaves, "leaves", world, otherwise=np.inf)
 
@@ -124,6 +131,7 @@ class SimulatedCrowd:
     def ask(self, questions: Triplets) -> Signs:
         """See `AskableCrowd`."""
         check_known(questions, self._world.votes)
+        # Two streams: whether somebody answers at all must not depend on what they would say.
         yes = question_luck(questions, self._seed, stream=0) < yes_chance(self._world, questions)
         answered = question_luck(questions, self._seed, stream=1) < self._answer_rate
         return np.where(answered, np.where(yes, 1, -1), 0).astype(np.int8)
@@ -134,6 +142,7 @@ def yes_chance(world: simulate.SimulatedCrowd, questions: Triplets) -> Floats:
     item, label, worker = questions.item, questions.label, questions.worker
     present = world.truth[item, label]
     rate = np.where(present, world.hit_rate[worker, label], world.false_alarm_rate[worker, label])
+    # Spammers do not look, so that no item is hard for them.
     honest = np.isin(world.worker_kind[worker], list(simulate.HONEST_RATES))
     shift = simulate.DIFFICULTY_SHIFT[present.astype(np.int8)] * np.where(
         honest, world.difficulty[item].astype(np.float64), 0.0
@@ -144,6 +153,7 @@ def yes_chance(world: simulate.SimulatedCrowd, questions: Triplets) -> Floats:
 
 def question_luck(questions: Triplets, seed: int, stream: int) -> Floats:
     """(n,) numbers as if drawn evenly from 0 … 1, each from its question, the seed and the stream alone."""
+    # No generator that is drawn from in turn: the answer would depend on what was asked before.
     keys = np.asarray(np.random.SeedSequence(seed, spawn_key=(stream,)).generate_state(1, np.uint64), np.uint64)
     for codes in (questions.item, questions.label, questions.worker):
         keys = _scrambled(keys ^ codes.astype(np.uint64))
@@ -175,12 +185,14 @@ def without_votes(votes: Votes) -> Votes:
 
 def _as_votes(asked: Triplets, vocabularies: Votes) -> Votes:
     """Questions as if they had been answered: to know what was asked, the answer does not matter."""
+    # Votes are sorted by item, label and worker; whatever reads them relies on it.
     ordered = asked.take(np.argsort(asked.keys(vocabularies)))
     item, label, worker = (code.astype(np.int32) for code in (ordered.item, ordered.label, ordered.worker))
     return replace(vocabularies, item=item, label=label, worker=worker, value=np.ones(len(asked), dtype=np.int8))
 
 
 def _per_worker(rounds: npt.ArrayLike | None, name: str, world: simulate.SimulatedCrowd, otherwise: float) -> Floats:
+    """(n_workers,) rounds as they were given, or otherwise the same for everybody."""
     if rounds is None:
         return np.full(world.votes.n_workers, otherwise)
     given = np.asarray(rounds, dtype=np.float64)

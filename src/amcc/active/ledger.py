@@ -1,4 +1,12 @@
-"""What a campaign asked, was answered and paid: one append-only file that is its whole state."""
+"""What a campaign asked, was answered and paid: one append-only file that is its whole state.
+
+A round is written before anybody is asked, its answers when they come. Whenever the process is killed, the file says
+what was asked and what was paid, and the campaign goes on from there. Money is paid here, and reserved in
+`amcc.active.basket`: a question that nobody answers was reserved, but costs nothing.
+
+Reading trusts nothing. Every line is decoded, written anew from what it says, and compared byte by byte with what
+stands there: whatever a campaign would not have written is refused, with its line number.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +83,7 @@ class Ledger:
 
     @property
     def spent(self) -> int:
-        """The sum of the prices of all answers."""
+        """The sum of the prices of all answers, in minor units: what was really paid."""
         return int(self.price.sum())
 
     def waiting(self) -> Triplets:
@@ -88,6 +96,7 @@ class Ledger:
 
     def plan(self, new: PlannedRound) -> None:
         """Record what is going to be asked."""
+        # On the disk first: who is killed in between has asked nobody, and asks the same when it goes on.
         self._write([_round_line(len(self.rounds), new)])
         self._append_round(new)
 
@@ -116,6 +125,7 @@ class Ledger:
         """Prices of answers to the next questions; what was answered on the same pages before counts."""
         questions = self.rounds[-1].questions
         n_before = len(questions) - len(self.waiting())
+        # Answers of one page may come in two parts; the page is paid by the first of them.
         so_far = np.append(self.value[len(self.value) - n_before :], value)
         return answer_prices(questions.take(np.arange(len(so_far))), so_far, self._prices)[n_before:]
 
@@ -195,7 +205,7 @@ class Ledger:
         """Add all of the text to the file, or nothing of it."""
         size = os.fstat(file.fileno()).st_size
         try:
-            while text:
+            while text:  # a write without buffer may take a part only
                 text = text[file.write(text) :]
             os.fsync(file.fileno())
         except OSError as error:
@@ -209,7 +219,7 @@ class Ledger:
     def _read(self, lines: Sequence[bytes], settings: dict[str, Any]) -> None:
         """Take over what the lines of a ledger say, after checking that all of it fits together."""
         _check_version(lines[0])
-        self.head = chain.checked_head(lines)
+        self.head = chain.checked_head(lines)  # all hashes, before anything in the lines is believed
         events = [_decoded(number, line) for number, line in enumerate(lines, start=1)]
         check_settings(events[0], settings)
         begins = [place for place, event in enumerate(events) if event["event"] == "round"]
@@ -223,6 +233,7 @@ class Ledger:
         self._check_asked_once(begins)
 
     def _round_of(self, event: dict[str, Any], text: bytes, line: int) -> PlannedRound:
+        """The round of a line, which must be what this round would be written as."""
         try:
             questions = Triplets(*(np.array(event[role], dtype=np.int64) for role in ("item", "label", "worker")))
             utility = np.array([np.nan if each is None else each for each in event["utility"]], dtype=np.float64)
@@ -232,6 +243,7 @@ class Ledger:
                 raise ValueError("its lists must have one entry for each question")
             check_known(questions, self._vocabularies)
             new = PlannedRound(questions, audit, utility, event["fitted"] is True, float(event["expected_error"]))
+            # Types that Python takes for each other (1, 1.0, true) are not the same bytes.
             if chain.encoded(_round_line(len(self.rounds), new)) != chain.unsealed(text):
                 raise ValueError("it is not a round, or not the next one")
         except (ValueError, KeyError, TypeError, OverflowError) as problem:
@@ -239,6 +251,7 @@ class Ledger:
         return new
 
     def _read_answers(self, events: Sequence[dict[str, Any]], lines: Sequence[bytes], line: int, budget: int) -> None:
+        """Take over the answers of the last round; each must be to the next question, at its price."""
         given = [event.get("value") for event in events]
         if len(events) > len(self.waiting()) or not all(each in (1, -1, None) for each in given):
             raise damaged(line, "there are more answers than questions, or other answers than 1, -1 and null")
@@ -247,12 +260,14 @@ class Ledger:
         for place, (text, expected) in enumerate(zip(lines, self._answer_lines(value, price), strict=True)):
             if chain.encoded(expected) != chain.unsealed(text):
                 raise damaged(line + place, f"the next question of the round was {expected}")
+        # Hashes can be calculated anew by anybody; that money was never overspent is checked by itself.
         too_much = self.spent + np.cumsum(price) > budget
         if too_much.any():
             raise damaged(line + int(too_much.argmax()), f"with it, more is spent than the budget of {budget}")
         self._append_answers(value, price)
 
     def _check_asked_once(self, begins: Sequence[int]) -> None:
+        """Raise FileFormatError where a question was asked in two rounds: it was paid twice, or is made up."""
         asked: set[tuple[int, ...]] = set()
         for begin, each in zip(begins, self.rounds, strict=True):
             new = each.questions.rows()
@@ -263,10 +278,12 @@ class Ledger:
 
 def _opened(path: Path, *, create: bool) -> FileIO:
     """The file, to be read and added to, which nobody else has; BlockingIOError where somebody has."""
+    # O_APPEND: every write goes to the end, whatever was read; 0o666 is cut down by the umask of the user.
     flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | (os.O_CREAT if create else 0)
     # Unbuffered: what could not be written must not be tried once more when the file is closed.
     file = FileIO(os.open(path, flags, 0o666), "a+")
     try:
+        # A pipe or a folder can be opened, but not be read back after a crash.
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a file")
         _lock(file)
@@ -298,10 +315,11 @@ def _keep_entry(path: Path) -> None:
 
 def _lines_of(text: bytes, header: dict[str, Any]) -> tuple[list[bytes], bytes]:
     """Complete lines, and the beginning of one that was cut off while it was written."""
-    *lines, tail = text.split(b"\n")
+    *lines, tail = text.split(b"\n")  # the tail is empty where the last line is whole
     head = chain.line_hash(lines[-1]) if lines else chain.START
     if chain.follows(tail, head):  # only the newline is missing
         return [*lines, tail], b""
+    # A file without a whole line may be the notes of somebody, and must not be overwritten.
     if not lines and not chain.chained([header], chain.START)[0].startswith(tail):
         raise damaged(1, "it is not the beginning of these settings")
     if chain.follows(tail[:-1], head):
@@ -310,6 +328,7 @@ def _lines_of(text: bytes, header: dict[str, Any]) -> tuple[list[bytes], bytes]:
 
 
 def _check_head(expected: str, lines: Sequence[bytes]) -> None:
+    """Raise FileFormatError unless the line with this hash is still there."""
     if expected not in map(chain.line_hash, lines):
         raise FileFormatError(
             f"the head noted before must be the hash of a line; {expected} is that of none of {len(lines)} lines. "
@@ -318,6 +337,7 @@ def _check_head(expected: str, lines: Sequence[bytes]) -> None:
 
 
 def _decoded(line: int, text: bytes) -> dict[str, Any]:
+    """The event of a line."""
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):
@@ -328,6 +348,7 @@ def _decoded(line: int, text: bytes) -> dict[str, Any]:
 
 
 def _check_version(first: bytes) -> None:
+    """Raise FileFormatError, with the way out, for a ledger of the format without hashes."""
     event = _decoded(1, first)
     if event.get("format") == 1 and "hash" not in event:
         raise FileFormatError(
@@ -358,6 +379,7 @@ def add_hashes(path: str | Path) -> str:
 
 
 def _round_line(number: int, new: PlannedRound) -> dict[str, Any]:
+    """A round as it is written. Codes, not names: a round is for the program, answers are for people."""
     return {
         "event": "round",
         "round": number,
@@ -366,6 +388,7 @@ def _round_line(number: int, new: PlannedRound) -> dict[str, Any]:
         "item": new.questions.item.tolist(),
         "label": new.questions.label.tolist(),
         "worker": new.questions.worker.tolist(),
+        # JSON has no NaN, which audits have.
         "utility": [each if math.isfinite(each) else None for each in new.utility.tolist()],
         "audit": new.audit.tolist(),
     }
@@ -389,7 +412,7 @@ def check_settings(event: dict[str, Any], settings: dict[str, Any]) -> None:
 def answer_prices(questions: Triplets, value: Signs, prices: Prices) -> Money:
     """(n,) what each answer of a round costs; the first answer on a page bears its price, no answer costs nothing."""
     answered = np.flatnonzero(value)
-    page = questions.item[answered] * len(prices.vote) + questions.worker[answered]
+    page = questions.item[answered] * len(prices.vote) + questions.worker[answered]  # one number per page
     first = answered[np.unique(page, return_index=True)[1]]
     price = np.zeros(len(value), dtype=np.int64)
     price[answered] = prices.vote[questions.worker[answered]]

@@ -82,6 +82,7 @@ def budget_units(budget: Any, decimals: int = 0) -> int:
 
 def _decimal(amount: Any, what: str) -> Decimal:
     """The number as it is written: 0.1 is a tenth, not the binary fraction next to it."""
+    # True is 1 to Python, and a mistake to whoever pays.
     text = None if isinstance(amount, bool | np.bool_) else tables.number_in(amount)
     if text is None and str(amount).strip().lower() in ("nan", "inf", "-inf", "infinity"):
         raise InputError(f"{what} must be a finite number; got {amount}.")
@@ -152,6 +153,7 @@ class Prices:
         All amounts are checked; a vote must cost something, for strategies divide by its price.
         """
         names = tables.vocabulary_of(workers, "worker")
+        # −1 is no price, as none can be negative: who still has it in the end was forgotten.
         everybody = -1 if default is None else minor_units(default, decimals, "the default price")
         vote = np.full(len(names), everybody, dtype=np.int64)
         if listed:
@@ -185,10 +187,11 @@ class Prices:
 
 def _places(names: list[Any], workers: pa.Array) -> npt.NDArray[np.int64]:
     """Codes of workers who have a price, each of whom must be there."""
+    # As text: workers who are called by numbers in a table are called so in a price list, too.
     given = tables.vocabulary_of([str(name) for name in names], "worker")
     place = positions(given, workers)
     if (place < 0).any():
-        tables.refuse_slips(given, workers, "worker")
+        tables.refuse_slips(given, workers, "worker")  # "ann " is a slip, and not a stranger
         unknown = [name for name, code in zip(names, place, strict=True) if code < 0]
         raise InputError(
             f"prices must be of known workers; {_some(unknown)} are not among the {len(workers)} there are. Check the "
@@ -199,7 +202,7 @@ def _places(names: list[Any], workers: pa.Array) -> npt.NDArray[np.int64]:
 
 def price_list(frame: Any, *, decimals: int = 0) -> dict[str, Any]:
     """Amount by worker, for `Prices.of`, from a table with a column for the worker and one for the price."""
-    found: list[str] = []
+    found: list[str] = []  # what the two columns are called
 
     def choose(columns: Sequence[str]) -> list[str]:
         found[:] = [tables.match_columns(columns, needed=("worker",), roles=("worker",))["worker"], _priced(columns)]
@@ -229,7 +232,7 @@ def read_price_list(path: str | Path, *, decimals: int = 0) -> dict[str, Any]:
 
 def _priced(columns: Sequence[str]) -> str:
     """The column that holds the price; the first of the names it may have wins."""
-    by_name = {column.strip().lower(): column for column in reversed(columns)}
+    by_name = {column.strip().lower(): column for column in reversed(columns)}  # of two alike, the first
     for name in PRICE_COLUMNS:
         if name in by_name:
             return by_name[name]

@@ -54,6 +54,7 @@ class Triplets:
 
     def keys(self, votes: Votes) -> Ints:
         """(n,) one integer per question. Those of votes come out sorted, for votes are ordered in the same way."""
+        # Fits in 64 bits: tables of all items and labels are held in memory anyway, and that bounds their number.
         return (self.item * votes.n_labels + self.label) * votes.n_workers + self.worker
 
     def rows(self) -> list[tuple[int, int, int]]:
@@ -72,6 +73,7 @@ class Triplets:
         }
 
 
+# Before the first question.
 NOTHING_ASKED = Triplets(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 

@@ -12,7 +12,7 @@ INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
 
 # Chance chose where the skill that it drew makes an answer worth this many times what the expected skill does: from
 # here on, most of the reason is the draw. The worth of an answer goes with the square of the skill.
-BY_CHANCE = 2.0
+MOSTLY_LUCK = 2.0
 
 
 def reasons(chosen: Questions, beliefs: CurrentBeliefs, *, drawn: bool) -> list[str]:
@@ -42,7 +42,7 @@ def by_skill(skill: float, drawn: float) -> str:
     ', tried by chance: skill on all labels 0.08, drawn as 0.62'
     """
     expected = f"skill on all labels {skill:.2f}"
-    if drawn**2 <= BY_CHANCE * max(skill, 0.0) ** 2:
+    if drawn**2 <= MOSTLY_LUCK * max(skill, 0.0) ** 2:
         return f", {expected}"
     return f", tried by chance: {expected}, drawn as {drawn:.2f}"
 

@@ -67,7 +67,7 @@ class Curve:
 
         A curve is noisy: where it first touches a quality says little.
         """
-        below = np.flatnonzero(self.jaccard < jaccard)
+        below = np.flatnonzero(self.jaccard < jaccard)  # from behind the last of these on it stays
         stays = below[-1] + 1 if len(below) else 0
         return float(self.cost_share[stays]) if stays < len(self.jaccard) else None
 
@@ -218,6 +218,7 @@ def first_votes(votes: Votes, start: Start, rng: np.random.Generator) -> Mask:
 def mean_curve(curves: Sequence[Curve], n_points: int = 101) -> Curve:
     """The mean of curves from several seeds, at equal shares of the cost that all of them have seen."""
     first, last = max(curve.cost_share[0] for curve in curves), min(curve.cost_share[-1] for curve in curves)
+    # Where all runs are known: beyond, the mean would jump when one of them ends.
     share = np.linspace(first, last, n_points)
     columns = (
         np.mean([np.interp(share, curve.cost_share, getattr(curve, name)) for curve in curves], axis=0)

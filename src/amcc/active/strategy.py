@@ -57,9 +57,11 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {}
 
 def register(name: str, **settings: Any) -> Callable[[Made], Made]:
     """A decorator: the strategy is known by this name, with these settings instead of its defaults."""
+    # The second would silently take the place of the first, and results would be told under the wrong name.
     if name in STRATEGIES:
         raise ParameterError(f"a strategy must have a name of its own; {name!r} is taken.")
 
+    # What is made is given back unchanged: the class can be imported, and registered under another name as well.
     def enter(make: Made) -> Made:
         STRATEGIES[name] = partial(make, **settings) if settings else make
         return make
@@ -83,6 +85,7 @@ def check_features_used(strategy: Strategy, model: ConsensusModel) -> None:
     """
     if strategy.uses_features or model.uses_features:
         return
+    # By trying: what a strategy uses is a property of the object, and its model is known by name.
     made = {name: make() for name, make in STRATEGIES.items()}
     users = [name for name, each in made.items() if each.uses_features or METHODS[each.model]().uses_features]
     known = next((name for name, each in made.items() if each == strategy), type(strategy).__name__)

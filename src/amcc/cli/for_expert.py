@@ -1,4 +1,7 @@
-"""amcc next --for-expert: what the requester should answer themselves."""
+"""amcc next --for-expert: what the requester should answer themselves.
+
+Nobody is paid, so there is no budget and there are no prices; what is asked is chosen by `amcc.active.expert`.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def ask_expert(
     votes: Votes, known: Truth | None, roster: Roster | None, n: int, expert: ExpertOptions, seed: int
 ) -> tuple[pa.Table, dict[str, Any], str]:
     """Rows, JSON and a sentence about what the requester should answer first."""
-    check_batch(n)
+    check_batch(n)  # before a fit, which takes a while
     if not len(votes):
         raise EmptyInputError("--for-expert needs votes: what you are asked depends on what the crowd says.")
     model = fit(votes, DEFAULT_METHOD, truth=known, roster=roster)

@@ -87,6 +87,7 @@ def next_questions(
     """
     votes, known = reading.read(path), coverage.read_if_named(truth)
     if expert.for_expert:
+        # An option that changes nothing was meant to change something: better to say so than to ignore it.
         check_free({"--budget": budget, **_given(money, choice, described), "--explain": explain})
         listed = listed_workers(roster, votes.worker_names)
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, seed)
@@ -124,6 +125,7 @@ def ask_crowd(
     buying.checked_strategy(choice.strategy, features=described.features is not None, roster=roster is not None)
     with called_as_options():
         listed = money.listed()
+        # The library would add them, too; here they are needed for notes about the roster.
         votes = buying.with_people(votes, listed, choice.worker or ())
         wanted |= {"roster": listed_workers(roster, votes.worker_names), "features": described.read(votes)}
         wanted |= {"prices": listed, "price": money.of_others, "decimals": money.decimals}
@@ -147,7 +149,7 @@ def called_as_options() -> Iterator[None]:
         text = str(error)
         for parameter, option in AS_OPTIONS.items():
             text = text.replace(parameter, option)
-        raise type(error)(text) from None
+        raise type(error)(text) from None  # of the same kind, as that decides the exit code
 
 
 def summary(n_questions: int, n_worthless: int, spent: str) -> str:

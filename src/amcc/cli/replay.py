@@ -1,4 +1,8 @@
-"""amcc replay: what would it have cost?"""
+"""amcc replay: what would it have cost?
+
+One run is `amcc.active.replay.replay`. Here every strategy is run with every seed, in several processes, and what the
+runs say together is told: in a table, as JSON, as rows, or in a picture.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +21,12 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 
 from amcc import metrics, tables
+from amcc.active import STRATEGIES, Curve, Prices, cost_of_goals, first_votes, mean_curve
 from amcc.active.buying import DEFAULT_STRATEGY, check_batch, checked_strategy
-from amcc.active.prices import Prices, budget_units
-from amcc.active.replay import (
-    ENOUGH_RUNS,
-    GOALS,
-    CostOfGoal,
-    Curve,
-    Recording,
-    Start,
-    cost_of_goals,
-    first_votes,
-    mean_curve,
-)
+from amcc.active.prices import budget_units
+from amcc.active.replay import ENOUGH_RUNS, GOALS, CostOfGoal, Recording, Start
 from amcc.active.replay import replay as replayed
-from amcc.active.strategies import STRATEGIES, make_strategy
+from amcc.active.strategies import make_strategy
 from amcc.arrays import Floats
 from amcc.cli.console import busy, notes, screen
 from amcc.cli.fitting import DEFAULT_METHOD
@@ -163,6 +158,7 @@ def recorded(votes: Votes, truth: Truth) -> Recording:
     truth.check_names("the votes", item=votes.item_names, label=votes.label_names)
     n_matching = len(truth.positives.keys(votes.item_names, votes.label_names))
     true, known = truth.matrices(votes.item_names, votes.label_names)
+    # Without a single true label of a voted item every consensus would be as good as any other.
     if not n_matching or not (true & known).any():
         raise EmptyInputError(
             f"the truth must name labels of items that were voted on; none of its {len(truth.positives.item)} pairs is "
@@ -184,6 +180,7 @@ def prices_of_recorded(votes: Votes, money: PriceOptions) -> Prices:
     """What the votes of each worker cost; others in the price list do not matter."""
     listed = money.listed()
     tables.refuse_slips(pa.array(list(listed), pa.string()), votes.worker_names, "worker")
+    # A list for the whole crowd is fine, and a note is enough: only recorded votes can be bought.
     there = set(votes.worker_names.cast(pa.string()).to_pylist())
     if strangers := [name for name in listed if name not in there]:
         notes.print(f"{len(strangers)} workers of the price list have no recorded vote")
@@ -195,6 +192,7 @@ def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, s
     """Raise InputError where the budget does not even pay for what is bought first."""
     if money is None:
         return
+    # The seeds are those of the runs: what they will buy first is known now.
     bought = (first_votes(votes, start, np.random.default_rng(seed)) for seed in range(seeds))
     cost = max(int(prices.vote[votes.worker[first]].sum()) for first in bought)
     if cost > money:
@@ -239,13 +237,14 @@ def run_all(
     curves: dict[tuple[str, int], Curve] = {}
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as shown:
         bar = shown.add_task("Replaying", total=len(tasks))
+        # A process more than there are runs would import everything in vain.
         n_processes = min(n_processes, len(tasks))
-        if n_processes == 1:  # others cannot tell how far they are
+        if n_processes == 1:  # other processes cannot tell how far they are in a run
             run = partial(run, progress=lambda share: shown.update(bar, completed=len(curves) + share))
         for task, curve in computed(run, [(task, task) for task in tasks], n_processes):
             curves[task] = curve
             shown.update(bar, completed=len(curves))
-    return {task: curves[task] for task in tasks}
+    return {task: curves[task] for task in tasks}  # in the order of the tasks, whichever was ready first
 
 
 # -- telling ---------------------------------------------------------------------------------------------------------
@@ -293,7 +292,7 @@ def verdict(cost: CostOfGoal) -> str:
     >>> verdict(CostOfGoal((0.15, 0.212, 0.4)))
     'same quality as all votes from 21 % (15–40 %) of the money on'
     """
-    if cost.median is None:
+    if cost.median is None:  # more than half of the runs end below the goal
         often = sum(share is not None for share in cost.of_runs)
         but = f", but for {often} of {len(cost.of_runs)} runs" if often else ""
         return f"the quality of all votes is not reached for good{but}"
@@ -335,19 +334,13 @@ def _in_percent(cost: CostOfGoal) -> str:
 
 def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
     """One row per strategy, seed and point."""
-    pieces = [
-        pa.table(
-            {
-                "strategy": [name] * len(curve.jaccard),
-                "seed": [seed] * len(curve.jaccard),
-                "cost_share": curve.cost_share,
-                "votes": curve.n_votes.astype(np.int64),
-                "jaccard": curve.jaccard,
-            }
-        )
-        for (name, seed), curve in curves.items()
-    ]
-    return pa.concat_tables(pieces)
+
+    def rows(name: str, seed: int, curve: Curve) -> pa.Table:
+        same = {"strategy": [name] * len(curve.jaccard), "seed": [seed] * len(curve.jaccard)}
+        votes = curve.n_votes.astype(np.int64)
+        return pa.table({**same, "cost_share": curve.cost_share, "votes": votes, "jaccard": curve.jaccard})
+
+    return pa.concat_tables([rows(*run, curve) for run, curve in curves.items()])
 
 
 # -- drawing ---------------------------------------------------------------------------------------------------------
@@ -366,6 +359,7 @@ def draw_curves(found: Mapping[str, Replay], quality: float, path: Path) -> None
     """
     from amcc.experiments.reproduce import figures
 
+    # First all colours with a whole line, then again with broken ones: few strategies differ by colour alone.
     looks = [(colour, line) for line in LINES for colour in figures.COLOURS]
     look = dict(zip(found, looks, strict=False))
     with figures.style():

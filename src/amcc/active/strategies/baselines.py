@@ -36,6 +36,7 @@ class Sac:
         """See `Strategy`."""
         uncertainty = scores.pair_uncertainty(beliefs.proba, candidates.open_pairs())
         asked = questions_about(uncertainty, candidates, batch, len(prices), rng)
+        # Pairs by u1, workers of a pair by their accuracy: a good worker does not make another pair more useful.
         accuracy = scores.agreement(beliefs.votes, beliefs.proba)[asked.worker]
         parts = {"u1": uncertainty[asked.item, asked.label], "accuracy": accuracy, "c": prices[asked.worker]}
         return pick_batch(asked, parts["u1"], batch, rng, worker_score=accuracy, parts=parts)
@@ -91,6 +92,7 @@ def cardinality_scores(beliefs: CurrentBeliefs) -> Floats:
     """(n_items,) QCI, against the mean number of labels of the answered items (of all, if there are none)."""
     n_present = (beliefs.proba > 0.5).sum(axis=1).astype(float)
     n_queried = np.bincount(beliefs.votes.item, minlength=beliefs.votes.n_items).astype(float)
+    # The usual number of labels is that of items somebody looked at; guesses about others would blur it.
     known = n_present[n_queried > 0] if n_queried.any() else n_present
     inconsistency = scores.label_cardinality_inconsistency(n_present, float(known.mean()) if len(known) else 0.0)
     return scores.query_cardinality_inconsistency(inconsistency, n_queried)
@@ -109,7 +111,7 @@ class Uniform:
         self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         """See `Strategy`."""
-        asked = candidates.sample(max(batch, 0), rng)
+        asked = candidates.sample(max(batch, 0), rng)  # no score: every question is as good as any other
         return Questions(asked, np.zeros(len(asked)), {"c": prices[asked.worker]})
 
 
@@ -144,6 +146,7 @@ def crowdlab_of_labels(beliefs: CurrentBeliefs) -> tuple[Floats, Floats]:
     """ActiveLab's score of every pair (n_items, n_labels), and the weight of every worker on every label."""
     votes = beliefs.votes
     quality, weight = np.empty_like(beliefs.proba), np.empty((votes.n_workers, votes.n_labels))
+    # CROWDLAB is for one question with classes; here every label is a question of its own, with yes and no.
     for label in range(votes.n_labels):
         of_label = votes.label == label
         item, worker, yes = votes.item[of_label], votes.worker[of_label], votes.value[of_label] > 0
@@ -184,6 +187,7 @@ def gain_from_counts(votes: Votes) -> Floats:
     gain = np.full((votes.n_items, votes.n_labels), float(scores.optimistic_gradient(np.ones(1), np.ones(1))[0]))
     if len(votes):
         n_yes, n_no = votes.n_yes, votes.pairs.n_votes - votes.n_yes
+        # Only the counts matter, and few differ: a table of all counts, then one look-up per pair.
         yes, no = np.indices((n_yes.max() + 1, n_no.max() + 1), dtype=float) + 1.0
         gain[votes.pairs.item, votes.pairs.label] = scores.optimistic_gradient(yes, no)[n_yes, n_no]
     return gain
@@ -194,6 +198,7 @@ def worker_gain(votes: Votes, reliability: Floats, asked: Triplets) -> Floats:
     key = asked.item * votes.n_labels + asked.label
     pair, row = distinct(key)
     yes, no = beta_of_pairs(votes, reliability, *np.divmod(pair, votes.n_labels))
+    # What an answer is worth depends on the worker by their reliability only: one column of the table for each kind.
     kind, kind_of_worker = np.unique(reliability, return_inverse=True)
     table = scores.optimistic_gain(yes[:, None], no[:, None], kind)
     return np.asarray(table[row, kind_of_worker[asked.worker]])
@@ -244,6 +249,7 @@ class Ceal:
         pair, row = distinct(key)
         item, label = np.divmod(pair, votes.n_labels)
         near = neighbors_of(beliefs, item, self.n_neighbors)
+        # All votes on the same label of all neighbours, in one flat list: `where` says which neighbour each belongs to.
         first, count = (each.ravel() for each in votes_on_pairs(votes, near.item, label[:, None]))
         where = np.repeat(np.arange(len(count)), count)  # place in `near` of each vote on a neighbour
         vote = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(len(where))

@@ -23,6 +23,7 @@ def queried(votes: Votes) -> Mask:
 def neighbors_of(beliefs: CurrentBeliefs, item: Ints, k: int) -> scores.Neighbors:
     """The answered items nearest to these, N_k of eq11: by their features, or else by their labels as believed."""
     profile = beliefs.proba if beliefs.features is None else beliefs.features
+    # Only answered items tell how workers did; the nearest of all would mostly be items that nobody saw.
     answered = np.flatnonzero(np.bincount(beliefs.votes.item, minlength=beliefs.votes.n_items))
     return scores.nearest(profile, item, answered, k)
 
@@ -50,7 +51,7 @@ def credibility_of(beliefs: CurrentBeliefs, asked: Triplets, known: Mask, k: int
 def votes_on_pairs(votes: Votes, item: Ints, label: Ints) -> tuple[Ints, Ints]:
     """Where the votes on each of these pairs begin, and how many there are."""
     pairs = votes.pairs
-    if len(pairs) == 0:
+    if len(pairs) == 0:  # there is no start to look up
         return np.zeros(item.shape, np.int64), np.zeros(item.shape, np.int64)
     key = pairs.item.astype(np.int64) * votes.n_labels + pairs.label
     place, asked = find_sorted(key, item * votes.n_labels + label)
