@@ -101,6 +101,8 @@ def test_the_kinds_of_prices() -> None:
     assert listed_prices({7: 2}, None, 0) == ({"7": 2}, None)
     with pytest.raises(ParameterError, match="prices=3 is for everybody already"):
         listed_prices(3, 4, 0)
+    with pytest.raises(ParameterError, match=r"a mapping worker → price, a table .* or Prices; got list"):
+        listed_prices([1, 2], None, 0)
     with pytest.raises(ColumnError, match="a column for the price is missing"):
         listed_prices(pd.DataFrame({"worker": ["a"], "wage": [1]}), None, 0)
 
@@ -222,6 +224,20 @@ def test_names_are_added_behind_those_there_are(votes: Votes) -> None:
     assert with_names(votes, "item", ["i01"]) is votes
     assert with_people(votes, {"zoe": 1}, ()).worker_names.to_pylist()[-1] == "zoe"
     assert with_people(votes, {}, ["zoe"]).n_workers == votes.n_workers  # wanted, but nobody knows them
+
+
+@pytest.mark.parametrize("column", [np.array, pd.Series, pa.array, tuple])
+def test_names_may_come_in_any_column(column: Any) -> None:
+    names = {"items": ["one", "two"], "labels": ["cat", "dog"], "workers": ["ann", "bob"]}
+    found = next_questions(budget=9, **{name: column(each) for name, each in names.items()})
+    assert found.table("arrow").equals(next_questions(budget=9, **names).table("arrow"))
+
+
+@pytest.mark.parametrize("role", ["item", "label", "worker"])
+def test_one_text_is_no_list_of_letters(role: str) -> None:
+    names: dict[str, Any] = {"items": ["one"], "labels": ["cat"], "workers": ["ann"], f"{role}s": "abc"}
+    with pytest.raises(ParameterError, match=f"{role} names must be a list; got the text 'abc'"):
+        next_questions(budget=9, **names)
 
 
 def test_workers_called_by_numbers() -> None:

@@ -152,8 +152,9 @@ def next_questions(
     money = budget_units(budget, decimals)
     check_batch(batch)
     listed, others = listed_prices(prices, price, decimals)
-    votes = with_people(with_things(votes, items, labels), listed, workers or ())
-    allowed = allowed_workers(votes, workers)
+    wanted = None if workers is None else as_list(workers, "worker")
+    votes = with_people(with_things(votes, items, labels), listed, wanted or ())
+    allowed = allowed_workers(votes, wanted)
     vote_prices = prices_of_allowed(votes, allowed, prices if isinstance(prices, Prices) else listed, others, decimals)
     basket = Basket(vote_prices, money, batch, np.where(allowed, batch, 0))
     basket.check_pays_for_a_vote()  # before a model is fitted, which may take minutes
@@ -210,10 +211,17 @@ def nothing_known() -> Votes:
     return Votes(codes, codes, codes, np.empty(0, np.int8), names, names, names)
 
 
+def as_list(names: Any, role: tables.Role) -> list[Any]:
+    """Names from a list, an array or a column; a single text is refused, for it would pass for a list of letters."""
+    if isinstance(names, str):
+        raise ParameterError(f"{role} names must be a list; got the text {names!r}. Put it in a list: [{names!r}].")
+    return list(names.tolist() if hasattr(names, "tolist") else names)
+
+
 def with_names(votes: Votes, role: tables.Role, names: Iterable[Any]) -> Votes:
     """Votes whose items, labels or workers are also these, though there is no vote about or by them."""
     known = getattr(votes, f"{role}_names")
-    given = tables.vocabulary_of(list(dict.fromkeys(names)), role).cast(pa.string())
+    given = tables.vocabulary_of(list(dict.fromkeys(as_list(names, role))), role).cast(pa.string())
     new = given.filter(pa.array(positions(given, known) < 0))
     if not len(new):
         return votes
@@ -277,6 +285,11 @@ def listed_prices(prices: Any, price: Any, decimals: int) -> tuple[Mapping[str, 
         if price is not None:
             raise ParameterError(f"prices={prices!r} is for everybody already; leave price={price!r} out.")
         return {}, prices
+    if not hasattr(prices, "columns"):
+        raise ParameterError(
+            "prices must be a number, a mapping worker → price, a table with the columns worker and price, or Prices; "
+            f"got {type(prices).__name__}."
+        )
     return price_list(prices, decimals=decimals), price
 
 
