@@ -14,7 +14,7 @@ import numpy as np
 
 from amcc.active.candidates import Candidates, OtherPairs
 from amcc.arrays import Floats, Ints, Mask
-from amcc.consensus.base import ConsensusModel, as_votes, checked_features
+from amcc.consensus.base import ConsensusModel, checked_features
 from amcc.consensus.settling import ASSUMED, Settling
 from amcc.memory import check_size
 from amcc.roster import Roster
@@ -118,7 +118,7 @@ class Learner:
 
     def learn(self, votes: Votes, *, fresh: bool = False) -> CurrentBeliefs:
         """Beliefs after all of `votes`; `fresh` if nothing learned before may have a say."""
-        votes = as_votes(votes)
+        votes = votes if isinstance(votes, Votes) else Votes.from_frame(votes)
         _check_sizes(votes)
         features = checked_features(self._features, votes)
         if not len(votes):

@@ -32,7 +32,6 @@ from amcc.active.strategies.voi import ValueOfInformation
 from amcc.active.strategy import Strategy
 from amcc.arrays import Mask
 from amcc.consensus import ConsensusModel, make_model
-from amcc.consensus.base import as_votes
 from amcc.errors import EmptyInputError, InputError, ParameterError
 from amcc.roster import Roster
 from amcc.tables import Frame, as_frame
@@ -233,7 +232,8 @@ def with_names(votes: Votes, role: tables.Role, names: Iterable[Any]) -> Votes:
 
 def with_things(votes: Any, items: Iterable[Any], labels: Iterable[Any]) -> Votes:
     """Votes, perhaps none, in which these items and labels can be asked about; there must be one of each."""
-    known = nothing_known() if votes is None else as_votes(votes)
+    votes = nothing_known() if votes is None else votes
+    known = votes if isinstance(votes, Votes) else Votes.from_frame(votes)
     known = with_names(with_names(known, "item", items), "label", labels)
     if not known.n_items or not known.n_labels:
         raise EmptyInputError("without votes it must be said what can be asked: items=[…] and labels=[…].")

@@ -26,7 +26,7 @@ The answers about all labels of an item have the covariance W⁻¹ + τ² 1 1ᵀ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -207,14 +207,10 @@ def questions_for_expert(
     item, rng = votes.pairs.item.astype(np.int64), np.random.default_rng(seed)
     before = belief.uncertainty
     chosen = (_choose_items if whole_items else _choose_pairs)(belief, item, n, drawn, rng)
-    reasons = _Reasons(readings, votes, known)
-    return ExpertQuestions(
-        item[chosen.pair],
-        readings.label[chosen.pair],
-        model.pair_proba_[chosen.pair],
-        chosen.gain / before,
-        [reasons.why(pair, part) for pair, part in zip(chosen.pair.tolist(), chosen.part, strict=True)],
-    )
+    pair, reasons = np.array(chosen.pair, dtype=np.int64), _Reasons(readings, votes, known)
+    why = [reasons.why(*each) for each in zip(chosen.pair, chosen.part, strict=True)]
+    gain = np.array(chosen.gain) / before
+    return ExpertQuestions(item[pair], readings.label[pair], model.pair_proba_[pair], gain, why)
 
 
 def _believed(model: ConsensusModel, readings: Readings) -> Floats:
@@ -226,15 +222,6 @@ def _believed(model: ConsensusModel, readings: Readings) -> Floats:
 
 
 # -- design ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """Pairs in the order of their choice, what each lowers V by, and what it teaches about most."""
-
-    pair: Ints
-    gain: Floats
-    part: list[str]
 
 
 @dataclass
@@ -312,11 +299,27 @@ def _is_drawn(number: int, share: float) -> bool:
     return int((number + 1) * share) > int(number * share)
 
 
+@dataclass
+class _Chosen:
+    """Pairs in the order of their choice, what each lowers V by, and what it teaches about most."""
+
+    pair: list[int] = field(default_factory=list)
+    gain: list[float] = field(default_factory=list)
+    part: list[str] = field(default_factory=list)
+
+    def add(self, belief: _Belief, pairs: Ints, gain: float, *, by_chance: bool) -> None:
+        """Choose these pairs of an item; what is believed then counts with the answer to come."""
+        self.pair += pairs.tolist()
+        self.gain += [gain] * len(pairs)
+        self.part += [BY_CHANCE if by_chance else belief.parts(pair) for pair in pairs.tolist()]
+        belief.learn(pairs)
+
+
 def _choose_pairs(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
     """The most telling pairs one after the other, of different items as long as there are some."""
     order, free = rng.permutation(len(item)), belief.free.copy()
     asked = np.zeros(int(item.max()) + 1, dtype=bool)
-    pairs, gains, parts = [], [], []
+    chosen = _Chosen()
     for number in range(min(n, int(free.sum()))):
         # Labels of one item are misread together (τ), so a second pair of it tells less than one of another item.
         fresh = free & ~asked[item]
@@ -324,12 +327,9 @@ def _choose_pairs(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.ran
         gain, by_chance = belief.gains(), _is_drawn(number, drawn)
         score = np.where(can_be, rng.random(len(gain)) if by_chance else gain, -np.inf)
         best = int(order[np.argmax(score[order])])  # chance decides between equals
-        pairs.append(best)
-        gains.append(float(gain[best]))
-        parts.append(BY_CHANCE if by_chance else belief.parts(best))
-        belief.learn(np.array([best]))
+        chosen.add(belief, np.array([best]), float(gain[best]), by_chance=by_chance)
         free[best], asked[item[best]] = False, True
-    return _Chosen(np.array(pairs, dtype=np.int64), np.array(gains), parts)
+    return chosen
 
 
 def _choose_items(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
@@ -344,7 +344,7 @@ def _choose_items(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.ran
     def pairs_of(each: int) -> Ints:
         return np.asarray(np.flatnonzero(belief.free[bounds[each] : bounds[each + 1]]) + bounds[each], dtype=np.int64)
 
-    pairs, gains, parts = [], [], []
+    chosen = _Chosen()
     for number in range(min(n, len(left))):
         by_chance = _is_drawn(number, drawn)
         best = next(iter(left))
@@ -352,12 +352,8 @@ def _choose_items(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.ran
             open_now = (each for each in shortlist if each in left)
             best = max(open_now, key=lambda each: belief.gain_of_item(pairs_of(each)))
         del left[best]
-        chosen = pairs_of(best)
-        pairs.append(chosen)
-        gains.append(np.full(len(chosen), belief.gain_of_item(chosen)))
-        parts += [BY_CHANCE if by_chance else belief.parts(pair) for pair in chosen.tolist()]
-        belief.learn(chosen)
-    return _Chosen(np.concatenate(pairs), np.concatenate(gains), parts)
+        chosen.add(belief, pairs_of(best), belief.gain_of_item(pairs_of(best)), by_chance=by_chance)
+    return chosen
 
 
 # -- telling ---------------------------------------------------------------------------------------------------------
