@@ -149,19 +149,19 @@ def test_replay_reaches_every_recorded_vote_once(make):
 
 
 def test_prices(make, cost_blind, beliefs):
-    """A dearer worker is asked no more often; strategies that do not look at prices do not see the difference."""
+    """A more expensive worker is asked no more often; to strategies that do not look at prices nothing changes."""
     candidates = Anything(beliefs.votes)
     prices = np.random.default_rng(2).uniform(1, 3, beliefs.votes.n_workers)
     questions = select(make, beliefs, candidates, prices=prices, batch=30)
     often = np.bincount(questions.asked.worker, minlength=len(prices))
     for worker in np.argsort(-often)[:4]:
-        dearer = prices.copy()
-        dearer[worker] *= 2
-        after = select(make, beliefs, candidates, prices=dearer, batch=30)
+        raised = prices.copy()
+        raised[worker] *= 2
+        after = select(make, beliefs, candidates, prices=raised, batch=30)
         assert (after.asked.worker == worker).sum() <= often[worker]
-    dearest = prices.copy()
-    dearest[often > 0] *= 1000
-    after = select(make, beliefs, candidates, prices=dearest, batch=30)
+    far_raised = prices.copy()
+    far_raised[often > 0] *= 1000
+    after = select(make, beliefs, candidates, prices=far_raised, batch=30)
     if cost_blind:
         assert same(questions, after)
     else:

@@ -189,7 +189,7 @@ def test_the_last_unit_can_be_spent(world: World) -> None:
     assert (outcome.reason, outcome.spent, outcome.model) == ("money", 0, None)
 
 
-def test_cheaper_workers_are_asked_when_the_dear_ones_cost_too_much(world: World) -> None:
+def test_cheaper_workers_are_asked_when_expensive_ones_cost_too_much(world: World) -> None:
     prices = Prices.of(world.votes.worker_names, {"w1": 2}, default=100)
     outcome = campaign(SimulatedCrowd(world), prices, 51, batch=4).run()
     assert (outcome.reason, outcome.spent) == ("money", 50)
@@ -265,10 +265,10 @@ def test_labels_of_one_item_share_a_page(world: World) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.35, 1.0])
-def test_no_worker_gives_more_than_his_share(world: World, share: float) -> None:
+def test_no_worker_gives_more_than_their_share(world: World, share: float) -> None:
     rounds: list[Standing] = []
     prices = Prices.of(world.votes.worker_names, {"w1": 1}, default=9)
-    cheapest = MostUncertain()  # always asks w1, if he may
+    cheapest = MostUncertain()  # always asks w1, if they may
     run = campaign(SimulatedCrowd(world), prices, 300, strategy=cheapest, batch=10, worker_share=share)
     outcome = run.run(rounds.append)
     counts = np.bincount(outcome.votes.worker, minlength=6)

@@ -36,7 +36,7 @@ BELIEF_BYTES = 32
 
 @dataclass(frozen=True)
 class CurrentBeliefs:
-    """What is known when the next questions are chosen; all codes are those of `votes`, whose vocabularies are fixed.
+    """What is known when the next questions are chosen; all codes are those of `votes`.
 
     votes : all answers so far.
     proba : (n_items, n_labels) probability that the label is present.
@@ -59,7 +59,7 @@ class CurrentBeliefs:
     settling: Settling = ASSUMED
 
     def open_among(self, candidates: Candidates) -> Candidates:
-        """The candidates without pairs whose truth is known: nobody is paid for what is known."""
+        """The candidates without known pairs: nobody is paid for what is known."""
         return candidates if self.known is None else OtherPairs(candidates, self.known)
 
     def expected_error(self) -> float:
@@ -121,6 +121,7 @@ class Learner:
         votes = votes if isinstance(votes, Votes) else Votes.from_frame(votes)
         _check_sizes(votes)
         features = checked_features(self._features, votes)
+        # Models refuse an empty table: before the first vote there is nothing that they could learn.
         if not len(votes):
             return self._told(cold_beliefs(votes, features))
         if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):

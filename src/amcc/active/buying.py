@@ -218,7 +218,7 @@ def as_list(names: Any, role: tables.Role) -> list[Any]:
 
 
 def with_names(votes: Votes, role: tables.Role, names: Iterable[Any]) -> Votes:
-    """Votes whose items, labels or workers are also these, though there is no vote about or by them."""
+    """Votes with further items, labels or workers, though there is no vote about or by them."""
     known = getattr(votes, f"{role}_names")
     given = tables.vocabulary_of(list(dict.fromkeys(as_list(names, role))), role).cast(pa.string())
     new = given.filter(pa.array(positions(given, known) < 0))
@@ -241,7 +241,7 @@ def with_things(votes: Any, items: Iterable[Any], labels: Iterable[Any]) -> Vote
 
 
 def with_people(votes: Votes, listed: Iterable[str], wanted: Sequence[Any]) -> Votes:
-    """Votes whose workers are also those of the price list; those `wanted`, where nothing else says who there is."""
+    """Votes with the workers of the price list; with those `wanted`, where nothing else says who there is."""
     # Otherwise a name that nobody knows is more likely a slip than a newcomer, and `allowed_workers` refuses it.
     nobody_known = not votes.n_workers and not listed
     named = (name for name in wanted if str(name).strip())

@@ -200,7 +200,7 @@ class Campaign:
     def _votes(self, ledger: Ledger, n_asked: int) -> Votes:
         """The votes at the start and those of the first questions on record."""
         start, value = self._start, ledger.value[:n_asked]
-        given = np.flatnonzero(value)
+        given = np.flatnonzero(value)  # 0: nobody answered
         if not len(given):
             return start
         new = ledger.asked.take(given)

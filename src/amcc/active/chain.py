@@ -4,7 +4,7 @@
 
 The hash is SHA-256 over the hash of the line before and the bytes of this line up to its own hash. So it shows, and at
 which line, when a byte was changed or a line was taken out, put in or moved. Two things do not show in the file alone:
-whole lines that are missing at its end, and lines whose hashes were all calculated anew. For these there is the last
+whole lines that are missing at its end, and hashes that were all calculated anew. For these there is the last
 hash, the *head*. It stands for the whole file: noted elsewhere, it tells later whether that file is still the same.
 """
 

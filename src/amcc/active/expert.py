@@ -17,7 +17,7 @@ u = covariance f[j],
 
     gain[j] = uᵀ A u / (1/w[j] + τ² + f[j]ᵀ u)
 
-So pairs are preferred whose answer is open, that look like many others, and on which readings of the votes disagree.
+So it prefers pairs with an open answer, pairs that look like many others, and pairs on which readings disagree.
 Unless asked otherwise, questions are drawn at random all the same: the design sees only what its model predicts.
 The answers about all labels of an item have the covariance W⁻¹ + τ² 1 1ᵀ, and likewise
 
@@ -65,7 +65,7 @@ DRAWN = 1.0
 # What a question that was drawn teaches about.
 BY_CHANCE = "chance"
 
-# Items that are compared exactly, when whole items are chosen: those whose pairs promise most by themselves. A
+# Items that are compared exactly, when whole items are chosen: those with the most promising pairs. A
 # comparison solves a system of equations, too much for thousands of items after every choice.
 SHORTLIST = 500
 
@@ -84,7 +84,7 @@ PARTS = {
 
 @dataclass(frozen=True)
 class PairFeatures:
-    """f of every pair, of which few numbers are not zero: (n_pairs, n_set) places and numbers, among `size`."""
+    """f of every pair; few of its numbers are not zero: (n_pairs, n_set) places and numbers, among `size`."""
 
     place: Ints
     number: Floats

@@ -182,7 +182,7 @@ class Ledger:
             raise InputError(f"the ledger {path} cannot be used: {error.strerror}. Name another file.") from None
         except (FileFormatError, ParameterError) as error:
             raise type(error)(f"{path}: {error}") from None
-        if not lines:
+        if not lines:  # a new campaign, or one that was killed while it wrote its settings
             self._write([header])
             _keep_entry(path)
         else:  # what a killed writer left counts once it is on the disk, too; perhaps only its newline is missing

@@ -29,7 +29,7 @@ STRANGER = (4.0, 1.0)
 # Where `best_temperature` looks first: the coarse grid of CROWDLAB's authors.
 TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 8.0)
 
-# Items whose distances to all others are held at a time: to 100,000 items these are 26 MB in single precision.
+# So many items at a time are compared with all others: to 100,000 items these are 26 MB in single precision.
 BLOCK = 64
 
 
@@ -171,7 +171,7 @@ def nearest(profile: Floats, of: Ints, among: Ints, k: int) -> Neighbors:
 class _Groups(NamedTuple):
     """Points cut into groups of equal size, the last one filled up with points infinitely far away.
 
-    The k nearest points are in those k groups whose nearest members are nearest: only these need be looked through.
+    The k nearest points are in the k groups with the nearest members: only these need be looked through.
     """
 
     point: Singles

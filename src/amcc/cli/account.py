@@ -64,6 +64,7 @@ class Account:
         given = pa.concat_tables(as_engine(votes).each(votes_of, model, code))
         # 1 where the consensus is sure of the opposite, 0 where it is sure of the same.
         surprise = np.abs((given["vote"].to_numpy() > 0) - given["probability"].to_numpy())
+        # Only the default finds kinds of workers.
         groups = model.groups(frame="arrow")["summary"].to_pylist() if isinstance(model, AMCC) else []
         return cls(
             worker,
@@ -81,7 +82,7 @@ class Account:
         """
         label = self.votes["label"].combine_chunks().dictionary_encode()
         vote, others_yes, others_no = (self.votes[name].to_numpy() for name in ("vote", "others_yes", "others_no"))
-        # Votes of others on the same pairs, of which some say the same as this worker.
+        # Votes of others on the same pairs, and how many of them say the same as this worker.
         same, n_others = np.where(vote > 0, others_yes, others_no), others_yes + others_no
         sums = (weight_per_code(label.indices.to_numpy(), each.astype(np.float64), len(label.dictionary))
                 for each in (np.ones(len(vote)), vote > 0, others_yes, same, n_others))  # fmt: skip

@@ -79,6 +79,7 @@ def ask_expert(
     with busy(f"Choosing after {len(votes):,} votes"):
         chosen = questions_for_expert(model, votes, n, whole_items=expert.whole_items, drawn=expert.drawn, seed=seed)
     rows = chosen.table(votes)
+    # The gain is for scripts: to people, the words of `why` say more than a share of an uncertainty.
     questions = [{**row, "gain": gain} for row, gain in zip(rows.to_pylist(), chosen.gain.tolist(), strict=True)]
     effect = effect_as_json(truth_effect(model, votes))
     as_json = {"for_expert": True, "whole_items": expert.whole_items, "questions": questions, **effect}

@@ -131,6 +131,7 @@ def ask_crowd(
         wanted |= {"prices": listed, "price": money.of_others, "decimals": money.decimals}
         with busy(f"Choosing after {len(votes):,} votes"):
             found = buying.next_questions(votes, strategy=choice.strategy, workers=choice.worker, **wanted)
+    # Before the first vote there is no model, and truth has changed nothing yet.
     effect = None if found.model is None else truth_effect(found.model, votes)
     tell_effect(effect)
     rows = found.table("arrow", explain=explain)

@@ -25,7 +25,7 @@ from amcc.arrays import Floats, Mask
 # The paper fixes η of eq9 at 0.3 "according to the experiments"; `amcc reproduce active-eta` varies it.
 CORRELATION_MIX = 0.3
 
-# k of eq11, of which the paper prints no value: few enough to be alike, enough that one odd item does not decide.
+# k of eq11. The paper prints no value: few enough to be alike, enough that one odd item does not decide.
 N_NEIGHBORS = 10
 
 

@@ -54,7 +54,8 @@ class Skills:
         by_chance = n_yes * usual + n_no * (1 - usual)
         gain = weight_per_code(coins.worker, agreed - by_chance, votes.n_workers)
         room = weight_per_code(coins.worker, n_yes + n_no - by_chance, votes.n_workers)
-        # With one more vote of which we expect something: even where all disagree, a question is worth asking.
+        # As if there were one more vote, with something expected of it: even where all disagree, a question is worth
+        # asking.
         of_crowd = (gain.sum() + COLD_ROOM * (COLD_HIT - COLD_FALSE_ALARM)) / (room.sum() + COLD_ROOM)
         prior = answers_of_stranger * votes.n_labels * (room.sum() + COLD_ROOM) / (len(votes) + 1)
         return cls((gain + prior * of_crowd) / (room + prior), room + prior)

@@ -21,7 +21,7 @@ from amcc.votes import Votes
 
 @dataclass(frozen=True)
 class AskingOptions(ReadingOptions):
-    """How votes are read, of which there may be none, and what can be asked about beside them."""
+    """How votes are read, if there are any, and what can be asked about beside them."""
 
     labels: Annotated[  # names themselves are a choice here, not only a file
         str | None,
