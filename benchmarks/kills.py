@@ -39,7 +39,7 @@ from typer.main import get_command
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import SimulatedCrowd
 from amcc.active.prices import Prices
-from amcc.active.strategies import Uniform
+from amcc.active.strategies.baselines import Uniform
 from amcc.cli import app
 from amcc.consensus import MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd

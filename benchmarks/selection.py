@@ -11,7 +11,8 @@ import time
 
 import numpy as np
 
-from amcc.active.base import Anything, Beliefs
+from amcc.active.beliefs import CurrentBeliefs
+from amcc.active.candidates import Anything
 from amcc.active.strategies import STRATEGIES
 from amcc.votes import Votes
 
@@ -19,7 +20,7 @@ SEED = 0
 REPEATS = 3
 
 
-def random_beliefs(n_items: int, n_labels: int, n_workers: int, n_votes: int) -> Beliefs:
+def random_beliefs(n_items: int, n_labels: int, n_workers: int, n_votes: int) -> CurrentBeliefs:
     """Beliefs of the wanted size, from workers who are right more often than not."""
     rng = np.random.default_rng(SEED)
     places = np.unique(rng.integers(0, n_items * n_labels * n_workers, n_votes))
@@ -32,10 +33,10 @@ def random_beliefs(n_items: int, n_labels: int, n_workers: int, n_votes: int) ->
     correlation = np.corrcoef(rng.random((n_labels, 3 * n_labels)))
     hit, false_alarm = rng.uniform(0.6, 0.95, (n_workers, n_labels)), rng.uniform(0.05, 0.4, (n_workers, n_labels))
     proba = rng.beta(0.3, 0.6, (n_items, n_labels))
-    return Beliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, correlation)
+    return CurrentBeliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, correlation)
 
 
-def seconds(strategy: str, beliefs: Beliefs, batch: int) -> float:
+def seconds(strategy: str, beliefs: CurrentBeliefs, batch: int) -> float:
     """The shortest of a few runs, from the votes to the questions."""
     prices = np.random.default_rng(SEED).uniform(1.0, 5.0, beliefs.votes.n_workers)
     spent = []

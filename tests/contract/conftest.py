@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from amcc import MajorityVote, Truth, Votes
-from amcc.active.base import Beliefs, Learner
+from amcc.active.beliefs import CurrentBeliefs, Learner
 from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 
 
@@ -70,6 +70,6 @@ def asked_already(crowd) -> np.ndarray:
 
 
 @pytest.fixture(scope="session")
-def beliefs(crowd, asked_already) -> Beliefs:
+def beliefs(crowd, asked_already) -> CurrentBeliefs:
     """What is believed after them."""
     return Learner(MajorityVote).learn(crowd.votes.select(asked_already))

@@ -10,9 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from amcc import NAM, DawidSkene, MajorityVote, Truth, Votes
-from amcc.active.base import Beliefs, Candidates, Questions, Triplets
-from amcc.active.strategies import Amcc, Uniform
-from amcc.active.voi import ValueOfInformation
+from amcc.active.beliefs import CurrentBeliefs
+from amcc.active.candidates import Candidates
+from amcc.active.questions import Questions, Triplets
+from amcc.active.strategies.amcc import Amcc
+from amcc.active.strategies.baselines import Uniform
+from amcc.active.strategies.voi import ValueOfInformation
 from amcc.arrays import Floats
 from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.settling import SETTLED_ERROR
@@ -211,7 +214,9 @@ Generator = np.random.Generator
 class AsksTwice(Uniform):
     """The same question twice in a batch."""
 
-    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator
+    ) -> Questions:
         asked = super().select(beliefs, candidates, prices, batch, rng).asked
         asked = asked.take(np.append(np.arange(len(asked) - 1), 0)[: len(asked)])
         return Questions(asked, np.zeros(len(asked)))
@@ -221,7 +226,9 @@ class AsksTwice(Uniform):
 class AsksAnybodyAnything(Uniform):
     """Also questions that were answered, of workers who are not there."""
 
-    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator
+    ) -> Questions:
         shape = (*beliefs.proba.shape, len(prices))
         asked = Triplets(*np.unravel_index(rng.permutation(np.prod(shape))[:batch], shape))
         return Questions(asked, np.zeros(len(asked)))
@@ -231,7 +238,9 @@ class AsksAnybodyAnything(Uniform):
 class IgnoresPrices(Amcc):
     """As if everybody cost the same."""
 
-    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator
+    ) -> Questions:
         return super().select(beliefs, candidates, np.ones_like(prices), batch, rng)
 
 
@@ -239,7 +248,9 @@ class IgnoresPrices(Amcc):
 class PrefersTheExpensive(Amcc):
     """Takes what workers cost for what they are worth."""
 
-    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator
+    ) -> Questions:
         return super().select(beliefs, candidates, 1 / prices, batch, rng)
 
 
@@ -247,7 +258,9 @@ class PrefersTheExpensive(Amcc):
 class DrawsByItself(Uniform):
     """Draws from a generator of its own."""
 
-    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator
+    ) -> Questions:
         return super().select(beliefs, candidates, prices, batch, np.random.default_rng())
 
 
@@ -255,7 +268,9 @@ class DrawsByItself(Uniform):
 class ChangesBeliefs(Uniform):
     """Writes into what others believe, too."""
 
-    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator
+    ) -> Questions:
         chosen = super().select(beliefs, candidates, prices, batch, rng)
         beliefs.proba[chosen.asked.item, chosen.asked.label] += 1e-9
         return chosen
@@ -265,7 +280,9 @@ class ChangesBeliefs(Uniform):
 class WorstFirst(Amcc):
     """The best question comes last."""
 
-    def select(self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator) -> Questions:
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: Generator
+    ) -> Questions:
         chosen = super().select(beliefs, candidates, prices, batch, rng)
         back = np.arange(len(chosen))[::-1]
         parts = {name: part[back] for name, part in chosen.parts.items()}

@@ -12,7 +12,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from amcc import METHODS, MajorityVote
-from amcc.active.base import Anything, Beliefs, Learner, Questions, Recorded, Triplets
+from amcc.active.beliefs import CurrentBeliefs, Learner
+from amcc.active.candidates import Anything, Recorded
+from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies import STRATEGIES
 from amcc.votes import Votes
 
@@ -30,12 +32,12 @@ def cost_blind(name) -> bool:
     return name in COST_BLIND
 
 
-def beliefs_without_votes(n_items: int, n_labels: int, n_workers: int) -> Beliefs:
+def beliefs_without_votes(n_items: int, n_labels: int, n_workers: int) -> CurrentBeliefs:
     one = Votes.from_dense(np.ones((n_workers, n_items, n_labels), dtype=int))
     votes = one.select(np.zeros(len(one), dtype=bool))
     hit, false_alarm = np.full((n_workers, n_labels), 0.8), np.full((n_workers, n_labels), 0.2)
     proba = np.full((n_items, n_labels), 0.3)
-    return Beliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, np.eye(n_labels))
+    return CurrentBeliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, np.eye(n_labels))
 
 
 def select(make, beliefs, candidates, *, prices=None, batch=10, seed=0) -> Questions:
@@ -147,19 +149,19 @@ def test_replay_reaches_every_recorded_vote_once(make):
 
 
 def test_prices(make, cost_blind, beliefs):
-    """A dearer worker is asked no more often; strategies that do not look at prices do not see the difference."""
+    """A more expensive worker is asked no more often; to strategies that do not look at prices nothing changes."""
     candidates = Anything(beliefs.votes)
     prices = np.random.default_rng(2).uniform(1, 3, beliefs.votes.n_workers)
     questions = select(make, beliefs, candidates, prices=prices, batch=30)
     often = np.bincount(questions.asked.worker, minlength=len(prices))
     for worker in np.argsort(-often)[:4]:
-        dearer = prices.copy()
-        dearer[worker] *= 2
-        after = select(make, beliefs, candidates, prices=dearer, batch=30)
+        raised = prices.copy()
+        raised[worker] *= 2
+        after = select(make, beliefs, candidates, prices=raised, batch=30)
         assert (after.asked.worker == worker).sum() <= often[worker]
-    dearest = prices.copy()
-    dearest[often > 0] *= 1000
-    after = select(make, beliefs, candidates, prices=dearest, batch=30)
+    far_raised = prices.copy()
+    far_raised[often > 0] *= 1000
+    after = select(make, beliefs, candidates, prices=far_raised, batch=30)
     if cost_blind:
         assert same(questions, after)
     else:

@@ -9,13 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from amcc import write_votes
-from amcc.active.base import Questions, cold_beliefs
 from amcc.active.strategies import STRATEGIES
-from amcc.cli.next_questions import choose, prices_of_allowed, summary
+from amcc.cli.next_questions import summary
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from running import said
 
@@ -93,25 +91,6 @@ def test_it_says_where_chance_chose_the_worker(amcc_next):
             assert f"skill on all labels {float(row['skill']):.2f}" in row["why"]
             seen.add(lucky)
     assert seen == {True, False}
-
-
-class Dearest:
-    """Wants the workers with the highest prices, and some of every price."""
-
-    model = "majority"
-
-    def select(self, beliefs, candidates, prices, batch, rng):
-        asked = candidates.sample(1000, rng)
-        best = np.argsort(-prices[asked.worker], kind="stable")[:batch]
-        return Questions(asked.take(best), prices[asked.worker[best]])
-
-
-def test_what_is_left_of_the_money_goes_to_cheaper_workers(crowd):
-    """Of 20: two votes at 8, then one at 4, for all others are too expensive."""
-    beliefs, prices, everybody = cold_beliefs(crowd.votes), np.arange(1, 9), np.ones(8, dtype=bool)
-    for batch, expected in ((2, [8, 8]), (3, [8, 8, 4]), (9, [8, 8, 4])):
-        chosen = choose(Dearest(), beliefs, everybody, prices, 20, batch, np.random.default_rng(0))
-        assert prices[chosen.asked.worker].tolist() == expected
 
 
 @pytest.mark.parametrize("strategy", ["voi", "sac", "nam-a", "mv-rsw"])
@@ -259,13 +238,6 @@ def test_prices_of_others_do_not_matter(folder, amcc_next):
     assert amcc_next(*only)[0] == found
     (row,) = rows(found)
     assert row["worker"] in ("w7", "w8")
-
-
-def test_the_mean_price_is_of_those_who_may_be_asked(crowd):
-    allowed = np.isin(WORKERS, ["w7", "w8"])
-    vote_price = prices_of_allowed(crowd.votes, allowed, {"w7": 70, "w8": 90}, None, 0)
-    assert vote_price[allowed].tolist() == [70, 90]
-    assert vote_price.mean() == 80
 
 
 def test_money_is_not_wasted_silently():

@@ -14,7 +14,7 @@ import pytest
 
 from amcc import Votes, write_votes
 from amcc.active.replay import Curve
-from amcc.cli.common import screen
+from amcc.cli.console import screen
 from amcc.cli.replay import Replay, result_table
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from running import said

@@ -21,7 +21,7 @@ from amcc import DawidSkene, PackedVotes, load_model, pack_votes, read_roster, r
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import SimulatedCrowd
 from amcc.active.prices import Prices, read_price_list
-from amcc.active.strategies import Uniform
+from amcc.active.strategies.baselines import Uniform
 from amcc.consensus import MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.io import read_ids, read_soft_truth

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amcc.active.base import Beliefs, Candidates, Learner, Questions, Triplets, cold_beliefs
+from amcc.active.beliefs import CurrentBeliefs, Learner, cold_beliefs
 from amcc.active.campaign import (
     Campaign,
     Outcome,
@@ -25,13 +25,14 @@ from amcc.active.campaign import (
     check_new,
     checked_answers,
     has_progress,
-    settled_pairs,
 )
-from amcc.active.crowd import Crowd, ReplayCrowd, SimulatedCrowd
+from amcc.active.candidates import Candidates
+from amcc.active.crowd import AskableCrowd, ReplayCrowd, SimulatedCrowd
 from amcc.active.ledger import answer_prices
 from amcc.active.prices import Prices
-from amcc.active.strategies import Uniform
-from amcc.active.voi import ValueOfInformation
+from amcc.active.questions import Questions, Triplets
+from amcc.active.strategies.baselines import Uniform
+from amcc.active.strategies.voi import ValueOfInformation
 from amcc.arrays import Floats, Signs
 from amcc.consensus import AMCC, DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -48,7 +49,7 @@ class AnyQuestion:
     uses_features: ClassVar[bool] = True  # says so, since some campaigns here have features
 
     def select(
-        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         asked = candidates.sample(batch, rng)
         return Questions(asked, np.ones(len(asked)))
@@ -59,7 +60,7 @@ class MostUncertain:
     """The most uncertain pairs, asked of the cheapest worker; utility is the uncertainty per unit of money."""
 
     def select(
-        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         item, label = np.nonzero(candidates.open_pairs())
         doubt = np.minimum(beliefs.proba, 1 - beliefs.proba)[item, label]
@@ -81,7 +82,7 @@ class Always:
     questions: tuple[tuple[int, int, int], ...]
 
     def select(
-        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         open_pairs = candidates.open_pairs()
         questions = [question for question in self.questions if open_pairs[question[:2]]]
@@ -101,7 +102,7 @@ class Killed(Exception):  # noqa: N818, it is no error
 class DyingCrowd:
     """Asks another crowd, until it is killed in the middle of the question of this number."""
 
-    crowd: Crowd
+    crowd: AskableCrowd
     lives: int
 
     @property
@@ -130,7 +131,7 @@ def prices_of(world: World, page: int = 0) -> Prices:
     return Prices(world.prices, page)
 
 
-def campaign(crowd: Crowd, prices: Prices, budget: Any, **options: Any) -> Campaign:
+def campaign(crowd: AskableCrowd, prices: Prices, budget: Any, **options: Any) -> Campaign:
     options = {"strategy": AnyQuestion(), "make_model": MajorityVote, "stop_settled": False, **options}
     return Campaign(crowd=crowd, prices=prices, budget=budget, **options)
 
@@ -188,7 +189,7 @@ def test_the_last_unit_can_be_spent(world: World) -> None:
     assert (outcome.reason, outcome.spent, outcome.model) == ("money", 0, None)
 
 
-def test_cheaper_workers_are_asked_when_the_dear_ones_cost_too_much(world: World) -> None:
+def test_cheaper_workers_are_asked_when_expensive_ones_cost_too_much(world: World) -> None:
     prices = Prices.of(world.votes.worker_names, {"w1": 2}, default=100)
     outcome = campaign(SimulatedCrowd(world), prices, 51, batch=4).run()
     assert (outcome.reason, outcome.spent) == ("money", 50)
@@ -264,10 +265,10 @@ def test_labels_of_one_item_share_a_page(world: World) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.35, 1.0])
-def test_no_worker_gives_more_than_his_share(world: World, share: float) -> None:
+def test_no_worker_gives_more_than_their_share(world: World, share: float) -> None:
     rounds: list[Standing] = []
     prices = Prices.of(world.votes.worker_names, {"w1": 1}, default=9)
-    cheapest = MostUncertain()  # always asks w1, if he may
+    cheapest = MostUncertain()  # always asks w1, if they may
     run = campaign(SimulatedCrowd(world), prices, 300, strategy=cheapest, batch=10, worker_share=share)
     outcome = run.run(rounds.append)
     counts = np.bincount(outcome.votes.worker, minlength=6)
@@ -369,10 +370,10 @@ def test_stops_when_every_pair_is_settled(world: World) -> None:
 def test_an_item_that_nobody_answered_is_not_settled(toy_votes: Votes) -> None:
     votes = toy_votes.select(toy_votes.item == 0)
     beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
-    assert settled_pairs(beliefs).tolist() == [[False, False], [False, False]]  # two against one
+    assert beliefs.settled_pairs().tolist() == [[False, False], [False, False]]  # two against one
     votes = Votes.from_dense([[[-1, -1], [0, 0]]] * 3)
     beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
-    assert settled_pairs(beliefs).tolist() == [[True, False], [False, False]]
+    assert beliefs.settled_pairs().tolist() == [[True, False], [False, False]]
 
 
 def test_stops_when_the_best_question_promises_too_little(world: World) -> None:
@@ -411,7 +412,7 @@ def test_progress_is_told_before_each_round_and_at_the_end(world: World) -> None
 
 # -- resuming --------------------------------------------------------------------------------------------------
 
-KINDS: dict[str, Callable[[], Crowd]] = {
+KINDS: dict[str, Callable[[], AskableCrowd]] = {
     "replay": lambda: ReplayCrowd(WORLD.votes),
     "simulated": lambda: SimulatedCrowd(WORLD, seed=2, answer_rate=0.8, leaves=[3, 99, 99, 99, 99, 99]),
 }
@@ -551,7 +552,7 @@ import sys, time
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import SimulatedCrowd
 from amcc.active.prices import Prices
-from amcc.active.strategies import Uniform
+from amcc.active.strategies.baselines import Uniform
 from amcc.consensus import MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
@@ -640,7 +641,7 @@ def test_nobody_is_asked_about_what_is_known(world: World, tmp_path: Path, audit
     assert sorted(set(outcome.votes.item.tolist())) == list(range(4, 12))
     for standing in seen:
         np.testing.assert_array_equal(standing.beliefs.proba[:4], world.truth[:4])
-        assert settled_pairs(standing.beliefs)[:4].all()
+        assert standing.beliefs.settled_pairs()[:4].all()
     again = campaign(ReplayCrowd(world.votes), prices_of(world), prices_of(world).of_votes(world.votes), **options)
     assert again.run().votes == outcome.votes
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from amcc.active.base import Triplets
 from amcc.active.crowd import ReplayCrowd, SimulatedCrowd, question_luck, yes_chance
+from amcc.active.questions import Triplets
 from amcc.data.simulate import SimulatedWorld as World
 from amcc.errors import InputError, ParameterError
 from amcc.votes import Votes

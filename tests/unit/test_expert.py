@@ -16,7 +16,7 @@ from test_degrees import tempting_crowd
 
 from amcc import AMCC, MajorityVote, Truth, Votes
 from amcc.active import expert
-from amcc.active.expert import ITEM_SPREAD, Features, Readings, expected_weight, questions_for_expert
+from amcc.active.expert import ITEM_SPREAD, PairFeatures, Readings, expected_weight, questions_for_expert
 from amcc.errors import EmptyInputError, ParameterError
 
 
@@ -28,7 +28,7 @@ def fitted():
 
 def belief_of(model, votes):
     readings = Readings.of(model, votes)
-    known = getattr(model, "pair_known_", np.zeros(len(votes.pairs), dtype=bool))
+    known = model.pair_known_ if model.pair_known_ is not None else np.zeros(len(votes.pairs), dtype=bool)
     return expert._Belief.before(readings.features(), expert._believed(model, readings), known, ~known)
 
 
@@ -176,4 +176,4 @@ def test_senseless_requests():
 
 
 def test_features_count_what_is_given():
-    assert Features(np.array([[0, 1]]), np.array([[2.0, 3.0]]), 2).quadratic(np.eye(2)).tolist() == [13.0]
+    assert PairFeatures(np.array([[0, 1]]), np.array([[2.0, 3.0]]), 2).quadratic(np.eye(2)).tolist() == [13.0]

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc import AMCC, DawidSkene, MajorityVote, Roster, Truth, Votes, load_model
-from amcc.active.base import as_they_count
+from amcc.active.beliefs import as_they_count
 from amcc.consensus.families import (
     describe_families,
     effective_counts,

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array, issparse, save_npz
 
 from amcc import AMCC, NAM, Votes, read_features, read_text_features
-from amcc.active.base import Learner
+from amcc.active.beliefs import Learner
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import ReplayCrowd
 from amcc.active.prices import Prices

@@ -17,7 +17,7 @@ from amcc.active.chain import START, chained
 from amcc.active.crowd import SimulatedCrowd
 from amcc.active.ledger import Ledger, add_hashes
 from amcc.active.prices import Prices
-from amcc.active.strategies import Uniform
+from amcc.active.strategies.baselines import Uniform
 from amcc.consensus import MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import AmccError, FileFormatError, InputError, ParameterError

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from amcc import memory, write_votes
-from amcc.active.base import Learner
+from amcc.active.beliefs import Learner
 from amcc.cli import app
 from amcc.consensus import AMCC, MajorityVote
 from amcc.consensus.models.amcc.correlation import LabelSets

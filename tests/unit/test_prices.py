@@ -66,7 +66,7 @@ def test_one_price_for_everybody_with_pages() -> None:
     prices = Prices.of(WORKERS, default="0.05", page="0.10", decimals=2)
     assert prices.vote.tolist() == [5, 5, 5]
     assert prices.lone_vote.tolist() == [15, 15, 15]
-    assert prices.text(prices.units("1.5")) == "1.50"
+    assert prices.text(minor_units("1.5", prices.decimals)) == "1.50"
 
 
 def test_workers_called_by_numbers_match_a_text_file() -> None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, DawidSkene, MajorityVote
-from amcc.active.base import Learner
+from amcc.active.beliefs import Learner
 from amcc.active.replay import Curve, Recording, cost_of_goals, first_votes, mean_curve, replay
 from amcc.active.strategies import STRATEGIES
 from amcc.data.simulate import CrowdSpec, simulate_crowd

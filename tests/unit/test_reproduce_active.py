@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
 from amcc import DawidSkene, MajorityVote, Votes, write_votes
-from amcc.active.base import Learner, Recorded
+from amcc.active.beliefs import Learner
+from amcc.active.candidates import Recorded
 from amcc.active.replay import GOALS, CostOfGoal, Curve, cost_of_goals, first_votes, purchases
 from amcc.active.strategies import STRATEGIES
 from amcc.data.simulate import CrowdSpec

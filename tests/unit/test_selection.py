@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc.active import scores, strategies
-from amcc.active.base import Anything, Beliefs, Questions, Recorded, Triplets
+from amcc.active import scores
+from amcc.active.beliefs import CurrentBeliefs
+from amcc.active.candidates import Anything, Recorded
 from amcc.active.picking import best_places, distinct, pick_batch
-from amcc.active.strategies import STRATEGIES, votes_on
+from amcc.active.questions import Questions, Triplets
+from amcc.active.strategies import STRATEGIES, baselines
+from amcc.active.strategies.common import votes_on_pairs
 from amcc.errors import ParameterError
 from amcc.votes import Votes
 
@@ -31,19 +34,19 @@ def as_rows(asked: Triplets) -> list[tuple[int, int, int]]:
     return list(zip(asked.item.tolist(), asked.label.tolist(), asked.worker.tolist(), strict=True))
 
 
-def select(name: str, beliefs: Beliefs, batch: int, *, prices=None, candidates=None, seed: int = 0, **options):
+def select(name: str, beliefs: CurrentBeliefs, batch: int, *, prices=None, candidates=None, seed: int = 0, **options):
     prices = np.ones(beliefs.votes.n_workers) if prices is None else np.asarray(prices, float)
     candidates = candidates or Anything(beliefs.votes)
     return STRATEGIES[name](**options).select(beliefs, candidates, prices, batch, rng(seed))
 
 
 @pytest.fixture
-def beliefs() -> Beliefs:
+def beliefs() -> CurrentBeliefs:
     """Three items, two labels, three workers: the first is good, the second fair, the third unknown."""
     dense = np.zeros((3, 3, 2), dtype=int)
     dense[0, 0], dense[0, 1], dense[1, 0], dense[1, 1] = (1, -1), (-1, 1), (1, 1), (-1, 1)
     votes = Votes.from_dense(dense)
-    return Beliefs(
+    return CurrentBeliefs(
         votes=votes,
         proba=np.array([[0.9, 0.45], [0.2, 0.7], [0.4, 0.4]]),
         hit=np.array([[0.9, 0.9], [0.8, 0.6], [0.7, 0.7]]),
@@ -142,18 +145,18 @@ def test_batch_is_that_of_looking_at_every_question(seed):
 
 
 def test_votes_on_pairs(toy_votes):
-    first, count = votes_on(toy_votes, np.array([0, 1, 1]), np.array([1, 0, 1]))
+    first, count = votes_on_pairs(toy_votes, np.array([0, 1, 1]), np.array([1, 0, 1]))
     assert_array_equal(count, [3, 2, 3])
     assert_array_equal(toy_votes.item[first], [0, 1, 1])
     assert_array_equal(toy_votes.label[first], [1, 0, 1])
     nothing = toy_votes.select(np.zeros(len(toy_votes), dtype=bool))
-    assert_array_equal(votes_on(nothing, np.array([0]), np.array([1]))[1], [0])
+    assert_array_equal(votes_on_pairs(nothing, np.array([0]), np.array([1]))[1], [0])
 
 
 # -- AMCC ------------------------------------------------------------------------------------------------------------
 
 
-def amcc_by_hand(beliefs: Beliefs, item: int, label: int, worker: int, price: float, mix: float) -> float:
+def amcc_by_hand(beliefs: CurrentBeliefs, item: int, label: int, worker: int, price: float, mix: float) -> float:
     """eq13 with one neighbour, the other answered item (the first two items are answered, on both labels)."""
     p = beliefs.proba
     unqueried = 2 if item == 2 else 0
@@ -236,7 +239,7 @@ def test_nam_a_takes_the_likeliest_labels_of_the_strangest_item(beliefs):
     proba = np.array([[0.9, 0.8], [0.2, 0.7], [0.4, 0.3]])
     # sets of 2, 1 and 0 labels; 1.5 on average where answered; asked 4, 4 and 0 times → QCI .125, .125 and 3
     strange = replace(beliefs, proba=proba)
-    assert_allclose(strategies.cardinality_scores(strange), [0.125, 0.125, 3.0], **EXACT)
+    assert_allclose(baselines.cardinality_scores(strange), [0.125, 0.125, 3.0], **EXACT)
     questions = select("nam-a", strange, 2, labels_per_item=1)
     assert as_rows(questions.asked)[0] == (2, 0, 0)  # .4 before .3; worker 0 is right most often
     assert as_rows(questions.asked)[1][0] != 2
@@ -256,7 +259,7 @@ def test_ceal_by_hand(beliefs):
 
 
 def test_activelab_asks_about_the_least_sure_consensus(beliefs):
-    quality, weight = strategies.crowdlab_of_labels(beliefs)
+    quality, weight = baselines.crowdlab_of_labels(beliefs)
     open_pairs = Anything(beliefs.votes).open_pairs()
     questions = select("activelab", beliefs, 1, prices=[1.0, 1.0, 1.0])
     item, label, _ = as_rows(questions.asked)[0]
@@ -266,7 +269,7 @@ def test_activelab_asks_about_the_least_sure_consensus(beliefs):
 
 
 def test_activelab_judges_each_label_by_its_own_votes(beliefs):
-    quality, _ = strategies.crowdlab_of_labels(beliefs)
+    quality, _ = baselines.crowdlab_of_labels(beliefs)
     votes = beliefs.votes
     of_label = votes.label == 1
     share, model = np.array([0.5, 1.0]), beliefs.proba[:2, 1]
@@ -290,14 +293,14 @@ def test_okg_prefers_pairs_nobody_knows_and_better_workers(beliefs):
 
 def test_okg_replays_the_votes_of_a_pair(beliefs):
     reliability = np.array([1.0, 0.5, 0.9])
-    yes, no = strategies.beta_of_pairs(beliefs.votes, reliability, np.array([0, 1, 2]), np.array([1, 0, 0]))
+    yes, no = baselines.beta_of_pairs(beliefs.votes, reliability, np.array([0, 1, 2]), np.array([1, 0, 0]))
     # (0, 1): a perfect no and a coin's yes; (1, 0): a perfect no and a coin's no; (2, 0): nothing
     assert_allclose(yes, [1, 1, 1], **EXACT)
     assert_allclose(no, [2, 2, 1], **EXACT)
 
 
 def test_okg_from_counts(beliefs):
-    gain = strategies.gain_from_counts(beliefs.votes)
+    gain = baselines.gain_from_counts(beliefs.votes)
     # yes/no: (0, 0) 2/0, (0, 1) 1/1, (1, 0) 0/2, (1, 1) 2/0, none about item 2
     assert_allclose(gain, [[0.0625, 0.1875], [0.0625, 0.0625], [0.25, 0.25]], **EXACT)
 

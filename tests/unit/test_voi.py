@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc.active.base import Anything, cold_beliefs
-from amcc.active.voi import Skills, ValueOfInformation, answer_value, carried_over
+from amcc.active.beliefs import cold_beliefs
+from amcc.active.candidates import Anything
+from amcc.active.strategies.voi import Skills, ValueOfInformation, answer_value, carried_over
 from amcc.errors import ParameterError
 from amcc.votes import Votes
 

@@ -28,32 +28,35 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.active.base import GROWTH, Beliefs, Candidates, Elsewhere, Learner, Questions, Strategy, Triplets
-from amcc.active.crowd import Crowd
-from amcc.active.ledger import Ledger, Round, joined, workers_on_record
-from amcc.active.prices import Money, Prices
-from amcc.active.strategies import check_features_used
-from amcc.arrays import Floats, Ints, Mask, Signs
+from amcc.active.basket import Basket
+from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner
+from amcc.active.candidates import Candidates, OtherPairs, SamePages
+from amcc.active.crowd import AskableCrowd
+from amcc.active.ledger import Ledger, PlannedRound, workers_on_record
+from amcc.active.prices import Money, Prices, budget_units
+from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
+from amcc.active.strategy import Strategy, check_features_used
+from amcc.arrays import Floats, Signs
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import InputError, ParameterError
 from amcc.truth import Truth
 from amcc.votes import Votes
 
-__all__ = ["Campaign", "Outcome", "Reason", "Standing", "settled_pairs"]
+__all__ = ["Campaign", "Outcome", "Reason", "Standing"]
 
+# Why a campaign stopped: no question can be paid any more; nobody can be asked anything; every pair that can be asked
+# is settled; the best question promises less than the floor; no progress in `patience` rounds.
 Reason = Literal["money", "nobody", "settled", "gain", "patience"]
-"""Why a campaign stopped: no question can be paid any more; nobody can be asked anything; every pair that can be asked
-is settled; the best question promises less than the floor; no progress in `patience` rounds."""
 
+# How far products of shares and whole numbers may be off: 0.1 · 30 is a little more than 3, and must not become 4.
 ROUNDING = 1e-9
-"""How far products of shares and whole numbers may be off."""
 
 
 @dataclass(frozen=True)
 class Standing:
     """How a campaign stands before its next round.
 
-    settled : share of all pairs that are settled, see `settled_pairs`.
+    settled : share of all pairs that are settled, see `CurrentBeliefs.settled_pairs`.
     expected_error : mean probability that the more likely of present and absent is wrong.
     """
 
@@ -63,7 +66,7 @@ class Standing:
     budget: int
     settled: float
     expected_error: float
-    beliefs: Beliefs
+    beliefs: CurrentBeliefs
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Campaign:
         that it held then; lines cut off its end cannot be noticed otherwise.
     """
 
-    crowd: Crowd
+    crowd: AskableCrowd
     strategy: Strategy
     make_model: Callable[[], ConsensusModel]
     prices: Prices
@@ -129,9 +132,7 @@ class Campaign:
     _budget: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._budget = self.prices.units(self.budget, "the budget")
-        if self._budget == 0:
-            raise InputError("the budget must be above 0; got 0.")
+        self._budget = budget_units(self.budget, self.prices.decimals)
         _check("batch", self.batch, Integral, 1, math.inf)
         _check("worker_share", self.worker_share, Real, 0, 1)
         _check("audit", self.audit, Real, 0, 1)
@@ -145,6 +146,7 @@ class Campaign:
             check_features_used(self.strategy, self.make_model())
         if self.expected_head is not None and self.path is None:
             raise ParameterError("expected_head is a hash of the ledger's file; name the file with path.")
+        # What only shows when a campaign is long under way must be refused before the first question is paid.
         nobody_asked, n_workers = self._nobody_asked, self._nobody_asked.n_workers
         if len(self.prices.vote) != n_workers:
             raise ParameterError(f"prices must be those of {n_workers} workers; got {len(self.prices.vote)}.")
@@ -180,14 +182,15 @@ class Campaign:
     def _run(self, ledger: Ledger, progress: Callable[[Standing], object]) -> Outcome:
         learner = self._learner_of(ledger)
         while True:
+            # Also those of a round that was on record when the process was killed: they are asked (again) first.
             if len(waiting := ledger.waiting()):
                 ledger.answer(checked_answers(self.crowd.ask(waiting), len(waiting)))
-            votes = self._votes(ledger, len(ledger.value))
-            beliefs, fitted = self._learn(learner, votes)
-            standing = self._standing(ledger, beliefs)
+            votes, model = self._votes(ledger, len(ledger.value)), learner.model
+            standing = self._standing(ledger, learner.learn(votes))
             progress(standing)
-            planned = self._planned(ledger, standing, fitted)
-            if not isinstance(planned, Round):
+            planned = self._planned(ledger, standing, fitted=learner.model is not model)
+            if not isinstance(planned, PlannedRound):
+                # What a campaign ends with must not depend on when its model was last fitted on the way.
                 learner.learn(votes, fresh=True)
                 return Outcome(planned, votes, ledger.spent, learner.model, ledger)
             ledger.plan(planned)
@@ -197,7 +200,7 @@ class Campaign:
     def _votes(self, ledger: Ledger, n_asked: int) -> Votes:
         """The votes at the start and those of the first questions on record."""
         start, value = self._start, ledger.value[:n_asked]
-        given = np.flatnonzero(value)
+        given = np.flatnonzero(value)  # 0: nobody answered
         if not len(given):
             return start
         new = ledger.asked.take(given)
@@ -209,6 +212,7 @@ class Campaign:
 
     def _learner_of(self, ledger: Ledger) -> Learner:
         """A learner that knows what it knew when the last round on record was planned."""
+        # Beliefs are not in the ledger: they follow from the answers and from when models were fitted, which is.
         learner = Learner(self.make_model, features=self.features, truth=self.truth, growth=self.growth)
         n_asked = np.cumsum([0, *(len(each.questions) for each in ledger.rounds)])
         learner.catch_up(
@@ -216,56 +220,50 @@ class Campaign:
         )
         return learner
 
-    def _learn(self, learner: Learner, votes: Votes) -> tuple[Beliefs, bool]:
-        """What is believed now, and whether a model was fitted for it."""
-        before = learner.model
-        beliefs = learner.learn(votes)
-        return beliefs, learner.model is not before
-
-    def _standing(self, ledger: Ledger, beliefs: Beliefs) -> Standing:
+    def _standing(self, ledger: Ledger, beliefs: CurrentBeliefs) -> Standing:
         return Standing(
             n_rounds=len(ledger.rounds),
             n_votes=len(beliefs.votes),
             spent=ledger.spent,
             budget=self._budget,
-            settled=float(settled_pairs(beliefs).mean()),
-            expected_error=float(decision_error(beliefs.proba).mean()),
+            settled=float(beliefs.settled_pairs().mean()),
+            expected_error=beliefs.expected_error(),
             beliefs=beliefs,
         )
 
     # -- what to ask -----------------------------------------------------------------------------------------------
 
-    def _planned(self, ledger: Ledger, standing: Standing, fitted: bool) -> Round | Reason:
+    def _planned(self, ledger: Ledger, standing: Standing, fitted: bool) -> PlannedRound | Reason:
         """The next round, or why there is none."""
         beliefs, number = standing.beliefs, len(ledger.rounds)
-        if self.patience and not has_progress(
-            [*(each.expected_error for each in ledger.rounds), standing.expected_error], self.patience
-        ):
+        errors = [*(each.expected_error for each in ledger.rounds), standing.expected_error]
+        if self.patience and not has_progress(errors, self.patience):
             return "patience"
-        basket = _Basket(self.prices, self._budget - ledger.spent, self._votes_allowed(beliefs.votes))
-        asked = joined(_questions(self._start), ledger.asked)
+        basket = Basket(self.prices, self._budget - ledger.spent, self.batch, self._votes_allowed(beliefs.votes))
+        asked = Triplets.of_votes(self._start).joined(ledger.asked)
         candidates = beliefs.open_among(self.crowd.candidates(asked, basket.open_workers(), number))
         can_be_asked = candidates.open_pairs()
         if not can_be_asked.any():
             with_more_money = self.crowd.candidates(asked, basket.open_workers(rich=True), number)
             return "money" if beliefs.open_among(with_more_money).open_pairs().any() else "nobody"
-        if self.stop_settled and settled_pairs(beliefs)[can_be_asked].all():
+        if self.stop_settled and beliefs.settled_pairs()[can_be_asked].all():
             return "settled"
+        # The luck of a round comes from its number: a campaign that goes on after a crash draws the same.
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-        n_audits = int(rng.binomial(self.batch, self.audit))
-        audits = candidates.sample(n_audits, rng)
-        basket.add(audits, np.full(len(audits), np.nan), audit=True)
+        audits = candidates.sample(int(rng.binomial(self.batch, self.audit)), rng)
+        basket.reserve(Questions(audits, np.full(len(audits), np.nan)), audit=True)
         best = self._fill(basket, standing, asked, candidates, rng)
         if self.gain_floor is not None and best is not None and best < self.gain_floor:
             return "gain"
-        questions, audit, utility = basket.content()
-        if not len(questions):
+        if not len(basket):
             return "nobody"
-        check_new(questions, asked, _described(self.strategy))
-        return Round(questions, audit, utility, fitted, standing.expected_error)
+        order = basket.by_page()
+        planned = basket.questions.take(order)
+        check_new(planned.asked, asked, described(self.strategy))
+        return PlannedRound(planned.asked, basket.audit[order], planned.utility, fitted, standing.expected_error)
 
     def _fill(
-        self, basket: _Basket, standing: Standing, asked: Triplets, candidates: Candidates, rng: np.random.Generator
+        self, basket: Basket, standing: Standing, asked: Triplets, candidates: Candidates, rng: np.random.Generator
     ) -> float | None:
         """Fill the basket with what the strategy chooses; gives the utility of its best question.
 
@@ -273,44 +271,47 @@ class Campaign:
         """
         best: float | None = None
         price = self.prices.lone_vote.astype(np.float64)
-        while (missing := self.batch - len(basket)) > 0:
+
+        def propose() -> Questions:
+            nonlocal best
+            open_now = candidates
             if len(basket):
-                planned = basket.content()[0]
-                more = self.crowd.candidates(joined(asked, planned), basket.open_workers(), standing.n_rounds)
-                candidates = standing.beliefs.open_among(more)
-                candidates = candidates if best is None else _not_about(candidates, planned)
-            if not candidates.open_pairs().any():
-                break
+                planned = basket.questions.asked
+                more = self.crowd.candidates(asked.joined(planned), basket.open_workers(), standing.n_rounds)
+                open_now = standing.beliefs.open_among(more)
+                # The strategy may choose the pair of an audit; once it has chosen, all pairs must be new.
+                open_now = open_now if best is None else OtherPairs.than(planned, open_now)
+            if not open_now.open_pairs().any():
+                return Questions(NOTHING_ASKED, np.empty(0))
             same_luck = deepcopy(rng)  # who was drawn as skilled must not be drawn anew for the rest of the page
-            chosen = self.strategy.select(standing.beliefs, candidates, price, missing, rng)
+            chosen = self.strategy.select(standing.beliefs, open_now, price, basket.missing, rng)
             if self.prices.page and len(chosen):
-                chosen = self._bundled(chosen, standing.beliefs, candidates, missing, same_luck)
+                chosen = self._bundled(chosen, standing.beliefs, open_now, basket.missing, same_luck)
             if best is None and len(chosen):
                 best = float(chosen.utility.max())
-            n_before = len(basket)
-            basket.add(chosen.asked, chosen.utility)
-            if len(basket) - n_before in (0, len(chosen)):
-                break
+            return chosen
+
+        basket.fill(propose)
         return best
 
     def _bundled(
-        self, chosen: Questions, beliefs: Beliefs, candidates: Candidates, n: int, rng: np.random.Generator
+        self, chosen: Questions, beliefs: CurrentBeliefs, candidates: Candidates, n: int, rng: np.random.Generator
     ) -> Questions:
         """These questions, each with those on its page that are the better buy, since the page is paid; n in all."""
-        same_pages = _OnPages(_not_about(candidates, chosen.asked), chosen.asked)
+        same_pages = SamePages(OtherPairs.than(chosen.asked, candidates), chosen.asked)
         if not same_pages.open_pairs().any():
             return chosen
         more = self.strategy.select(beliefs, same_pages, self.prices.vote.astype(np.float64), n, rng)
-        first = {page: place for place, page in reversed(list(enumerate(_pages(chosen.asked))))}
-        opened_by = np.array([first[page] for page in _pages(more.asked)], dtype=np.int64)
+        # The page is paid by the first question on it; more of its questions cost their votes only.
+        first = {page: place for place, page in reversed(list(enumerate(chosen.asked.pages())))}
+        opened_by = np.array([first[page] for page in more.asked.pages()], dtype=np.int64)
         better = np.flatnonzero(more.utility >= chosen.utility[opened_by])
-        asked = joined(chosen.asked, more.asked.take(better))
-        utility = np.append(chosen.utility, more.utility[better])
         order = np.argsort(np.append(np.arange(len(chosen)), opened_by[better]), kind="stable")[:n]
-        return Questions(asked.take(order), utility[order])
+        return chosen.joined(more.take(better)).take(order)
 
     def _votes_allowed(self, votes: Votes) -> Money:
         """(n_workers,) how many votes each worker may give in the next round."""
+        # Counted with the batch that is coming, and rounded up: the first worker of a small campaign may be asked.
         most = math.ceil(self.worker_share * (len(votes) + self.batch) - ROUNDING)
         return most - np.bincount(votes.worker, minlength=votes.n_workers)
 
@@ -319,6 +320,7 @@ class Campaign:
     def _settings(self, n_workers: int | None) -> dict[str, Any]:
         """All that must be the same when a campaign goes on, for the workers who were there when it began."""
         nobody_asked, start = self._nobody_asked, self._start
+        names = nobody_asked.item_names, nobody_asked.label_names
         n_workers = nobody_asked.n_workers if n_workers is None else min(n_workers, nobody_asked.n_workers)
         return {
             "budget": self._budget,
@@ -330,40 +332,21 @@ class Campaign:
             "patience": None if self.patience is None else int(self.patience),
             "growth": float(self.growth),
             "seed": int(self.seed),
-            "strategy": _described(self.strategy),
-            "model": _described(self.make_model()),
+            "strategy": described(self.strategy),
+            "model": described(self.make_model()),
             "page": self.prices.page,
             "decimals": self.prices.decimals,
+            # Fingerprints, not tables: a ledger would otherwise begin with megabytes.
             "prices": _digest(self.prices.vote[:n_workers]),
             "n_workers": n_workers,
             "workers": _digest(nobody_asked.worker_names[:n_workers]),
-            "items": _digest(nobody_asked.item_names),
-            "labels": _digest(nobody_asked.label_names),
+            "items": _digest(names[0]),
+            "labels": _digest(names[1]),
             "start": _digest(start.item, start.label, start.worker, start.value),
+            # Truth has a line only where there is some: ledgers of earlier versions have none.
             "features": None if self.features is None else _digest(np.asarray(self.features, dtype=np.float64)),
-            **self._told(),
+            **({} if self.truth is None else {"truth": _digest(*self.truth.matrices(*names))}),
         }
-
-    def _told(self) -> dict[str, str]:
-        """What is known, in the settings; nothing without it, as in ledgers of earlier versions."""
-        if self.truth is None:
-            return {}
-        return {"truth": _digest(*self.truth.matrices(self._nobody_asked.item_names, self._nobody_asked.label_names))}
-
-
-def decision_error(proba: Floats) -> Floats:
-    """Probability that the more likely of present and absent is wrong."""
-    return np.minimum(proba, 1 - proba)
-
-
-def settled_pairs(beliefs: Beliefs) -> Mask:
-    """(n_items, n_labels) where more answers are hardly needed: truth is known, or see `Settling`."""
-    votes, shape = beliefs.votes, beliefs.proba.shape
-    n_yes, n_votes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    pair = votes.pairs.item, votes.pairs.label
-    n_yes[pair], n_votes[pair] = votes.n_yes, votes.pairs.n_votes
-    done = beliefs.settling.of(beliefs.proba, n_yes, n_votes)
-    return done if beliefs.known is None else done | beliefs.known
 
 
 def has_progress(errors: Sequence[float], patience: int) -> bool:
@@ -380,99 +363,16 @@ def checked_answers(value: Signs, n_questions: int) -> Signs:
 
 def check_new(questions: Triplets, asked: Triplets, strategy: str) -> None:
     """Raise ParameterError where a strategy chose a question twice: it would be paid twice."""
+    # A set of all questions of a long campaign, made anew in every round, would take longer than the choice.
     near = asked.take(np.flatnonzero(np.isin(asked.item, questions.item, kind="table")))  # few are left to be compared
-    new, old = (
-        list(zip(each.item.tolist(), each.label.tolist(), each.worker.tolist(), strict=True))
-        for each in (questions, near)
-    )
+    new, old = questions.rows(), near.rows()
     if len(set(new)) < len(new) or not set(new).isdisjoint(old):
         raise ParameterError(f"a strategy must choose new questions; {strategy} chose one that was asked before.")
 
 
-class _Basket:
-    """Questions that money and the workers' shares allow to be asked together."""
-
-    def __init__(self, prices: Prices, money: int, votes_allowed: Money) -> None:
-        self._prices, self._money, self._allowed = prices, money, votes_allowed.copy()
-        self._chosen: list[tuple[int, int, int, bool, float]] = []
-        self._pages: dict[tuple[int, int], int] = {}  # item and worker → number of the page
-
-    def __len__(self) -> int:
-        return len(self._chosen)
-
-    def open_workers(self, *, rich: bool = False) -> Mask:
-        """(n_workers,) who may be asked one more question; `rich`: if only there were more money."""
-        affordable = (self._prices.lone_vote <= self._money) | rich
-        return np.asarray(affordable & (self._allowed > 0))
-
-    def add(self, questions: Triplets, utility: Floats, *, audit: bool = False) -> None:
-        """Put in what is allowed, the best first."""
-        codes = (each.tolist() for each in (questions.item, questions.label, questions.worker))
-        for item, label, worker, gain in zip(*codes, utility.tolist(), strict=True):
-            page = (item, worker)
-            price = int(self._prices.vote[worker]) + self._prices.page * (page not in self._pages)
-            if price <= self._money and self._allowed[worker] > 0:
-                self._money -= price
-                self._allowed[worker] -= 1
-                self._pages.setdefault(page, len(self._pages))
-                self._chosen.append((item, label, worker, audit, gain))
-
-    def content(self) -> tuple[Triplets, Mask, Floats]:
-        """Questions, which of them are audits, and utilities; pages in the order of their first question."""
-        ordered = sorted(self._chosen, key=lambda row: self._pages[row[0], row[2]])
-        columns = list(zip(*ordered, strict=True)) or [()] * 5
-        codes = (np.array(column, dtype=np.int64) for column in columns[:3])
-        return Triplets(*codes), np.array(columns[3], dtype=bool), np.array(columns[4], dtype=np.float64)
-
-
-def _not_about(candidates: Candidates, taken: Triplets) -> Elsewhere:
-    """Candidates without the pairs of some questions: a second choice of a round is no repetition of the first."""
-    closed = np.zeros_like(candidates.open_pairs())
-    closed[taken.item, taken.label] = True
-    return Elsewhere(candidates, closed)
-
-
-class _OnPages:
-    """Candidates on the pages of some questions: the same items, of the same workers."""
-
-    def __init__(self, candidates: Candidates, pages: Triplets) -> None:
-        self._candidates = candidates
-        self._pages = set(_pages(pages))
-        self._items = np.unique(pages.item)
-
-    def open_pairs(self) -> Mask:
-        """See `Candidates`."""
-        free = self._candidates.open_pairs()
-        item, label = np.nonzero(free[self._items])
-        on_pages = self.of_pairs(self._items[item], label)
-        free[:] = False
-        free[on_pages.item, on_pages.label] = True
-        return free
-
-    def of_pairs(self, item: Ints, label: Ints) -> Triplets:
-        """See `Candidates`."""
-        return self._on_pages(self._candidates.of_pairs(item, label))
-
-    def sample(self, n: int, rng: np.random.Generator) -> Triplets:
-        """See `Candidates`."""
-        every = self.of_pairs(*np.nonzero(self.open_pairs()))
-        return every.take(rng.permutation(len(every))[:n])
-
-    def _on_pages(self, questions: Triplets) -> Triplets:
-        return questions.take(np.flatnonzero([page in self._pages for page in _pages(questions)]))
-
-
-def _pages(questions: Triplets) -> list[tuple[int, int]]:
-    """(n,) item and worker of each question."""
-    return list(zip(questions.item.tolist(), questions.worker.tolist(), strict=True))
-
-
-def _questions(votes: Votes) -> Triplets:
-    return Triplets(*(code.astype(np.int64) for code in (votes.item, votes.label, votes.worker)))
-
-
-def _described(thing: object) -> str:
+def described(thing: object) -> str:
     """A name that is the same in every process."""
+    # The default repr holds an address in memory, which is another one in every process.
     has_own = type(thing).__repr__ is not object.__repr__
     return repr(thing) if has_own else type(thing).__qualname__
 

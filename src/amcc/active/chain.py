@@ -4,7 +4,7 @@
 
 The hash is SHA-256 over the hash of the line before and the bytes of this line up to its own hash. So it shows, and at
 which line, when a byte was changed or a line was taken out, put in or moved. Two things do not show in the file alone:
-whole lines that are missing at its end, and lines whose hashes were all calculated anew. For these there is the last
+whole lines that are missing at its end, and hashes that were all calculated anew. For these there is the last
 hash, the *head*. It stands for the whole file: noted elsewhere, it tells later whether that file is still the same.
 """
 
@@ -17,11 +17,11 @@ from typing import Any
 
 from amcc.errors import FileFormatError
 
+# In place of the hash before the first line.
 START = ""
-"""In place of the hash before the first line."""
 
-DIGITS = 64  # of a hash
-SHOWN = 12  # of them in messages: enough to tell two apart
+# Digits of a hash, and how many of them messages show: enough to tell two apart.
+DIGITS, SHOWN = 64, 12
 SEAL = ', "hash": "{}"}}'
 SEAL_LENGTH = len(SEAL.format("0" * DIGITS))
 
@@ -30,6 +30,7 @@ def chained(events: Iterable[dict[str, Any]], before: str) -> tuple[bytes, str]:
     """The lines of events after a line with the hash `before`, and the hash of the last."""
     lines = []
     for event in events:
+        # The hash is of the bytes that stand in the file, not of what they mean: no other spelling passes.
         body = encoded(event)[:-1]
         before = _hash(body, before)
         lines.append(body + SEAL.format(before).encode() + b"\n")
@@ -41,18 +42,19 @@ def encoded(event: dict[str, Any]) -> bytes:
     return json.dumps(event, ensure_ascii=False, allow_nan=False).encode()
 
 
-def content(line: bytes) -> bytes:
+def unsealed(line: bytes) -> bytes:
     """What was encoded before the line got its hash."""
     return line[:-SEAL_LENGTH] + b"}"
 
 
 def follows(line: bytes, before: str) -> bool:
     """Whether the line is complete, but for its newline, and comes after one with the hash `before`."""
+    # The seal has a fixed length, so that a line is cut without being decoded: it may hold anything.
     body = line[:-SEAL_LENGTH]
     return line[len(body) :] == SEAL.format(_hash(body, before)).encode()
 
 
-def hash_of(line: bytes) -> str:
+def line_hash(line: bytes) -> str:
     """The hash a line ends with, which may be wrong."""
     return line[-DIGITS - 2 : -2].decode(errors="replace")
 
@@ -63,9 +65,9 @@ def checked_head(lines: Sequence[bytes]) -> str:
     for number, line in enumerate(lines, start=1):
         if not follows(line, before):
             origin = "its content" + (f" and line {number - 1}" if number > 1 else "")
-            expected, found = _hash(line[:-SEAL_LENGTH], before), hash_of(line)
+            expected, found = _hash(line[:-SEAL_LENGTH], before), line_hash(line)
             raise damaged(number, f"by {origin} its hash must be {expected[:SHOWN]}…; it ends with {found[:SHOWN]!r}…")
-        before = hash_of(line)
+        before = line_hash(line)
     return before
 
 

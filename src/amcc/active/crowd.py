@@ -1,4 +1,8 @@
-"""Who can be asked: recorded votes, or simulated workers; live crowds need only follow the same protocol."""
+"""Who can be asked: recorded votes, or simulated workers; live crowds need only follow the same protocol.
+
+A `ReplayCrowd` knows only the votes that were recorded. A `SimulatedCrowd` answers anything, by what is known of its
+world. Both give one answer to one question, whenever it is asked.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,19 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from amcc.active.base import Anything, Candidates, Recorded, Triplets
+from amcc.active.candidates import Anything, Candidates, Recorded
+from amcc.active.questions import Triplets
 from amcc.arrays import Floats, Ints, Mask, Signs, find_sorted
 from amcc.data import simulate
 from amcc.errors import InputError, ParameterError
 from amcc.votes import Votes
 
-__all__ = ["Crowd", "ReplayCrowd", "SimulatedCrowd"]
+__all__ = ["AskableCrowd", "ReplayCrowd", "SimulatedCrowd"]
 
 Keys = npt.NDArray[np.uint64]
 
 
-class Crowd(Protocol):
+class AskableCrowd(Protocol):
     """Workers who can be asked about items.
 
     What a crowd answers may depend on the question, but not on when it is asked: a campaign that was interrupted before
@@ -42,28 +47,27 @@ class ReplayCrowd:
 
     def __init__(self, votes: Votes) -> None:
         self._votes = votes
-        self._keys = _keys(
-            Triplets(*(code.astype(np.int64) for code in (votes.item, votes.label, votes.worker))), votes
-        )
+        self._keys = Triplets.of_votes(votes).keys(votes)
         self._asked = np.zeros(len(votes), dtype=bool)
 
     @property
     def nobody_asked(self) -> Votes:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         return without_votes(self._votes)
 
     def candidates(self, asked: Triplets, workers: Mask, round_number: int) -> Candidates:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         closed = ~workers[self._votes.worker]
         place, recorded = self._find(asked)
         closed[place[recorded]] = True
         return Recorded(self._votes, closed)
 
     def ask(self, questions: Triplets) -> Signs:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         check_known(questions, self._votes)
         place, recorded = self._find(questions)
         self._refuse(questions, ~recorded, "was never recorded")
+        # All is checked before anything is marked as asked: a batch is answered whole or not at all.
         first = np.zeros(len(place), dtype=bool)
         first[np.unique(place, return_index=True)[1]] = True
         self._refuse(questions, self._asked[place] | ~first, "was asked before")
@@ -71,13 +75,15 @@ class ReplayCrowd:
         return self._votes.value[place]
 
     def _refuse(self, questions: Triplets, wrong: Mask, problem: str) -> None:
+        """Raise InputError about the first question that is wrong."""
         if wrong.any():
-            question = _named(self._votes, questions, int(wrong.argmax()))
+            first = questions.take(np.flatnonzero(wrong)[:1]).named(self._votes)
+            question = ", ".join(f"{role} {name[0].as_py()!r}" for role, name in first.items())
             raise InputError(f"a replay can ask for recorded votes only, each once; {question} {problem}.")
 
     def _find(self, questions: Triplets) -> tuple[Ints, Mask]:
         """Place of each question among the votes, and whether it is there."""
-        return find_sorted(self._keys, _keys(questions, self._votes))
+        return find_sorted(self._keys, questions.keys(self._votes))
 
 
 class SimulatedCrowd:
@@ -108,22 +114,24 @@ class SimulatedCrowd:
                 "taste, families or a convention. Replay its recorded votes instead."
             )
         self._world, self._seed, self._answer_rate = world, seed, answer_rate
+        # Infinite where nothing is given, so that one comparison serves all.
         self._joins = _per_worker(joins, "joins", world, otherwise=-np.inf)
         self._leaves = _per_worker(leaves, "leaves", world, otherwise=np.inf)
 
     @property
     def nobody_asked(self) -> Votes:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         return without_votes(self._world.votes)
 
     def candidates(self, asked: Triplets, workers: Mask, round_number: int) -> Candidates:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         there = (self._joins <= round_number) & (round_number < self._leaves)
         return Anything(_as_votes(asked, self._world.votes), workers & there)
 
     def ask(self, questions: Triplets) -> Signs:
-        """See `Crowd`."""
+        """See `AskableCrowd`."""
         check_known(questions, self._world.votes)
+        # Two streams: whether somebody answers at all must not depend on what they would say.
         yes = question_luck(questions, self._seed, stream=0) < yes_chance(self._world, questions)
         answered = question_luck(questions, self._seed, stream=1) < self._answer_rate
         return np.where(answered, np.where(yes, 1, -1), 0).astype(np.int8)
@@ -134,6 +142,7 @@ def yes_chance(world: simulate.SimulatedWorld, questions: Triplets) -> Floats:
     item, label, worker = questions.item, questions.label, questions.worker
     present = world.truth[item, label]
     rate = np.where(present, world.hit_rate[worker, label], world.false_alarm_rate[worker, label])
+    # Spammers do not look, so that no item is hard for them.
     honest = np.isin(world.worker_kind[worker], list(simulate.HONEST_RATES))
     shift = simulate.DIFFICULTY_SHIFT[present.astype(np.int8)] * np.where(
         honest, world.difficulty[item].astype(np.float64), 0.0
@@ -144,6 +153,7 @@ def yes_chance(world: simulate.SimulatedWorld, questions: Triplets) -> Floats:
 
 def question_luck(questions: Triplets, seed: int, stream: int) -> Floats:
     """(n,) numbers as if drawn evenly from 0 … 1, each from its question, the seed and the stream alone."""
+    # No generator that is drawn from in turn: the answer would depend on what was asked before.
     keys = np.asarray(np.random.SeedSequence(seed, spawn_key=(stream,)).generate_state(1, np.uint64), np.uint64)
     for codes in (questions.item, questions.label, questions.worker):
         keys = _scrambled(keys ^ codes.astype(np.uint64))
@@ -175,29 +185,14 @@ def without_votes(votes: Votes) -> Votes:
 
 def _as_votes(asked: Triplets, vocabularies: Votes) -> Votes:
     """Questions as if they had been answered: to know what was asked, the answer does not matter."""
-    ordered = asked.take(np.argsort(_keys(asked, vocabularies)))
+    # Votes are sorted by item, label and worker; whatever reads them relies on it.
+    ordered = asked.take(np.argsort(asked.keys(vocabularies)))
     item, label, worker = (code.astype(np.int32) for code in (ordered.item, ordered.label, ordered.worker))
     return replace(vocabularies, item=item, label=label, worker=worker, value=np.ones(len(asked), dtype=np.int8))
 
 
-def _keys(questions: Triplets, votes: Votes) -> Ints:
-    """One integer per question, ordered as votes are."""
-    return (questions.item * votes.n_labels + questions.label) * votes.n_workers + questions.worker
-
-
-def _named(votes: Votes, questions: Triplets, place: int) -> str:
-    item, label, worker = (
-        names[int(code[place])].as_py()
-        for names, code in (
-            (votes.item_names, questions.item),
-            (votes.label_names, questions.label),
-            (votes.worker_names, questions.worker),
-        )
-    )
-    return f"item {item!r}, label {label!r}, worker {worker!r}"
-
-
 def _per_worker(rounds: npt.ArrayLike | None, name: str, world: simulate.SimulatedWorld, otherwise: float) -> Floats:
+    """(n_workers,) rounds as they were given, or otherwise the same for everybody."""
     if rounds is None:
         return np.full(world.votes.n_workers, otherwise)
     given = np.asarray(rounds, dtype=np.float64)

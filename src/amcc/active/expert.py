@@ -17,8 +17,8 @@ u = covariance f[j],
 
     gain[j] = uᵀ A u / (1/w[j] + τ² + f[j]ᵀ u)
 
-So pairs are preferred whose answer is open, that look like many others, and on which readings of the votes disagree.
-Unless asked otherwise, questions are drawn at random all the same: the design sees only what its model foresees.
+So it prefers pairs with an open answer, pairs that look like many others, and pairs on which readings disagree.
+Unless asked otherwise, questions are drawn at random all the same: the design sees only what its model predicts.
 The answers about all labels of an item have the covariance W⁻¹ + τ² 1 1ᵀ, and likewise
 
     gain = trace((W⁻¹ + τ² 1 1ᵀ + F covariance Fᵀ)⁻¹ F covariance A covariance Fᵀ)
@@ -26,7 +26,7 @@ The answers about all labels of an item have the covariance W⁻¹ + τ² 1 1ᵀ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -43,34 +43,36 @@ from amcc.votes import Votes
 __all__ = ["ExpertQuestions", "questions_for_expert"]
 
 
+# How far a plain majority may have to be believed in the place of the model, before anything is known.
 READING_SPREAD = 0.3
-"""How far a plain majority may have to be believed in the place of the model, before anything is known."""
 
+# How far probabilities of one range may be off by more than a line says. Without it, few ranges would be asked about,
+# and a correction that is no line would be learned where it is easiest, not where the pairs are.
 RANGE_SPREAD = 0.5
-"""How far probabilities of one range may be off by more than a line says. Without it, few ranges would be asked about,
-and a correction that is no line would be learned where it is easiest, not where the pairs are."""
 
+# τ: how far all labels of an item may be misread together. Without it, one item with many labels seems to tell all.
 ITEM_SPREAD = 1.0
-"""τ: how far all labels of an item may be misread together. Without it, one item with many labels seems to tell all."""
 
+# Log-odds that bound the ranges: finer in the middle, where decisions are made.
 RANGES = np.array([-5.0, -3.5, -2.0, -1.0, 0.0, 1.0, 2.0, 3.5, 5.0])
-"""Log-odds that bound the ranges."""
 
+# Share of the questions drawn at random. A design trusts its model of what may be wrong, chance does not: where workers
+# share errors, confident pairs are wrong that no design would ask about. On twelve families of real sets ten items by
+# design left .007 more log-loss than ten at random, half and half .005 (docs/active.md). Random answers are also a fair
+# sample, by which `settled` can be measured and `amcc audit` can go.
 DRAWN = 1.0
-"""Share of the questions drawn at random. A design trusts its model of what may be wrong, chance does not: where
-workers share errors, confident pairs are wrong that no design would ask about. On twelve families of real sets ten
-items by design left .007 more log-loss than ten at random, half and half .005 (docs/active.md). Random answers are also
-a fair sample, by which `settled` can be measured and `amcc audit` can go."""
 
+# What a question that was drawn teaches about.
 BY_CHANCE = "chance"
-"""What a question that was drawn teaches about."""
 
+# Items that are compared exactly, when whole items are chosen: those with the most promising pairs. A
+# comparison solves a system of equations, too much for thousands of items after every choice.
 SHORTLIST = 500
-"""Items that are compared exactly, when whole items are chosen: those whose pairs promise most by themselves."""
 
+# Gauss–Hermite quadrature of a normal distribution; nine nodes come within 2 % of the integral (test_expert.py).
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 
-
+# What an answer can teach about, and where that stands in f.
 N_COMMON, N_RANGES = 3, len(RANGES) + 1
 PARTS = {
     "trust": slice(0, 2),
@@ -78,12 +80,11 @@ PARTS = {
     "range": slice(N_COMMON, N_COMMON + N_RANGES),
     "label": slice(N_COMMON + N_RANGES, None),
 }
-"""What an answer can teach about, and where that stands in f."""
 
 
 @dataclass(frozen=True)
-class Features:
-    """f of every pair, of which few numbers are not zero: (n_pairs, n_set) places and numbers, among `size`."""
+class PairFeatures:
+    """f of every pair; few of its numbers are not zero: (n_pairs, n_set) places and numbers, among `size`."""
 
     place: Ints
     number: Floats
@@ -91,6 +92,7 @@ class Features:
 
     def quadratic(self, matrix: Floats) -> Floats:
         """(n_pairs,) fᵀ matrix f."""
+        # Five numbers of f are not zero: 25 products per pair, whatever the size of the matrix.
         total = np.zeros(len(self.place))
         for one, first in zip(self.place.T, self.number.T, strict=True):
             for other, second in zip(self.place.T, self.number.T, strict=True):
@@ -136,7 +138,7 @@ class Readings:
         """(n_pairs,) where the model and a majority decide differently."""
         return np.not_equal(self.model > 0, self.majority > 0)
 
-    def features(self) -> Features:
+    def features(self) -> PairFeatures:
         """f, scaled so that the correction has variance 1 in each of its parts before anything is known."""
         ones = np.ones(len(self.label))
         spread = np.array([INTERCEPT_SPREAD, SLOPE_SPREAD, READING_SPREAD, RANGE_SPREAD, LABEL_SPREAD])
@@ -145,7 +147,7 @@ class Readings:
         place[:, 3:] = np.stack([N_COMMON + self.range, N_COMMON + N_RANGES + self.label], axis=1)
         size = N_COMMON + N_RANGES + self.n_labels
         check_size("what is not known of labels", "Leave out labels that do not matter.", size, size, cell_bytes=32)
-        return Features(place, number, size)
+        return PairFeatures(place, number, size)
 
 
 @dataclass(frozen=True)
@@ -168,14 +170,9 @@ class ExpertQuestions:
 
     def table(self, votes: Votes) -> pa.Table:
         """Table item, label, probability, why."""
-        return pa.table(
-            {
-                "item": votes.item_names.take(pa.array(self.item)),
-                "label": votes.label_names.take(pa.array(self.label)),
-                "probability": self.proba,
-                "why": pa.array(self.why, pa.string()),
-            }
-        )
+        item, label = votes.item_names.take(pa.array(self.item)), votes.label_names.take(pa.array(self.label))
+        why = pa.array(self.why, pa.string())
+        return pa.table({"item": item, "label": label, "probability": self.proba, "why": why})
 
 
 def questions_for_expert(
@@ -209,34 +206,21 @@ def questions_for_expert(
     item, rng = votes.pairs.item.astype(np.int64), np.random.default_rng(seed)
     before = belief.uncertainty
     chosen = (_choose_items if whole_items else _choose_pairs)(belief, item, n, drawn, rng)
-    reasons = _Reasons(readings, votes, known)
-    return ExpertQuestions(
-        item[chosen.pair],
-        readings.label[chosen.pair],
-        model.pair_proba_[chosen.pair],
-        chosen.gain / before,
-        [reasons.why(pair, part) for pair, part in zip(chosen.pair.tolist(), chosen.part, strict=True)],
-    )
+    pair, reasons = np.array(chosen.pair, dtype=np.int64), _Reasons(readings, votes, known)
+    why = [reasons.why(*each) for each in zip(chosen.pair, chosen.part, strict=True)]
+    gain = np.array(chosen.gain) / before
+    return ExpertQuestions(item[pair], readings.label[pair], model.pair_proba_[pair], gain, why)
 
 
 def _believed(model: ConsensusModel, readings: Readings) -> Floats:
     """(n_pairs,) log-odds as they are corrected now, were no pair known."""
-    calibration = getattr(model, "calibration_", None)
+    calibration = model.calibration_
     if calibration is None:
         return readings.model
     return log_odds(calibration.of(expit(readings.model), readings.label))
 
 
 # -- design ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """Pairs in the order of their choice, what each lowers V by, and what it teaches about most."""
-
-    pair: Ints
-    gain: Floats
-    part: list[str]
 
 
 @dataclass
@@ -247,20 +231,20 @@ class _Belief:
     importance : (size, size) A.
     """
 
-    features: Features
+    features: PairFeatures
     weight: Floats
     free: Mask
     covariance: Floats
     importance: Floats
 
     @classmethod
-    def before(cls, features: Features, mean: Floats, known: Mask, free: Mask) -> _Belief:
+    def before(cls, features: PairFeatures, mean: Floats, known: Mask, free: Mask) -> _Belief:
         """What is left after the known pairs."""
+        # Twice: what known pairs tell depends on how uncertain the correction was, all else on what is left of that.
         weight = expected_weight(mean, features.quadratic(np.eye(features.size)))
         told = features.information(np.where(known, weight, 0.0))
-        covariance: Floats = np.linalg.inv(np.eye(features.size) + told).astype(
-            np.float64
-        )  # answers of known items count as single ones
+        # Answers about one item count as single ones here, without τ: known truth may be spread in any way.
+        covariance: Floats = np.linalg.inv(np.eye(features.size) + told).astype(np.float64)
         weight = expected_weight(mean, features.quadratic(covariance))
         return cls(features, weight, free, covariance, features.information(np.where(known, 0.0, weight)))
 
@@ -289,6 +273,7 @@ class _Belief:
     def learn(self, pairs: Ints) -> None:
         """Take an answer about these pairs of an item into account."""
         moved, noise = self._moved(pairs)
+        # The update of a Kalman filter; what the answer is does not matter for what is left uncertain.
         self.covariance = self.covariance - moved.T @ np.linalg.solve(noise, moved)
 
     def _moved(self, pairs: Ints) -> tuple[Floats, Floats]:
@@ -313,23 +298,37 @@ def _is_drawn(number: int, share: float) -> bool:
     return int((number + 1) * share) > int(number * share)
 
 
+@dataclass
+class _Chosen:
+    """Pairs in the order of their choice, what each lowers V by, and what it teaches about most."""
+
+    pair: list[int] = field(default_factory=list)
+    gain: list[float] = field(default_factory=list)
+    part: list[str] = field(default_factory=list)
+
+    def add(self, belief: _Belief, pairs: Ints, gain: float, *, by_chance: bool) -> None:
+        """Choose these pairs of an item; what is believed then counts with the answer to come."""
+        self.pair += pairs.tolist()
+        self.gain += [gain] * len(pairs)
+        self.part += [BY_CHANCE if by_chance else belief.parts(pair) for pair in pairs.tolist()]
+        belief.learn(pairs)
+
+
 def _choose_pairs(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
     """The most telling pairs one after the other, of different items as long as there are some."""
     order, free = rng.permutation(len(item)), belief.free.copy()
     asked = np.zeros(int(item.max()) + 1, dtype=bool)
-    pairs, gains, parts = [], [], []
+    chosen = _Chosen()
     for number in range(min(n, int(free.sum()))):
+        # Labels of one item are misread together (τ), so a second pair of it tells less than one of another item.
         fresh = free & ~asked[item]
         can_be = fresh if fresh.any() else free
         gain, by_chance = belief.gains(), _is_drawn(number, drawn)
         score = np.where(can_be, rng.random(len(gain)) if by_chance else gain, -np.inf)
         best = int(order[np.argmax(score[order])])  # chance decides between equals
-        pairs.append(best)
-        gains.append(float(gain[best]))
-        parts.append(BY_CHANCE if by_chance else belief.parts(best))
-        belief.learn(np.array([best]))
+        chosen.add(belief, np.array([best]), float(gain[best]), by_chance=by_chance)
         free[best], asked[item[best]] = False, True
-    return _Chosen(np.array(pairs, dtype=np.int64), np.array(gains), parts)
+    return chosen
 
 
 def _choose_items(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.random.Generator) -> _Chosen:
@@ -344,21 +343,16 @@ def _choose_items(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.ran
     def pairs_of(each: int) -> Ints:
         return np.asarray(np.flatnonzero(belief.free[bounds[each] : bounds[each + 1]]) + bounds[each], dtype=np.int64)
 
-    pairs, gains, parts = [], [], []
+    chosen = _Chosen()
     for number in range(min(n, len(left))):
         by_chance = _is_drawn(number, drawn)
         best = next(iter(left))
         if not by_chance:
-            best = max(
-                (each for each in shortlist if each in left), key=lambda each: belief.gain_of_item(pairs_of(each))
-            )
+            open_now = (each for each in shortlist if each in left)
+            best = max(open_now, key=lambda each: belief.gain_of_item(pairs_of(each)))
         del left[best]
-        chosen = pairs_of(best)
-        pairs.append(chosen)
-        gains.append(np.full(len(chosen), belief.gain_of_item(chosen)))
-        parts += [BY_CHANCE if by_chance else belief.parts(pair) for pair in chosen.tolist()]
-        belief.learn(chosen)
-    return _Chosen(np.concatenate(pairs), np.concatenate(gains), parts)
+        chosen.add(belief, pairs_of(best), belief.gain_of_item(pairs_of(best)), by_chance=by_chance)
+    return chosen
 
 
 # -- telling ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,12 @@
-"""What a campaign asked, was answered and paid: one append-only file that is its whole state."""
+"""What a campaign asked, was answered and paid: one append-only file that is its whole state.
+
+A round is written before anybody is asked, its answers when they come. Whenever the process is killed, the file says
+what was asked and what was paid, and the campaign goes on from there. Money is paid here, and reserved in
+`amcc.active.basket`: a question that nobody answers was reserved, but costs nothing.
+
+Reading trusts nothing. Every line is decoded, written anew from what it says, and compared byte by byte with what
+stands there: whatever a campaign would not have written is refused, with its line number.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +27,24 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.active import chain
-from amcc.active.base import Triplets
 from amcc.active.chain import damaged
 from amcc.active.crowd import check_known
 from amcc.active.prices import Money, Prices
+from amcc.active.questions import NOTHING_ASKED, Triplets
 from amcc.arrays import Floats, Mask, Signs
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.tables import Frame, as_frame
 from amcc.votes import Votes
 
-__all__ = ["Ledger", "Round", "add_hashes", "answer_prices", "joined", "workers_on_record"]
+__all__ = ["Ledger", "PlannedRound", "add_hashes", "answer_prices", "workers_on_record"]
 
+# Of the file; 1 had no hashes.
 FORMAT_VERSION = 2
-"""1 had no hashes."""
-
-NOTHING_ASKED = Triplets(*(np.empty(0, dtype=np.int64) for _ in range(3)))
 
 
 @dataclass(frozen=True)
-class Round:
+class PlannedRound:
     """Questions that are asked together, those on one page beside each other.
 
     questions : their codes; audit : (n,) whether drawn at random; utility : (n,) NaN for audits.
@@ -58,7 +64,7 @@ class Ledger:
 
     Attributes
     ----------
-    rounds : list of Round
+    rounds : list of PlannedRound
     head : the hash of the last line of the file, which stands for all of it, see `amcc.active.chain`. Note it down
         elsewhere where somebody could cut lines off the end. Empty where there is no file.
     asked, value, price : questions with an answer on record, (n,) its value (0: nobody answered) and its price.
@@ -70,14 +76,14 @@ class Ledger:
         self._file: FileIO | None = None
         self.head = chain.START
         self._n_planned = 0
-        self.rounds: list[Round] = []
+        self.rounds: list[PlannedRound] = []
         self.asked = NOTHING_ASKED
         self.value: Signs = np.empty(0, dtype=np.int8)
         self.price: Money = np.empty(0, dtype=np.int64)
 
     @property
     def spent(self) -> int:
-        """The sum of the prices of all answers."""
+        """The sum of the prices of all answers, in minor units: what was really paid."""
         return int(self.price.sum())
 
     def waiting(self) -> Triplets:
@@ -88,8 +94,9 @@ class Ledger:
         n_waiting = self._n_planned - len(self.value)
         return questions.take(np.arange(len(questions) - n_waiting, len(questions)))
 
-    def plan(self, new: Round) -> None:
+    def plan(self, new: PlannedRound) -> None:
         """Record what is going to be asked."""
+        # On the disk first: who is killed in between has asked nobody, and asks the same when it goes on.
         self._write([_round_line(len(self.rounds), new)])
         self._append_round(new)
 
@@ -101,15 +108,12 @@ class Ledger:
 
     def table(self, frame: Frame = "pandas") -> Any:
         """Table round, item, label, worker, value, price, audit, one row per answer; value is null where nobody did."""
-        names = self._vocabularies
         number = np.repeat(np.arange(len(self.rounds)), [len(each.questions) for each in self.rounds])
         audit = np.concatenate([np.empty(0, dtype=bool), *(each.audit for each in self.rounds)])
         table = pa.table(
             {
                 "round": number[: len(self.value)],
-                "item": names.item_names.take(pa.array(self.asked.item)),
-                "label": names.label_names.take(pa.array(self.asked.label)),
-                "worker": names.worker_names.take(pa.array(self.asked.worker)),
+                **self.asked.named(self._vocabularies),
                 "value": pa.array(self.value, mask=self.value == 0),
                 "price": self.price,
                 "audit": audit[: len(self.value)],
@@ -121,26 +125,25 @@ class Ledger:
         """Prices of answers to the next questions; what was answered on the same pages before counts."""
         questions = self.rounds[-1].questions
         n_before = len(questions) - len(self.waiting())
+        # Answers of one page may come in two parts; the page is paid by the first of them.
         so_far = np.append(self.value[len(self.value) - n_before :], value)
         return answer_prices(questions.take(np.arange(len(so_far))), so_far, self._prices)[n_before:]
 
-    def _append_round(self, new: Round) -> None:
+    def _append_round(self, new: PlannedRound) -> None:
         self.rounds.append(new)
         self._n_planned += len(new.questions)
 
     def _append_answers(self, value: Signs, price: Money) -> None:
-        self.asked = joined(self.asked, self.waiting().take(np.arange(len(value))))
+        self.asked = self.asked.joined(self.waiting().take(np.arange(len(value))))
         self.value = np.append(self.value, value)
         self.price = np.append(self.price, price)
 
     def _answer_lines(self, value: Signs, price: Money) -> list[dict[str, Any]]:
-        waiting, names, last = self.waiting(), self._vocabularies, self.rounds[-1]
+        waiting, last = self.waiting(), self.rounds[-1]
         questions = waiting.take(np.arange(len(value)))
         audit = last.audit[len(last.questions) - len(waiting) :][: len(value)]
         columns = {
-            "item": names.item_names.take(pa.array(questions.item)).to_pylist(),
-            "label": names.label_names.take(pa.array(questions.label)).to_pylist(),
-            "worker": names.worker_names.take(pa.array(questions.worker)).to_pylist(),
+            **{role: names.to_pylist() for role, names in questions.named(self._vocabularies).items()},
             "value": [each or None for each in value.tolist()],
             "price": price.tolist(),
             "audit": audit.tolist(),
@@ -179,7 +182,7 @@ class Ledger:
             raise InputError(f"the ledger {path} cannot be used: {error.strerror}. Name another file.") from None
         except (FileFormatError, ParameterError) as error:
             raise type(error)(f"{path}: {error}") from None
-        if not lines:
+        if not lines:  # a new campaign, or one that was killed while it wrote its settings
             self._write([header])
             _keep_entry(path)
         else:  # what a killed writer left counts once it is on the disk, too; perhaps only its newline is missing
@@ -202,7 +205,7 @@ class Ledger:
         """Add all of the text to the file, or nothing of it."""
         size = os.fstat(file.fileno()).st_size
         try:
-            while text:
+            while text:  # a write without buffer may take a part only
                 text = text[file.write(text) :]
             os.fsync(file.fileno())
         except OSError as error:
@@ -216,7 +219,7 @@ class Ledger:
     def _read(self, lines: Sequence[bytes], settings: dict[str, Any]) -> None:
         """Take over what the lines of a ledger say, after checking that all of it fits together."""
         _check_version(lines[0])
-        self.head = chain.checked_head(lines)
+        self.head = chain.checked_head(lines)  # all hashes, before anything in the lines is believed
         events = [_decoded(number, line) for number, line in enumerate(lines, start=1)]
         check_settings(events[0], settings)
         begins = [place for place, event in enumerate(events) if event["event"] == "round"]
@@ -229,7 +232,8 @@ class Ledger:
             self._read_answers(events[begin + 1 : end], lines[begin + 1 : end], begin + 2, settings["budget"])
         self._check_asked_once(begins)
 
-    def _round_of(self, event: dict[str, Any], text: bytes, line: int) -> Round:
+    def _round_of(self, event: dict[str, Any], text: bytes, line: int) -> PlannedRound:
+        """The round of a line, which must be what this round would be written as."""
         try:
             questions = Triplets(*(np.array(event[role], dtype=np.int64) for role in ("item", "label", "worker")))
             utility = np.array([np.nan if each is None else each for each in event["utility"]], dtype=np.float64)
@@ -238,32 +242,35 @@ class Ledger:
             if {each.shape for each in columns} != {(len(audit),)} or not len(audit):
                 raise ValueError("its lists must have one entry for each question")
             check_known(questions, self._vocabularies)
-            new = Round(questions, audit, utility, event["fitted"] is True, float(event["expected_error"]))
-            if chain.encoded(_round_line(len(self.rounds), new)) != chain.content(text):
+            new = PlannedRound(questions, audit, utility, event["fitted"] is True, float(event["expected_error"]))
+            # Types that Python takes for each other (1, 1.0, true) are not the same bytes.
+            if chain.encoded(_round_line(len(self.rounds), new)) != chain.unsealed(text):
                 raise ValueError("it is not a round, or not the next one")
         except (ValueError, KeyError, TypeError, OverflowError) as problem:
             raise damaged(line, str(problem)) from None
         return new
 
     def _read_answers(self, events: Sequence[dict[str, Any]], lines: Sequence[bytes], line: int, budget: int) -> None:
+        """Take over the answers of the last round; each must be to the next question, at its price."""
         given = [event.get("value") for event in events]
         if len(events) > len(self.waiting()) or not all(each in (1, -1, None) for each in given):
             raise damaged(line, "there are more answers than questions, or other answers than 1, -1 and null")
         value = np.array([each or 0 for each in given], dtype=np.int8)
         price = self._priced(value)
         for place, (text, expected) in enumerate(zip(lines, self._answer_lines(value, price), strict=True)):
-            if chain.encoded(expected) != chain.content(text):
+            if chain.encoded(expected) != chain.unsealed(text):
                 raise damaged(line + place, f"the next question of the round was {expected}")
+        # Hashes can be calculated anew by anybody; that money was never overspent is checked by itself.
         too_much = self.spent + np.cumsum(price) > budget
         if too_much.any():
             raise damaged(line + int(too_much.argmax()), f"with it, more is spent than the budget of {budget}")
         self._append_answers(value, price)
 
     def _check_asked_once(self, begins: Sequence[int]) -> None:
+        """Raise FileFormatError where a question was asked in two rounds: it was paid twice, or is made up."""
         asked: set[tuple[int, ...]] = set()
         for begin, each in zip(begins, self.rounds, strict=True):
-            codes = (each.questions.item, each.questions.label, each.questions.worker)
-            new = list(zip(*(code.tolist() for code in codes), strict=True))
+            new = each.questions.rows()
             if len(set(new)) < len(new) or not asked.isdisjoint(new):
                 raise damaged(begin + 1, "it has a question that was asked before")
             asked.update(new)
@@ -271,10 +278,12 @@ class Ledger:
 
 def _opened(path: Path, *, create: bool) -> FileIO:
     """The file, to be read and added to, which nobody else has; BlockingIOError where somebody has."""
+    # O_APPEND: every write goes to the end, whatever was read; 0o666 is cut down by the umask of the user.
     flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | (os.O_CREAT if create else 0)
     # Unbuffered: what could not be written must not be tried once more when the file is closed.
     file = FileIO(os.open(path, flags, 0o666), "a+")
     try:
+        # A pipe or a folder can be opened, but not be read back after a crash.
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a file")
         _lock(file)
@@ -306,10 +315,11 @@ def _keep_entry(path: Path) -> None:
 
 def _lines_of(text: bytes, header: dict[str, Any]) -> tuple[list[bytes], bytes]:
     """Complete lines, and the beginning of one that was cut off while it was written."""
-    *lines, tail = text.split(b"\n")
-    head = chain.hash_of(lines[-1]) if lines else chain.START
+    *lines, tail = text.split(b"\n")  # the tail is empty where the last line is whole
+    head = chain.line_hash(lines[-1]) if lines else chain.START
     if chain.follows(tail, head):  # only the newline is missing
         return [*lines, tail], b""
+    # A file without a whole line may be the notes of somebody, and must not be overwritten.
     if not lines and not chain.chained([header], chain.START)[0].startswith(tail):
         raise damaged(1, "it is not the beginning of these settings")
     if chain.follows(tail[:-1], head):
@@ -318,7 +328,8 @@ def _lines_of(text: bytes, header: dict[str, Any]) -> tuple[list[bytes], bytes]:
 
 
 def _check_head(expected: str, lines: Sequence[bytes]) -> None:
-    if expected not in map(chain.hash_of, lines):
+    """Raise FileFormatError unless the line with this hash is still there."""
+    if expected not in map(chain.line_hash, lines):
         raise FileFormatError(
             f"the head noted before must be the hash of a line; {expected} is that of none of {len(lines)} lines. "
             "Lines at the end are missing, or the file was written anew; take it from a backup."
@@ -326,6 +337,7 @@ def _check_head(expected: str, lines: Sequence[bytes]) -> None:
 
 
 def _decoded(line: int, text: bytes) -> dict[str, Any]:
+    """The event of a line."""
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):
@@ -336,6 +348,7 @@ def _decoded(line: int, text: bytes) -> dict[str, Any]:
 
 
 def _check_version(first: bytes) -> None:
+    """Raise FileFormatError, with the way out, for a ledger of the format without hashes."""
     event = _decoded(1, first)
     if event.get("format") == 1 and "hash" not in event:
         raise FileFormatError(
@@ -365,7 +378,8 @@ def add_hashes(path: str | Path) -> str:
     return head
 
 
-def _round_line(number: int, new: Round) -> dict[str, Any]:
+def _round_line(number: int, new: PlannedRound) -> dict[str, Any]:
+    """A round as it is written. Codes, not names: a round is for the program, answers are for people."""
     return {
         "event": "round",
         "round": number,
@@ -374,6 +388,7 @@ def _round_line(number: int, new: Round) -> dict[str, Any]:
         "item": new.questions.item.tolist(),
         "label": new.questions.label.tolist(),
         "worker": new.questions.worker.tolist(),
+        # JSON has no NaN, which audits have.
         "utility": [each if math.isfinite(each) else None for each in new.utility.tolist()],
         "audit": new.audit.tolist(),
     }
@@ -397,19 +412,12 @@ def check_settings(event: dict[str, Any], settings: dict[str, Any]) -> None:
 def answer_prices(questions: Triplets, value: Signs, prices: Prices) -> Money:
     """(n,) what each answer of a round costs; the first answer on a page bears its price, no answer costs nothing."""
     answered = np.flatnonzero(value)
-    page = questions.item[answered] * len(prices.vote) + questions.worker[answered]
+    page = questions.item[answered] * len(prices.vote) + questions.worker[answered]  # one number per page
     first = answered[np.unique(page, return_index=True)[1]]
     price = np.zeros(len(value), dtype=np.int64)
     price[answered] = prices.vote[questions.worker[answered]]
     price[first] += prices.page
     return price
-
-
-def joined(one: Triplets, other: Triplets) -> Triplets:
-    """Questions of both."""
-    return Triplets(
-        np.append(one.item, other.item), np.append(one.label, other.label), np.append(one.worker, other.worker)
-    )
 
 
 def workers_on_record(path: Path) -> int | None:

@@ -1,4 +1,8 @@
-"""The best questions of many: a shortlist of pairs, and a batch without near-duplicates."""
+"""The best questions of many: a shortlist of pairs, and a batch without near-duplicates.
+
+Scores are compared in single precision: two that differ by a rounding error are equal, and equals come in random order.
+Otherwise the first item or worker of the table would be asked first, again and again.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from amcc.active import scores
-from amcc.active.base import Candidates, Questions, Triplets
+from amcc.active.candidates import Candidates
+from amcc.active.questions import Questions, Triplets
 from amcc.arrays import Floats, Ints
 
+# About as many (item, label, worker) are looked at, for any number of workers: the time that a choice takes does
+# not grow with the crowd.
 LOOKED_AT = 750_000
-"""About as many (item, label, worker) are looked at, for any number of workers."""
 
 
 def without_ties(score: scores.Singles, rng: np.random.Generator) -> Floats:
     """Scores that are equal in single precision, where rounding errors do not count, in random order; NaN stays NaN."""
+    # A quarter of the distance to the next number: equals are told apart, and nothing else changes places.
     return np.asarray(score + 0.25 * np.spacing(score).astype(np.float64) * rng.random(score.shape))
 
 
@@ -23,7 +30,7 @@ def best_places(score: Floats, n: int, rng: np.random.Generator) -> Ints:
     """Places of the n highest scores, the best first; NaN has no place, and equals come in random order."""
     single = score.ravel().astype(np.float32)
     places = np.flatnonzero(~np.isnan(single))
-    if 0 < n < len(places):
+    if 0 < n < len(places):  # find the n best without sorting all; of those equal to the last, chance takes some
         bound = np.partition(single[places], len(places) - n)[len(places) - n]
         above, equal = places[single[places] > bound], places[single[places] == bound]
         places = np.append(above, rng.choice(equal, n - len(above), replace=False, shuffle=False))
@@ -33,7 +40,11 @@ def best_places(score: Floats, n: int, rng: np.random.Generator) -> Ints:
 def questions_about(
     pair_score: Floats, candidates: Candidates, batch: int, n_workers: int, rng: np.random.Generator
 ) -> Triplets:
-    """All questions about the pairs with the highest (n_items, n_labels) scores; more pairs than will be asked."""
+    """All questions about the pairs with the highest (n_items, n_labels) scores; more pairs than will be asked.
+
+    With u of eq9 as scores this is eq10, for many pairs at a time.
+    """
+    # Ten times the batch, but at least 1,000 pairs: the best pair for its price need not be the most open one.
     n_pairs = max(batch, min(max(10 * batch, 1000), LOOKED_AT // max(n_workers, 1)))
     item, label = np.divmod(best_places(pair_score, n_pairs, rng), pair_score.shape[1])
     return candidates.of_pairs(item, label)
@@ -62,6 +73,7 @@ def pick_batch(
     answers: set[tuple[int, int]] = set()
     chosen: list[int] = []
     put_off: list[int] = []
+    # Twice through: first with one question to a worker about an item, then with those that were put off.
     for again, rows in ((False, range(len(order))), (True, put_off)):
         for row in rows:
             if len(chosen) >= batch:
@@ -100,6 +112,7 @@ def _promising(asked: Triplets, utility: Floats, worker_score: Floats, rng: np.r
 
 def _best_of_pairs(pair: Ints, worker: Ints, score: Floats | scores.Singles, k: int) -> Ints:
     """Places of the k best workers of each pair, and of those equal to the last of them."""
+    # A table of pairs and workers, −∞ where a question is not there, so that the k-th best is one partition away.
     shape = int(pair.max()) + 1, int(worker.max()) + 1
     table = np.full(shape, -np.inf, score.dtype)
     table[pair, worker] = score

@@ -23,14 +23,17 @@ from amcc.io import naming, read_table
 from amcc.truth import positions
 from amcc.votes import Votes
 
-__all__ = ["Prices", "major_units", "minor_units", "price_list", "read_price_list"]
+__all__ = ["Prices", "budget_units", "major_units", "minor_units", "price_list", "read_price_list"]
 
 Money = Ints
 
-MOST_DECIMALS = 4  # no currency has more
-LARGEST = 10**15
-"""Minor units of the largest amount: sums of many of them still fit in 64 bits."""
+# No currency has more.
+MOST_DECIMALS = 4
 
+# Minor units of the largest amount: sums of thousands of them still fit in 64 bits.
+LARGEST = 10**15
+
+# What the column of prices may be called; the first that is there counts.
 PRICE_COLUMNS = ("price", "cost", "rate", "pay", "reward")
 
 
@@ -65,8 +68,21 @@ def major_units(units: int, decimals: int = 0) -> str:
     return f"{Decimal(units).scaleb(-decimals):.{decimals}f}"
 
 
+def budget_units(budget: Any, decimals: int = 0) -> int:
+    """A budget as a whole number of minor units, which must be above 0.
+
+    >>> budget_units("12.50", decimals=2)
+    1250
+    """
+    units = minor_units(budget, decimals, "the budget")
+    if units == 0:
+        raise InputError(f"the budget must be above 0; got {budget}.")
+    return units
+
+
 def _decimal(amount: Any, what: str) -> Decimal:
     """The number as it is written: 0.1 is a tenth, not the binary fraction next to it."""
+    # True is 1 to Python, and a mistake to whoever pays.
     text = None if isinstance(amount, bool | np.bool_) else tables.number_in(amount)
     if text is None and str(amount).strip().lower() in ("nan", "inf", "-inf", "infinity"):
         raise InputError(f"{what} must be a finite number; got {amount}.")
@@ -137,6 +153,7 @@ class Prices:
         All amounts are checked; a vote must cost something, for strategies divide by its price.
         """
         names = tables.vocabulary_of(workers, "worker")
+        # −1 is no price, as none can be negative: who still has it in the end was forgotten.
         everybody = -1 if default is None else minor_units(default, decimals, "the default price")
         vote = np.full(len(names), everybody, dtype=np.int64)
         if listed:
@@ -163,10 +180,6 @@ class Prices:
         """What all these votes cost, each answer being one page."""
         return int(self.vote[votes.worker].sum()) + self.page * int(votes.answers_per_worker.sum())
 
-    def units(self, amount: Any, what: str = "an amount") -> int:
-        """An amount in the currency of these prices, as minor units."""
-        return minor_units(amount, self.decimals, what)
-
     def text(self, units: int) -> str:
         """Minor units as amounts in this currency are written."""
         return major_units(units, self.decimals)
@@ -174,10 +187,11 @@ class Prices:
 
 def _places(names: list[Any], workers: pa.Array) -> Ints:
     """Codes of workers who have a price, each of whom must be there."""
+    # As text: workers who are called by numbers in a table are called so in a price list, too.
     given = tables.vocabulary_of([str(name) for name in names], "worker")
     place = positions(given, workers)
     if (place < 0).any():
-        tables.refuse_slips(given, workers, "worker")
+        tables.refuse_slips(given, workers, "worker")  # "ann " is a slip, and not a stranger
         unknown = [name for name, code in zip(names, place, strict=True) if code < 0]
         raise InputError(
             f"prices must be of known workers; {_some(unknown)} are not among the {len(workers)} there are. Check the "
@@ -188,7 +202,7 @@ def _places(names: list[Any], workers: pa.Array) -> Ints:
 
 def price_list(frame: Any, *, decimals: int = 0) -> dict[str, Any]:
     """Amount by worker, for `Prices.of`, from a table with a column for the worker and one for the price."""
-    found: list[str] = []
+    found: list[str] = []  # what the two columns are called
 
     def choose(columns: Sequence[str]) -> list[str]:
         found[:] = [tables.match_columns(columns, needed=("worker",), roles=("worker",))["worker"], _priced(columns)]
@@ -204,9 +218,7 @@ def price_list(frame: Any, *, decimals: int = 0) -> dict[str, Any]:
             raise InputError(
                 f"every worker must have one price; {name!r} has another in row {row}. Leave one of the two out."
             )
-        minor_units(
-            amount, decimals, f"the price of worker {name!r} (row {row})"
-        )  # refused here, where the row is known
+        minor_units(amount, decimals, f"the price of worker {name!r} (row {row})")  # refused where the row is known
         listed[name] = amount
     return listed
 
@@ -220,7 +232,7 @@ def read_price_list(path: str | Path, *, decimals: int = 0) -> dict[str, Any]:
 
 def _priced(columns: Sequence[str]) -> str:
     """The column that holds the price; the first of the names it may have wins."""
-    by_name = {column.strip().lower(): column for column in reversed(columns)}
+    by_name = {column.strip().lower(): column for column in reversed(columns)}  # of two alike, the first
     for name in PRICE_COLUMNS:
         if name in by_name:
             return by_name[name]

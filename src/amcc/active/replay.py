@@ -1,4 +1,7 @@
-"""What would it have cost? Recorded votes are asked for one after the other, as a strategy chooses them."""
+"""What would it have cost? Recorded votes are asked for one after the other, as a strategy chooses them.
+
+`replay` gives a `Curve`: quality against money. `cost_of_goals` reads from several curves what a quality costs.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,39 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from amcc import metrics
-from amcc.active.base import GROWTH, Beliefs, Learner, Recorded, Strategy, Triplets
-from amcc.active.strategies import check_features_used
-from amcc.arrays import Floats, Ints, Mask
+from amcc.active.basket import Basket
+from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner
+from amcc.active.candidates import Recorded
+from amcc.active.prices import Prices
+from amcc.active.questions import Triplets
+from amcc.active.strategy import Strategy, check_features_used
+from amcc.arrays import Floats, Mask, find_sorted
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
 from amcc.votes import Votes
 
+# What is known before the first question: nothing, one answer per item, or a share of the votes.
 Start = Literal["none", "one"] | float
-"""What is known before the first question: nothing, one answer per item, or a share of the votes."""
 
+# A batch, unless its size is given, is at most this part of the votes and of the pairs: enough for a smooth curve, and
+# small enough that there is something to choose, for a batch asks about a pair only once.
 N_POINTS, BATCHES_PER_PAIR = 100, 20
-"""A batch, unless its size is given, is at most this part of the votes and of the pairs: enough for a smooth curve, and
-small enough that there is something to choose, for a batch asks about a pair only once."""
 
+# Shares of the quality of all votes for which the cost is asked.
 GOALS = (0.90, 0.95, 1.00)
-"""Shares of the quality of all votes whose cost is asked for."""
 
+# A Jaccard index so far below that of all votes counts as the same: runs of one strategy differ by more.
 SAME_QUALITY = 0.005
-"""A Jaccard index so far below that of all votes counts as the same."""
 
+# With fewer, chance decides what a goal seems to cost: on small sets, runs of one strategy differ by a factor of two
+# and more.
 ENOUGH_RUNS = 5
-"""With fewer, chance decides what a goal seems to cost: on small sets, runs of one strategy differ by a factor of two
-and more."""
+
+# Baskets count whole units of money. Prices of the paper's experiments are fractions that no currency has
+# (`paper_prices`), so a replay counts in millionths.
+FRACTION = 10**6
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class Curve:
 
         A curve is noisy: where it first touches a quality says little.
         """
-        below = np.flatnonzero(self.jaccard < jaccard)
+        below = np.flatnonzero(self.jaccard < jaccard)  # from behind the last of these on it stays
         stays = below[-1] + 1 if len(below) else 0
         return float(self.cost_share[stays]) if stays < len(self.jaccard) else None
 
@@ -115,21 +125,25 @@ def replay(
     growth: float = GROWTH,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Curve:
-    """Ask until all votes are bought, or the budget is spent; prices (n_workers,) are those of one vote."""
+    """Ask until all votes are bought, or the budget is spent.
+
+    recording : votes with their truth. make_model : makes a new consensus model, see `Learner`.
+    prices : (n_workers,) what one vote of each worker costs. budget : in the same units; all votes, unless it is given.
+    start : what is there before the first question, see `Start`. batch : see `usual_batch`.
+    progress : is told the share of the budget that is spent.
+    """
     votes = recording.votes
     rng = np.random.default_rng(seed)
-    price = prices[votes.worker]
-    total, limit = price.sum(), price.sum() if budget is None else budget
+    total = prices[votes.worker].sum()
+    limit = total if budget is None else budget
     if features is not None:
         check_features_used(strategy, make_model())
     learner = Learner(make_model, features=features, growth=growth)
     first = first_votes(votes, start, rng)
+    settings: dict[str, Any] = {"batch": batch or usual_batch(votes), "limit": limit, "rng": rng}
     points: list[tuple[float, float, float]] = []
-    for moment in purchases(
-        votes, first, strategy, learner, prices, batch=batch or usual_batch(votes), limit=limit, rng=rng
-    ):
-        proba = moment.beliefs.proba
-        jaccard = metrics.jaccard(recording.truth, proba > 0.5, recording.known)
+    for moment in purchases(votes, first, strategy, learner, prices, **settings):
+        jaccard = metrics.jaccard(recording.truth, moment.beliefs.proba > 0.5, recording.known)
         points.append((moment.spent / total, moment.asked.sum(), jaccard))
         progress(moment.spent / limit)
     return Curve(*(np.array(column, dtype=np.float64) for column in zip(*points, strict=True)))
@@ -141,7 +155,7 @@ class Moment:
 
     asked: Mask
     spent: float
-    beliefs: Beliefs
+    beliefs: CurrentBeliefs
 
 
 def purchases(
@@ -156,21 +170,24 @@ def purchases(
     limit: float = np.inf,
 ) -> Iterator[Moment]:
     """Buy batch after batch of `votes` until all are bought or the limit is spent; `first` are there at the start."""
-    price = prices[votes.worker]
-    place = _Places(votes)
+    units = Prices(np.rint(prices * FRACTION).astype(np.int64))
+    unit_price, price, keys = units.vote[votes.worker], prices[votes.worker], Triplets.of_votes(votes).keys(votes)
+    # With money for all votes, rounded prices must not be compared with the sum of exact ones.
+    money = unit_price.sum() if limit >= price.sum() else np.rint(limit * FRACTION)
     asked = first.copy()
     while True:
         beliefs = learner.learn(votes.select(asked), fresh=bool(asked.all()))
-        spent = float(price[asked].sum())
-        yield Moment(asked.copy(), spent, beliefs)
-        if asked.all() or spent >= limit:
+        yield Moment(asked.copy(), float(price[asked].sum()), beliefs)
+        left = int(money - unit_price[asked].sum())
+        if asked.all() or left <= 0:
             return
-        chosen = strategy.select(beliefs, Recorded(votes, asked), prices, batch, rng).asked
-        new = place.of(chosen)
-        new = new[np.cumsum(price[new]) <= limit - spent + 1e-9]
-        if not len(new):
+        basket = Basket(units, left, batch)
+        # A replay measures what the strategy wants: to take cheaper votes in place of one that is too expensive would
+        # measure something else, so the first that cannot be paid ends it.
+        basket.reserve(strategy.select(beliefs, Recorded(votes, asked), prices, batch, rng), until_refused=True)
+        if not len(basket):
             return
-        asked[new] = True
+        asked[find_sorted(keys, basket.questions.asked.keys(votes))[0]] = True
 
 
 def usual_batch(votes: Votes) -> int:
@@ -184,41 +201,27 @@ def first_votes(votes: Votes, start: Start, rng: np.random.Generator) -> Mask:
         return np.zeros(len(votes), dtype=bool)
     answer = votes.item.astype(np.int64) * votes.n_workers + votes.worker
     distinct, answer_of_vote = np.unique(answer, return_inverse=True)
-    lot = rng.random(len(distinct))
+    luck = rng.random(len(distinct))
     if start == "one":
         item = distinct // votes.n_workers
-        order = np.lexsort((lot, item))
+        order = np.lexsort((luck, item))  # of each item, the luckiest answer comes first
         chosen = np.zeros(len(distinct), dtype=bool)
         chosen[order[np.flatnonzero(np.diff(item[order], prepend=-1))]] = True
     else:
         if not isinstance(start, float | int) or not 0 <= start <= 1:
             raise ParameterError(f"start must be 'none', 'one' or a share from 0 to 1; got {start!r}.")
-        chosen = lot < np.quantile(lot, start) if start < 1 else np.ones(len(lot), dtype=bool)
+        # The answers below the quantile, not those below `start`: their number is exact, whatever was drawn.
+        chosen = luck < np.quantile(luck, start) if start < 1 else np.ones(len(luck), dtype=bool)
     return np.asarray(chosen[answer_of_vote])
 
 
 def mean_curve(curves: Sequence[Curve], n_points: int = 101) -> Curve:
     """The mean of curves from several seeds, at equal shares of the cost that all of them have seen."""
     first, last = max(curve.cost_share[0] for curve in curves), min(curve.cost_share[-1] for curve in curves)
+    # Where all runs are known: beyond, the mean would jump when one of them ends.
     share = np.linspace(first, last, n_points)
     columns = (
         np.mean([np.interp(share, curve.cost_share, getattr(curve, name)) for curve in curves], axis=0)
         for name in ("n_votes", "jaccard")
     )
     return Curve(share, *columns)
-
-
-class _Places:
-    """Finds votes by item, label and worker."""
-
-    def __init__(self, votes: Votes) -> None:
-        self._votes = votes
-        self._key = self._keys(votes.item, votes.label, votes.worker)  # votes are in this order
-
-    def of(self, asked: Triplets) -> Ints:
-        """(n,) places of the questions among the votes."""
-        return np.asarray(np.searchsorted(self._key, self._keys(asked.item, asked.label, asked.worker)))
-
-    def _keys(self, item: npt.NDArray[Any], label: npt.NDArray[Any], worker: npt.NDArray[Any]) -> Ints:
-        pair = item.astype(np.int64) * self._votes.n_labels + label
-        return np.asarray(pair * self._votes.n_workers + worker)

@@ -5,7 +5,6 @@ Equations `eq7` … `eq13` are those of the paper; the others belong to the stra
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,20 +16,20 @@ from amcc.votes import Votes
 
 Singles = Floats32
 
+# Nobody is cheaper than this where a score is divided by a price: free workers come first, and nothing is infinite.
 CHEAPEST = 1e-4
-"""Nobody is cheaper than this where a score is divided by a price."""
 
+# No rate is closer to 0 or 1 than this where its logarithm is taken.
 SURE = 1e-10
-"""No rate is closer to 0 or 1 than this where its logarithm is taken."""
 
+# Beta prior of a worker being right: four right answers and one wrong one, as the authors of the gradient advise.
 STRANGER = (4.0, 1.0)
-"""Beta prior of a worker being right: four right answers and one wrong one."""
 
+# Where `best_temperature` looks first: the coarse grid of CROWDLAB's authors.
 TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 8.0)
-"""Where `best_temperature` looks first."""
 
+# So many items at a time are compared with all others: to 100,000 items these are 26 MB in single precision.
 BLOCK = 64
-"""Items whose distances to all others are held at a time."""
 
 
 # -- pairs (eq7, eq8, eq9) -------------------------------------------------------------------------------------------
@@ -55,6 +54,7 @@ def correlation_gain(correlation: Floats, unqueried: Mask) -> Floats:
     correlation : (n_labels, n_labels), the integrated correlation of labels.
     unqueried : (n_items, n_labels).
     """
+    # The paper divides by the number that is left, and defines the value for at least one only.
     n_left = unqueried.sum(axis=1, keepdims=True)
     total = unqueried.astype(np.float64) @ np.abs(correlation).T
     return np.where(n_left > 1, total / np.maximum(n_left, 1), 0.0)
@@ -65,7 +65,7 @@ def pair_utility(uncertainty: Floats, gain: Floats, correlation_mix: float = 0.3
     return correlation_mix * gain + (1.0 - correlation_mix) * uncertainty
 
 
-# -- workers (eq11, eq12, eq13) --------------------------------------------------------------------------------------
+# -- workers (eq11, eq13) --------------------------------------------------------------------------------------------
 
 
 def chance_right(proba: Floats, hit: Floats, false_alarm: Floats) -> Floats:
@@ -83,7 +83,8 @@ def answer_likelihood(present: Mask, asked: Mask, hit: Floats, false_alarm: Floa
     present, asked : (n_items, n_labels) the consensus, and the pairs that anybody was asked about.
     hit, false_alarm : (n_workers, n_labels).
     """
-    asked = asked | ~asked.any(axis=1, keepdims=True)
+    asked = asked | ~asked.any(axis=1, keepdims=True)  # nobody was asked: all labels count
+    # One matrix product for both kinds of labels: present ones need a hit, absent ones a rejection.
     share = np.hstack([asked & present, asked & ~present]) / asked.sum(axis=1, keepdims=True)
     log_right = np.log(np.clip(np.hstack([hit, 1.0 - false_alarm]), SURE, 1.0))
     likelihood = share.astype(np.float32) @ log_right.astype(np.float32).T
@@ -105,20 +106,6 @@ def credibility(similar: Floats, neighbor: Ints, likelihood: Floats | Singles) -
     return np.asarray(csr_array(entries, shape=(n_items, len(likelihood))) @ likelihood / max(k, 1), np.float64)
 
 
-def worker_cost(votes: Votes, hit: Floats, reward: Callable[[Floats], Floats] = lambda worth: worth) -> Floats:
-    """c of eq12: (n_workers,) reward of a worker's mean answer: the product of their hit rates over its yeses.
-
-    hit : (n_workers, n_labels). A worker without answers is worth as much as an answer is on average.
-    """
-    log_hit = np.where(votes.value > 0, np.log(np.clip(hit[votes.worker, votes.label], SURE, 1.0)), 0.0)
-    answer, of_vote = np.unique(votes.item.astype(np.int64) * votes.n_workers + votes.worker, return_inverse=True)
-    worth = np.exp(weight_per_code(of_vote, log_hit, len(answer)))
-    worker = answer % max(votes.n_workers, 1)
-    total, n_answers = weight_per_code(worker, worth, votes.n_workers), np.bincount(worker, minlength=votes.n_workers)
-    average = worth.mean() if len(worth) else 1.0
-    return reward(np.where(n_answers > 0, total / np.maximum(n_answers, 1), average))
-
-
 def paper_prices(accuracy: Floats) -> Floats:
     """(n_workers,) prices between 1 and the number of workers, in proportion to accuracy; 1 if all are equal.
 
@@ -137,9 +124,18 @@ def paper_prices(accuracy: Floats) -> Floats:
     return np.asarray(np.where(np.isnan(prices), np.nanmean(prices), prices))
 
 
+def per_price(score: Floats, cost: Floats) -> Floats:
+    """A score for each unit of money; a vote for nothing counts as one for next to nothing.
+
+    >>> per_price(np.array([0.5, 0.5]), np.array([2.0, 0.0])).tolist()
+    [0.25, 5000.0]
+    """
+    return np.asarray(score / np.maximum(cost, CHEAPEST))
+
+
 def triplet_utility(utility: Floats, worker_credibility: Floats, cost: Floats) -> Floats:
-    """The criterion of eq13: u · q / c."""
-    return utility * worker_credibility / np.maximum(cost, CHEAPEST)
+    """The criterion of eq13: u · q / c. For c, strategies take the price of a vote and not the estimate of eq12."""
+    return per_price(utility * worker_credibility, cost)
 
 
 # -- neighbours ------------------------------------------------------------------------------------------------------
@@ -161,11 +157,12 @@ def nearest(profile: Floats, of: Ints, among: Ints, k: int) -> Neighbors:
     if k == 0 or len(of) == 0:
         return Neighbors(np.empty((len(of), k), np.int64), np.empty((len(of), k)))
     groups = _Groups.of_points(profile[among].astype(np.float32), k)
-    own = np.where((found := find_sorted(among, of))[1], found[0], -1)
+    own = np.where((found := find_sorted(among, of))[1], found[0], -1)  # an item is not its own neighbour
     blocks = [slice(first, first + BLOCK) for first in range(0, len(of), BLOCK)]
     place = np.concatenate([groups.nearest(profile[of[each]].astype(np.float32), own[each], k) for each in blocks])
     found = (place < len(among)) & (place != own[:, None])
     item = among[place.clip(max=len(among) - 1)]
+    # Anew in double precision: the squares in single precision were good enough to choose, not to be compared with 1.
     distance = np.linalg.norm(profile[item] - profile[of][:, None], axis=2)
     return Neighbors(item, np.where(found, distance, np.inf))
 
@@ -173,7 +170,7 @@ def nearest(profile: Floats, of: Ints, among: Ints, k: int) -> Neighbors:
 class _Groups(NamedTuple):
     """Points cut into groups of equal size, the last one filled up with points infinitely far away.
 
-    The k nearest points are in those k groups whose nearest members are nearest: only these need be looked through.
+    The k nearest points are in the k groups with the nearest members: only these need be looked through.
     """
 
     point: Singles
@@ -237,7 +234,7 @@ def record_among_neighbors(
 
 def ceal_utility(proba: Floats, record: Floats, cost: Floats) -> Floats:
     """CEAL: uncertainty 1 − |2p − 1|, times q, per price."""
-    return (1.0 - np.abs(2.0 * proba - 1.0)) * record / np.maximum(cost, CHEAPEST)
+    return per_price((1.0 - np.abs(2.0 * proba - 1.0)) * record, cost)
 
 
 # -- knowledge gradient ----------------------------------------------------------------------------------------------
@@ -245,7 +242,7 @@ def ceal_utility(proba: Floats, record: Floats, cost: Floats) -> Floats:
 
 def decision_accuracy(yes: Floats, no: Floats) -> Floats:
     """h(a, b): chance that the better guess about "θ ≥ ½" is right when θ has a Beta(a, b) distribution."""
-    above = betainc(no, yes, 0.5)
+    above = betainc(no, yes, 0.5)  # P(θ ≥ ½) = 1 − I½(yes, no) = I½(no, yes)
     return np.asarray(np.maximum(above, 1.0 - above))
 
 
@@ -253,12 +250,6 @@ def answer_gains(yes: Floats, no: Floats) -> tuple[Floats, Floats]:
     """R₊ and R₋: what a yes and a no of a perfect worker add to `decision_accuracy`."""
     now = decision_accuracy(yes, no)
     return decision_accuracy(yes + 1.0, no) - now, decision_accuracy(yes, no + 1.0) - now
-
-
-def knowledge_gradient(yes: Floats, no: Floats) -> Floats:
-    """KG: the expected gain. It can be zero everywhere, and then chooses at random."""
-    after_yes, after_no = answer_gains(yes, no)
-    return (yes * after_yes + no * after_no) / (yes + no)
 
 
 def optimistic_gradient(yes: Floats, no: Floats) -> Floats:
@@ -279,7 +270,7 @@ def matched_update(yes: Floats, no: Floats, reliability: Floats) -> tuple[Floats
     weight = reliability * first + (1.0 - reliability) * (1.0 - first)
     mean = (reliability * second + (1.0 - reliability) * (first - second)) / weight
     square = (reliability * third + (1.0 - reliability) * (second - third)) / weight
-    strength = mean * (1.0 - mean) / (square - mean**2) - 1.0
+    strength = mean * (1.0 - mean) / (square - mean**2) - 1.0  # a + b of the Beta(a, b) with these two moments
     return mean * strength, (1.0 - mean) * strength
 
 
@@ -347,7 +338,7 @@ def crowdlab(item: Ints, worker: Ints, yes: Mask, model: Floats, n_workers: int,
     """
     n_votes, n_yes = np.bincount(item, minlength=len(model)), weight_per_code(item, yes, len(model))
     share = n_yes / np.maximum(n_votes, 1)
-    undecided = (n_votes == 0) | (share == 0.5)
+    undecided = (n_votes == 0) | (share == 0.5)  # there, the model decides
     consensus = np.where(undecided, model, share) > 0.5
     several = n_votes >= 2
     agreeing, base_error, model_error = _agreement_of_items(
@@ -355,10 +346,12 @@ def crowdlab(item: Ints, worker: Ints, yes: Mask, model: Floats, n_workers: int,
     )
     base_error = max(base_error, error_floor)
 
+    # How often a worker agrees with the others on the same items; their own vote does not count on either side.
     others = weight_per_code(worker, n_votes[item] - 1, n_workers)
     alike = weight_per_code(worker, np.where(yes, n_yes[item], n_votes[item] - n_yes[item]) - 1, n_workers)
     usual = alike.sum() / others.sum() if others.any() else agreeing
     agreement_with_others = np.divide(alike, others, out=np.full(n_workers, usual), where=others > 0)
+    # Whoever is no better than the base error keeps a trace of weight, so that no sum of weights is 0.
     worker_weight = np.maximum(1.0 - (1.0 - agreement_with_others) / base_error, 1e-6)
     votes_per_item = n_votes[n_votes > 0].mean() if len(item) else 1.0
     model_weight = max(1.0 - model_error / base_error, 1e-6) * float(np.sqrt(votes_per_item))

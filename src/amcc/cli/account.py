@@ -1,4 +1,8 @@
-"""One worker's account: the rates, and the votes behind them."""
+"""One worker's account: the rates, and the votes behind them (amcc workers --worker NAME).
+
+It is what a requester looks at before a worker is paid or refused, so it shows the evidence and not only a verdict: the
+rates with their intervals, what others said about the same pairs, and the votes that are farthest from the consensus.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,8 @@ from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import InputError
 from amcc.votes import Votes
 
+# Votes that a person looks at; --json and --output give all.
 MOST_SHOWN = 10
-"""Votes that a person looks at; --json and --output give all."""
 
 
 def find_worker(name: str, names: pa.Array) -> int:
@@ -57,7 +61,9 @@ class Account:
         judged: pa.Table = model.workers(frame="arrow")
         informativeness = model.worker_rates_.informativeness
         worker = judged.slice(code, 1).to_pylist()[0]
+        # Block by block: all votes may be more than fits in memory, those of one worker are not.
         given = pa.concat_tables(as_engine(votes).each(votes_of, model, code))
+        # 1 where the consensus is sure of the opposite, 0 where it is sure of the same.
         surprise = np.abs((given["vote"].to_numpy() > 0) - given["probability"].to_numpy())
         groups = model.groups(frame="arrow")["summary"].to_pylist() if isinstance(model, GroupedModel) else []
         return cls(
@@ -76,6 +82,7 @@ class Account:
         """
         label = self.votes["label"].combine_chunks().dictionary_encode()
         vote, others_yes, others_no = (self.votes[name].to_numpy() for name in ("vote", "others_yes", "others_no"))
+        # Votes of others on the same pairs, and how many of them say the same as this worker.
         same, n_others = np.where(vote > 0, others_yes, others_no), others_yes + others_no
         sums = (weight_per_code(label.indices.to_numpy(), each.astype(np.float64), len(label.dictionary))
                 for each in (np.ones(len(vote)), vote > 0, others_yes, same, n_others))  # fmt: skip
@@ -132,9 +139,9 @@ def votes_of(block: Block, model: ConsensusModel, worker: int) -> pa.Table:
     """The worker's votes in a block, with the consensus and the votes of others on the same pairs."""
     votes = block.votes(names=True)
     own = np.flatnonzero(votes.worker == worker)
-    pair = np.searchsorted(votes.pairs.start, own, side="right") - 1
+    pair = np.searchsorted(votes.pairs.start, own, side="right") - 1  # the last pair that begins before the vote
     proba = (model if block.place is None and model.results_ is not None else model.applied_to(votes)).pair_proba_
-    said_yes = votes.value[own] > 0
+    said_yes = votes.value[own] > 0  # taken off the counts: others are those beside this worker
     return pa.table(
         {
             "item": votes.item_names.take(pa.array(votes.item[own])),

@@ -1,4 +1,8 @@
-"""amcc replay: what would it have cost?"""
+"""amcc replay: what would it have cost?
+
+One run is `amcc.active.replay.replay`. Here every strategy is run with every seed, in several processes, and what the
+runs say together is told: in a table, as JSON, as rows, or in a picture.
+"""
 
 from __future__ import annotations
 
@@ -17,53 +21,27 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 
 from amcc import metrics, tables
-from amcc.active.prices import Prices, read_price_list
-from amcc.active.replay import (
-    ENOUGH_RUNS,
-    GOALS,
-    CostOfGoal,
-    Curve,
-    Recording,
-    Start,
-    cost_of_goals,
-    first_votes,
-    mean_curve,
-)
+from amcc.active import STRATEGIES, Curve, Prices, cost_of_goals, first_votes, mean_curve
+from amcc.active.buying import DEFAULT_STRATEGY, check_batch, checked_strategy
+from amcc.active.prices import budget_units
+from amcc.active.replay import ENOUGH_RUNS, GOALS, CostOfGoal, Recording, Start
 from amcc.active.replay import replay as replayed
-from amcc.active.strategies import STRATEGIES, check_features_used
+from amcc.active.strategies import make_strategy
 from amcc.arrays import Floats
-from amcc.cli.common import (
-    DEFAULT_METHOD,
-    Features,
-    FeaturesItems,
-    Json,
-    KnownItems,
-    KnownPairs,
-    TruthPath,
-    TruthUnmentioned,
-    busy,
-    described_items,
-    notes,
-    print_json,
-    reads_votes,
-    screen,
-)
-from amcc.cli.next_questions import (
-    DEFAULT_STRATEGY,
-    Decimals,
-    Price,
-    PriceList,
-    check_batch,
-    checked_budget,
-    make_strategy,
-    price_of_others,
-)
+from amcc.cli.console import busy, notes, screen
+from amcc.cli.fitting import DEFAULT_METHOD
+from amcc.cli.options.features import ItemFeatures
+from amcc.cli.options.groups import OptionGroup
+from amcc.cli.options.prices import PriceOptions
+from amcc.cli.options.truth import TruthCoverage, TruthPath
+from amcc.cli.options.votes import ReadingOptions, VotesPath
+from amcc.cli.output import Json, print_json
 from amcc.cli.paths import PICTURE, TABLE
 from amcc.consensus import make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError
 from amcc.experiments.board import computed
 from amcc.files import whole_file
-from amcc.io import read_truth, write_table
+from amcc.io import write_table
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -71,37 +49,49 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@reads_votes
+@dataclass(frozen=True)
+class CurveOutput(OptionGroup):
+    """What is done with the curves, beside what is printed."""
+
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard."), TABLE
+    ] = None
+    plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf."), PICTURE] = None
+
+    def keep(self, curves: Mapping[tuple[str, int], Curve], found: Mapping[str, Replay], quality: float) -> None:
+        """Write and draw the curves where that was asked for."""
+        if self.output is not None:
+            write_table(curve_rows(curves), self.output)
+            notes.print(f"wrote the curves to {self.output}")
+        if self.plot is not None:
+            draw_curves(found, quality, self.plot)
+            notes.print(f"drew the curves in {self.plot}")
+
+
 def replay(
-    votes: Votes,
+    *,
+    path: VotesPath,
     truth: TruthPath,
     strategy: Annotated[
         str, typer.Option(help=f"What to compare, separated by commas: {', '.join(STRATEGIES)}.")
     ] = DEFAULT_STRATEGY,
-    prices: PriceList = None,
-    price: Price = None,
-    decimals: Decimals = 0,
+    money: PriceOptions,
     budget: Annotated[
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = ENOUGH_RUNS,
-    known_items: KnownItems = None,
-    known_pairs: KnownPairs = None,
-    truth_unmentioned: TruthUnmentioned = "unknown",
+    coverage: TruthCoverage,
     start: Annotated[
         str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
     ] = "one",
     batch: Annotated[
         int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")
     ] = None,
-    features: Features = None,
-    features_items: FeaturesItems = None,
+    described: ItemFeatures,
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write strategy,seed,cost_share,votes,jaccard."), TABLE
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf."), PICTURE] = None,
+    target: CurveOutput,
     as_json: Json = False,
+    reading: ReadingOptions,
 ) -> None:
     """Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?
 
@@ -109,41 +99,25 @@ def replay(
     cost is where it stays: from there on the quality is never again lower. Of several runs the middle one counts, and
     the cheapest and the most expensive stand beside it.
     """
-    names = strategy_names(strategy)
-    if features is not None:
-        for chooser in map(make_strategy, names):
-            check_features_used(chooser, make_model(chooser.model))
-    if seeds < 1:
-        raise ParameterError(f"seeds must be at least 1; got {seeds}.")
-    check_batch(batch)
+    votes, names = reading.read(path), strategy_names(strategy)
+    check_runs(names, seeds, batch, described)
     first = parse_start(start)
-    money = None if budget is None else checked_budget(budget, decimals)
-    recording = recorded(
-        votes, read_truth(truth, known_items=known_items, known_pairs=known_pairs, unmentioned=truth_unmentioned)
-    )
-    vote_price = prices_of_recorded(votes, prices, price, decimals)
-    described = described_items(votes, features, features_items)
-    check_start(votes, vote_price, first, money, seeds)
+    limit = None if budget is None else budget_units(budget, money.decimals)
+    recording = recorded(votes, coverage.read(truth))
+    prices = prices_of_recorded(votes, money)
+    settings = {"start": first, "batch": batch, "budget": limit, "features": described.read(votes)}
+    check_start(votes, prices, first, limit, seeds)
     with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
         quality = quality_of_all(recording)
-    run = partial(run_once, recording, vote_price.vote.astype(np.float64), first, batch, money, described)
+    run = partial(run_once, recording, prices.vote.astype(np.float64), settings)
     curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
     found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
     note_few_seeds(seeds)
-    if output is not None:
-        write_table(curve_rows(curves), output)
-        notes.print(f"wrote the curves to {output}")
-    if plot is not None:
-        draw(found, quality, plot)
-        notes.print(f"drew the curves in {plot}")
+    target.keep(curves, found, quality)
     if as_json:
         print_json({name: each.as_json() for name, each in found.items()})
     else:
-        total = vote_price.text(int(vote_price.vote[votes.worker].sum()))
-        screen.print(f"all {len(votes):,} votes cost {total} and reach Jaccard {quality:.4f}", soft_wrap=True)
-        screen.print(result_table(found))
-        for name, each in found.items():
-            screen.print(f"{name}: {verdict(each.sustained_cost[1.0])}", soft_wrap=True)
+        show(found, quality, len(votes), prices.text(int(prices.vote[votes.worker].sum())))
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -155,6 +129,16 @@ def strategy_names(text: str) -> list[str]:
     for name in names or [text]:
         make_strategy(name)
     return names
+
+
+def check_runs(names: Sequence[str], seeds: int, batch: int | None, described: ItemFeatures) -> None:
+    """Raise ParameterError for what makes no sense, before hours are spent on it."""
+    for name in names:
+        checked_strategy(name, features=described.features is not None, roster=False)
+    if seeds < 1:
+        raise ParameterError(f"seeds must be at least 1; got {seeds}.")
+    if batch is not None:
+        check_batch(batch)
 
 
 def parse_start(text: str) -> Start:
@@ -174,6 +158,7 @@ def recorded(votes: Votes, truth: Truth) -> Recording:
     truth.check_names("the votes", item=votes.item_names, label=votes.label_names)
     n_matching = len(truth.positives.keys(votes.item_names, votes.label_names))
     true, known = truth.matrices(votes.item_names, votes.label_names)
+    # Without a single true label of a voted item every consensus would be as good as any other.
     if not n_matching or not (true & known).any():
         raise EmptyInputError(
             f"the truth must name labels of items that were voted on; none of its {len(truth.positives.item)} pairs is "
@@ -191,21 +176,23 @@ def recorded(votes: Votes, truth: Truth) -> Recording:
     return Recording(votes, true, known)
 
 
-def prices_of_recorded(votes: Votes, path: Path | None, price: str | None, decimals: int) -> Prices:
+def prices_of_recorded(votes: Votes, money: PriceOptions) -> Prices:
     """What the votes of each worker cost; others in the price list do not matter."""
-    listed = {} if path is None else read_price_list(path, decimals=decimals)
+    listed = money.listed()
     tables.refuse_slips(pa.array(list(listed), pa.string()), votes.worker_names, "worker")
+    # A list for the whole crowd is fine, and a note is enough: only recorded votes can be bought.
     there = set(votes.worker_names.cast(pa.string()).to_pylist())
     if strangers := [name for name in listed if name not in there]:
         notes.print(f"{len(strangers)} workers of the price list have no recorded vote")
     amounts = {name: amount for name, amount in listed.items() if name in there}
-    return Prices.of(votes.worker_names, amounts, default=price_of_others(path, price), decimals=decimals)
+    return Prices.of(votes.worker_names, amounts, default=money.of_others, decimals=money.decimals)
 
 
 def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, seeds: int) -> None:
     """Raise InputError where the budget does not even pay for what is bought first."""
     if money is None:
         return
+    # The seeds are those of the runs: what they will buy first is known now.
     bought = (first_votes(votes, start, np.random.default_rng(seed)) for seed in range(seeds))
     cost = max(int(prices.vote[votes.worker[first]].sum()) for first in bought)
     if cost > money:
@@ -227,22 +214,17 @@ def quality_of_all(recording: Recording) -> float:
 def run_once(
     recording: Recording,
     vote_price: Floats,
-    start: Start,
-    batch: int | None,
-    money: int | None,
-    features: Floats | None,
+    settings: Mapping[str, Any],
     name: str,
     seed: int,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Curve:
-    """One strategy with one seed."""
+    """One strategy with one seed; `settings` are those of `amcc.active.replay.replay`."""
     strategy = make_strategy(name)
+    model = partial(make_model, strategy.model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of models that are fitted anew soon
-        return replayed(
-            recording, strategy, partial(make_model, strategy.model), vote_price,
-            start=start, batch=batch, budget=money, seed=seed, features=features, progress=progress,
-        )  # fmt: skip
+        return replayed(recording, strategy, model, vote_price, seed=seed, progress=progress, **settings)
 
 
 def run_all(
@@ -255,13 +237,14 @@ def run_all(
     curves: dict[tuple[str, int], Curve] = {}
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as shown:
         bar = shown.add_task("Replaying", total=len(tasks))
+        # A process more than there are runs would import everything in vain.
         n_processes = min(n_processes, len(tasks))
-        if n_processes == 1:  # others cannot tell how far they are
+        if n_processes == 1:  # other processes cannot tell how far they are in a run
             run = partial(run, progress=lambda share: shown.update(bar, completed=len(curves) + share))
         for task, curve in computed(run, [(task, task) for task in tasks], n_processes):
             curves[task] = curve
             shown.update(bar, completed=len(curves))
-    return {task: curves[task] for task in tasks}
+    return {task: curves[task] for task in tasks}  # in the order of the tasks, whichever was ready first
 
 
 # -- telling ---------------------------------------------------------------------------------------------------------
@@ -309,11 +292,19 @@ def verdict(cost: CostOfGoal) -> str:
     >>> verdict(CostOfGoal((0.15, 0.212, 0.4)))
     'same quality as all votes from 21 % (15–40 %) of the money on'
     """
-    if cost.median is None:
+    if cost.median is None:  # more than half of the runs end below the goal
         often = sum(share is not None for share in cost.of_runs)
         but = f", but for {often} of {len(cost.of_runs)} runs" if often else ""
         return f"the quality of all votes is not reached for good{but}"
     return f"same quality as all votes from {_in_percent(cost)} of the money on"
+
+
+def show(found: Mapping[str, Replay], quality: float, n_votes: int, total: str) -> None:
+    """What each strategy needed, for people; `total` is what all votes cost."""
+    screen.print(f"all {n_votes:,} votes cost {total} and reach Jaccard {quality:.4f}", soft_wrap=True)
+    screen.print(result_table(found))
+    for name, each in found.items():
+        screen.print(f"{name}: {verdict(each.sustained_cost[1.0])}", soft_wrap=True)
 
 
 def result_table(found: Mapping[str, Replay]) -> Table:
@@ -343,37 +334,32 @@ def _in_percent(cost: CostOfGoal) -> str:
 
 def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
     """One row per strategy, seed and point."""
-    pieces = [
-        pa.table(
-            {
-                "strategy": [name] * len(curve.jaccard),
-                "seed": [seed] * len(curve.jaccard),
-                "cost_share": curve.cost_share,
-                "votes": curve.n_votes.astype(np.int64),
-                "jaccard": curve.jaccard,
-            }
-        )
-        for (name, seed), curve in curves.items()
-    ]
-    return pa.concat_tables(pieces)
+
+    def rows(name: str, seed: int, curve: Curve) -> pa.Table:
+        same = {"strategy": [name] * len(curve.jaccard), "seed": [seed] * len(curve.jaccard)}
+        votes = curve.n_votes.astype(np.int64)
+        return pa.table({**same, "cost_share": curve.cost_share, "votes": votes, "jaccard": curve.jaccard})
+
+    return pa.concat_tables([rows(*run, curve) for run, curve in curves.items()])
 
 
 # -- drawing ---------------------------------------------------------------------------------------------------------
 
+# Styles of lines, and what they look like beside a name.
 LINES = {"-": "——", "--": "– –", ":": "····"}
-"""Styles of lines, and what they look like beside a name."""
 
+# More strategies are drawn without the range of their seeds, which would hide the lines.
 MOST_BANDS = 4
-"""More strategies are drawn without the range of their seeds, which would hide the lines."""
 
 
-def draw(found: Mapping[str, Replay], quality: float, path: Path) -> None:
+def draw_curves(found: Mapping[str, Replay], quality: float, path: Path) -> None:
     """Quality against money: means as lines, the range of the seeds as bands, a dot at the cost of the middle one.
 
     Lines meet where everything is bought, so their names stand beside it in the order of what they cost.
     """
     from amcc.experiments.reproduce import figures
 
+    # First all colours with a whole line, then again with broken ones: few strategies differ by colour alone.
     looks = [(colour, line) for line in LINES for colour in figures.COLOURS]
     look = dict(zip(found, looks, strict=False))
     with figures.style():

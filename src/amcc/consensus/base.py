@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from amcc.arrays import Floats, Mask
 from amcc.consensus.about_items import AboutItems
+from amcc.consensus.calibration import Calibration
 from amcc.consensus.families import effective_counts, families_behind
 from amcc.consensus.item_features import ItemPrior, fit_item_prior
 from amcc.consensus.item_results import (
@@ -28,7 +29,7 @@ from amcc.consensus.saving import model_from_file, read_model_file, save_model
 from amcc.consensus.settling import ASSUMED, Basis, Settling, measured_settling
 from amcc.engine.base import Engine, InMemory
 from amcc.errors import FileFormatError, ParameterError
-from amcc.fields import Arrays
+from amcc.fields import Arrays, Each
 from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -76,6 +77,7 @@ class ConsensusModel(AboutItems, ABC):
     """Whether votes may be anywhere; a model that does not needs all of them in memory."""
 
     settling_: Settling = ASSUMED
+    calibration_: Annotated[Calibration | None, Each(optional=True)] = None  # how known truth corrects probabilities
     n_iter_: int
     converged_: bool
     objective_history_: list[float]

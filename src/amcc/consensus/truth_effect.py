@@ -142,7 +142,7 @@ def truth_effect(model: ConsensusModel, votes: Votes) -> TruthEffect | None:
     names = [str(name) for name in votes.label_names.cast("string").to_pylist()]
     agreement = cohen_kappa(present[clear], (n_yes > n_no)[clear])
     flipped = ((unseen > 0.5) != (model.pair_proba_ > 0.5))[~known]
-    calibration = getattr(model, "calibration_", None)
+    calibration = model.calibration_
     return TruthEffect(
         n_known=len(place),
         n_clear=int(clear.sum()),

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from amcc.active.base import GROWTH
-from amcc.active.strategies import STRATEGIES, Amcc
+from amcc.active.beliefs import GROWTH
+from amcc.active.strategies import STRATEGIES
+from amcc.active.strategies.amcc import Amcc
 from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.active_runs import N_QUESTIONS, PAPER_BATCH, PRICE_LISTS, PaperRun
 from amcc.experiments.reproduce.crowds import GENERATED, REAL, Crowd

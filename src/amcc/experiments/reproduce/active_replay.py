@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from amcc.active.base import GROWTH
+from amcc.active.beliefs import GROWTH
 from amcc.active.replay import GOALS, SAME_QUALITY, Curve, cost_of_goals, mean_curve
 from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.active import LOOKS, SHORT, extent_of, name_ends

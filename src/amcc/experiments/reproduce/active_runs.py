@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from amcc import metrics
-from amcc.active.base import Learner, Strategy, cold_beliefs
+from amcc.active.beliefs import Learner, cold_beliefs
 from amcc.active.replay import first_votes, purchases, usual_batch
 from amcc.active.scores import paper_prices
 from amcc.active.strategies import STRATEGIES
+from amcc.active.strategy import Strategy
 from amcc.arrays import Floats, Mask, weight_per_code
 from amcc.consensus import NAM, make_model
 from amcc.data.reading import is_present, read_set

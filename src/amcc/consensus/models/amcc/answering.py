@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.calibration import Calibration, held_out_calibrated
+from amcc.consensus.calibration import held_out_calibrated
 from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, ItemKinds
@@ -63,7 +63,6 @@ class LearnedCrowd(GroupedModel):
     set_frequency_: Annotated[Floats, Each("kind", "label")]
     item_state_: Annotated[ItemKinds | None, Each(optional=True)] = None
     degrees_: Annotated[Degrees | None, Each(optional=True)] = None
-    calibration_: Annotated[Calibration | None, Each(optional=True)] = None
 
     @property
     def label_correlation_(self) -> Floats:

@@ -1,4 +1,9 @@
-"""Our own strategy: the value of an answer per unit of cost."""
+"""Our own strategy: the value of an answer per unit of cost.
+
+What an answer is worth is the doubt that it is expected to remove: the variance p (1 − p) of the pair's presence, times
+the square of the worker's skill. The skill is not known but drawn from what is believed of it (Thompson sampling), so
+that newcomers get their turn.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +12,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from amcc.active.base import COLD_FALSE_ALARM, COLD_HIT, Beliefs, Candidates, Questions
+from amcc.active.beliefs import COLD_FALSE_ALARM, COLD_HIT, CurrentBeliefs
+from amcc.active.candidates import Candidates
 from amcc.active.picking import pick_batch, questions_about
+from amcc.active.questions import Questions
+from amcc.active.strategy import register
 from amcc.arrays import Floats, weight_per_code
 from amcc.errors import ParameterError
 from amcc.passes import sum_over_slots
 from amcc.votes import Votes
 
+# Before the first vote, chance is expected to be right about half of the labels, and to leave room for the other.
 COLD_ROOM = 0.5
-"""Before the first vote, chance is expected to be right about half of the labels, and to leave room for the other."""
 
+# Nobody is always right, or always wrong; a Beta distribution with a parameter of 0 could not be drawn from.
 NEVER_SURE = 0.01
-"""Nobody is always right, or always wrong."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,8 @@ class Skills:
         by_chance = n_yes * usual + n_no * (1 - usual)
         gain = weight_per_code(coins.worker, agreed - by_chance, votes.n_workers)
         room = weight_per_code(coins.worker, n_yes + n_no - by_chance, votes.n_workers)
-        # With one more vote, of whom we expect something: even where all disagree, a question is worth asking.
+        # As if there were one more vote, with something expected of it: even where all disagree, a question is worth
+        # asking.
         of_crowd = (gain.sum() + COLD_ROOM * (COLD_HIT - COLD_FALSE_ALARM)) / (room.sum() + COLD_ROOM)
         prior = answers_of_stranger * votes.n_labels * (room.sum() + COLD_ROOM) / (len(votes) + 1)
         return cls((gain + prior * of_crowd) / (room + prior), room + prior)
@@ -80,9 +89,11 @@ def carried_over(proba: Floats, correlation: Floats) -> Floats:
     doubt = proba * (1 - proba)
     shared = correlation**2  # a copy
     np.fill_diagonal(shared, 1.0)
+    # Where there is no doubt nothing is gained either: any small divisor will do that is not 0.
     return np.asarray(doubt @ shared / np.maximum(doubt, 1e-12))
 
 
+@register("voi")
 @dataclass(frozen=True)
 class ValueOfInformation:
     """Asks where an answer is expected to remove most doubt per unit of cost.
@@ -114,7 +125,7 @@ class ValueOfInformation:
             raise ParameterError(f"answers_of_stranger must be above 0; got {self.answers_of_stranger!r}.")
 
     def select(
-        self, beliefs: Beliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         """See `Strategy`."""
         proba, votes = beliefs.proba, beliefs.votes
@@ -125,7 +136,7 @@ class ValueOfInformation:
             weight = weight * carried_over(proba, beliefs.correlation)
         promise = np.where(candidates.open_pairs(), weight * answer_value(proba, np.ones(1)), np.nan)
         skills = Skills.from_beliefs(votes, proba, self.answers_of_stranger)
-        drawn = skills.draw(rng)
+        drawn = skills.draw(rng)  # before all else that is random, see `Strategy.select`
         asked = questions_about(promise, candidates, batch, len(prices), rng)
         pair, cost = (asked.item, asked.label), prices[asked.worker]
         value = weight[pair] * answer_value(proba[pair], drawn[asked.worker])

@@ -1,0 +1,313 @@
+"""Which questions to buy next: `next_questions`, what `amcc next` prints.
+
+    found = next_questions(votes, budget="20.00", decimals=2, prices={"ann": "0.08", "bob": "0.05"})
+    found.table()       # item, label, worker, price, utility, why
+
+It works before the first vote, too, where `items`, `labels` and `workers` say what there is. For a whole programme of
+asking, paying and recording, see `amcc.active.campaign`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from amcc import tables
+from amcc.active.basket import Basket
+from amcc.active.beliefs import CurrentBeliefs, Learner
+from amcc.active.candidates import Anything
+from amcc.active.prices import Money, Prices, budget_units, major_units, price_list
+from amcc.active.questions import Questions
+from amcc.active.reasons import reasons
+from amcc.active.strategies import check_features_used, make_strategy
+from amcc.active.strategies.baselines import Uniform
+from amcc.active.strategies.voi import ValueOfInformation
+from amcc.active.strategy import Strategy
+from amcc.arrays import Mask
+from amcc.consensus import ConsensusModel, make_model
+from amcc.errors import EmptyInputError, InputError, ParameterError
+from amcc.roster import Roster
+from amcc.tables import Frame, as_frame
+from amcc.truth import Truth, positions
+from amcc.votes import Votes
+
+__all__ = ["NextQuestions", "next_questions", "with_names"]
+
+# The best compromise in replays on real sets (docs/active-results.md).
+DEFAULT_STRATEGY = "voi"
+
+# Questions at a time: a crowd answers many between two looks at what it said.
+CROWD_BATCH = 100
+
+
+@dataclass(frozen=True)
+class NextQuestions:
+    """Questions worth buying, the best first.
+
+    questions : their codes, utilities, and what the utility was made of.
+    price : (n,) what each costs, in minor units. budget : what they may cost together, in minor units.
+    why : how open each pair is and what is known of the worker, in words.
+    decimals : digits after the point in which amounts are written.
+    strategy : what chose them. beliefs : what it knew. model : fitted to the votes, None before the first vote.
+    """
+
+    questions: Questions
+    price: Money
+    why: list[str]
+    budget: int
+    decimals: int
+    strategy: Strategy
+    beliefs: CurrentBeliefs
+    model: ConsensusModel | None
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    @property
+    def votes(self) -> Votes:
+        """The votes they follow from, with the names of all items, labels and workers that could be chosen."""
+        return self.beliefs.votes
+
+    @property
+    def cost(self) -> int:
+        """What they cost together, in minor units."""
+        return int(self.price.sum())
+
+    @property
+    def n_worthless(self) -> int:
+        """Questions from which nothing is expected: utility 0 of `voi`. Other strategies only rank."""
+        return int((self.questions.utility <= 0).sum()) if isinstance(self.strategy, ValueOfInformation) else 0
+
+    def amount(self, units: int) -> float:
+        """Minor units as the number that a person writes."""
+        return float(major_units(units, self.decimals)) if self.decimals else units
+
+    def table(self, frame: Frame = "pandas", *, explain: bool = False) -> Any:
+        """Table item, label, worker, price (as it is written), utility, why; `explain`: what the utility is made of."""
+        price = pa.array(map(self.amount, self.price.tolist()), pa.float64() if self.decimals else pa.int64())
+        table = pa.table(
+            {
+                **self.questions.asked.named(self.votes),
+                "price": price,
+                "utility": self.questions.utility,
+                "why": pa.array(self.why, pa.string()),
+                **(self.questions.parts if explain else {}),
+            }
+        )
+        return as_frame(table, frame)
+
+
+def next_questions(
+    votes: Any = None,
+    *,
+    budget: Any,
+    prices: Any = None,
+    price: Any = None,
+    decimals: int = 0,
+    strategy: str | Strategy = DEFAULT_STRATEGY,
+    batch: int = CROWD_BATCH,
+    workers: Sequence[Any] | None = None,
+    items: Sequence[Any] = (),
+    labels: Sequence[Any] = (),
+    truth: Truth | None = None,
+    features: Any = None,
+    roster: Roster | None = None,
+    seed: int = 0,
+) -> NextQuestions:
+    """Choose the questions that help most for the money.
+
+    Parameters
+    ----------
+    votes : Votes, or a table as `Votes.from_frame` reads it; None before the first vote.
+    budget : what all questions together may cost. It is never overspent.
+    prices : what a vote costs: one number for everybody; a mapping worker → price; a pandas, polars or Arrow table with
+        the columns worker and price; or `Prices` of the workers of the votes, in their order.
+    price : what a vote costs of everybody who is not listed. Without `prices`, and without this, it is 1.
+    decimals : digits after the point of all amounts: 0 for whole cents, 2 for "1.25". `Prices` have their own.
+    strategy : a name among `STRATEGIES`, or a strategy with settings of your own.
+    batch : at most so many questions; then come back with the answers.
+    workers : who may be asked; everybody who voted or is listed, unless it is given.
+    items, labels : further ones, which nobody was asked about.
+    truth : what is known already. It teaches about workers, and nobody is asked about it.
+    features : (n_items, n_features), for strategies and models that use them; further items come after those voted on.
+    roster : who the workers are, for models that use it.
+    seed : decides between questions that are equally good.
+
+    Examples
+    --------
+    >>> found = next_questions(budget=3, items=["photo"], labels=["cat", "dog"], workers=["ann", "bob"])
+    >>> len(found), found.cost, sorted(found.table("arrow")["label"].to_pylist())
+    (2, 2, ['cat', 'dog'])
+    """
+    chooser = checked_strategy(strategy, features=features is not None, roster=roster is not None)
+    decimals = prices.decimals if isinstance(prices, Prices) else decimals
+    money = budget_units(budget, decimals)
+    check_batch(batch)
+    listed, others = listed_prices(prices, price, decimals)
+    wanted = None if workers is None else as_list(workers, "worker")
+    votes = with_people(with_things(votes, items, labels), listed, wanted or ())
+    allowed = allowed_workers(votes, wanted)
+    vote_prices = prices_of_allowed(votes, allowed, prices if isinstance(prices, Prices) else listed, others, decimals)
+    basket = Basket(vote_prices, money, batch, np.where(allowed, batch, 0))
+    basket.check_pays_for_a_vote()  # before a model is fitted, which may take minutes
+    learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
+    beliefs = learner.learn(votes)
+    fill_basket(basket, chooser, beliefs, vote_prices, batch, np.random.default_rng(seed))
+    # Choices that took the place of refused ones come last in the basket, but may be better than some before them.
+    order = basket.best_first()
+    chosen = basket.questions.take(order)
+    why = reasons(chosen, beliefs, drawn=isinstance(chooser, Uniform))
+    return NextQuestions(chosen, basket.price[order], why, money, decimals, chooser, beliefs, learner.model)
+
+
+def fill_basket(
+    basket: Basket, strategy: Strategy, beliefs: CurrentBeliefs, prices: Prices, batch: int, rng: np.random.Generator
+) -> None:
+    """Fill the basket with what the strategy chooses.
+
+    Where some of its choices are too expensive, it chooses again: other pairs, and workers who are not.
+    """
+    cost = prices.lone_vote.astype(np.float64)
+
+    def propose() -> Questions:
+        candidates = beliefs.open_among(Anything(beliefs.votes, basket.open_workers()))
+        # A whole batch: it may repeat pairs that are in the basket, but of so many, as many as are missing are new.
+        return strategy.select(beliefs, candidates, cost, batch, rng)
+
+    basket.fill(propose)
+
+
+def checked_strategy(strategy: str | Strategy, *, features: bool, roster: bool) -> Strategy:
+    """The strategy; ParameterError where it and its model have no use for features or a roster that are given."""
+    chooser = make_strategy(strategy)
+    model = make_model(chooser.model)
+    if features:
+        check_features_used(chooser, model)
+    if roster:
+        model.check_uses_roster()
+    return chooser
+
+
+def check_batch(batch: int) -> None:
+    """Raise ParameterError where a batch is empty."""
+    if batch < 1:
+        raise ParameterError(f"batch must be at least 1; got {batch}.")
+
+
+# -- what there is ---------------------------------------------------------------------------------------------------
+
+
+def nothing_known() -> Votes:
+    """No vote, and no names."""
+    codes, names = np.empty(0, np.int32), pa.array([], pa.string())  # Votes.from_... refuse an empty table
+    return Votes(codes, codes, codes, np.empty(0, np.int8), names, names, names)
+
+
+def as_list(names: Any, role: tables.Role) -> list[Any]:
+    """Names from a list, an array or a column; a single text is refused, for it would pass for a list of letters."""
+    if isinstance(names, str):
+        raise ParameterError(f"{role} names must be a list; got the text {names!r}. Put it in a list: [{names!r}].")
+    return list(names.tolist() if hasattr(names, "tolist") else names)
+
+
+def with_names(votes: Votes, role: tables.Role, names: Iterable[Any]) -> Votes:
+    """Votes with further items, labels or workers, though there is no vote about or by them."""
+    known = getattr(votes, f"{role}_names")
+    given = tables.vocabulary_of(list(dict.fromkeys(as_list(names, role))), role).cast(pa.string())
+    new = given.filter(pa.array(positions(given, known) < 0))
+    if not len(new):
+        return votes
+    tables.refuse_slips(new, known, role)  # "cat " beside "cat" would be asked about, and paid, twice
+    # Behind those there are, so that the codes of all votes stay what they are.
+    changed: dict[str, Any] = {f"{role}_names": pa.concat_arrays([known.cast(pa.string()), new])}
+    return replace(votes, **changed)
+
+
+def with_things(votes: Any, items: Iterable[Any], labels: Iterable[Any]) -> Votes:
+    """Votes, perhaps none, in which these items and labels can be asked about; there must be one of each."""
+    votes = nothing_known() if votes is None else votes
+    known = votes if isinstance(votes, Votes) else Votes.from_frame(votes)
+    known = with_names(with_names(known, "item", items), "label", labels)
+    if not known.n_items or not known.n_labels:
+        raise EmptyInputError("without votes it must be said what can be asked: items=[…] and labels=[…].")
+    return known
+
+
+def with_people(votes: Votes, listed: Iterable[str], wanted: Sequence[Any]) -> Votes:
+    """Votes with the workers of the price list; with those `wanted`, where nothing else says who there is."""
+    # Otherwise a name that nobody knows is more likely a slip than a newcomer, and `allowed_workers` refuses it.
+    nobody_known = not votes.n_workers and not listed
+    named = (name for name in wanted if str(name).strip())
+    votes = with_names(votes, "worker", named if nobody_known else listed)
+    if not votes.n_workers:
+        raise EmptyInputError(
+            "there must be somebody to ask, and nobody has voted. Name people in a price list (prices=…) or one by "
+            "one (workers=[…])."
+        )
+    return votes
+
+
+def allowed_workers(votes: Votes, wanted: Sequence[Any] | None) -> Mask:
+    """(n_workers,) who may be asked: those wanted, or everybody."""
+    if not wanted:
+        return np.ones(votes.n_workers, dtype=bool)
+    names = pa.array(map(str, wanted), pa.string())
+    place = positions(names, votes.worker_names)
+    if (place < 0).any():
+        tables.refuse_slips(names, votes.worker_names, "worker")
+        unknown = names[int((place < 0).argmax())].as_py()
+        raise InputError(
+            f"workers must name somebody who has voted or is in the price list; {unknown!r} is neither. Check "
+            "the spelling, or add newcomers to the list (prices=…)."
+        )
+    return np.isin(np.arange(votes.n_workers), place)
+
+
+# -- what they cost --------------------------------------------------------------------------------------------------
+
+
+def listed_prices(prices: Any, price: Any, decimals: int) -> tuple[Mapping[str, Any], Any]:
+    """Amounts by worker, and the amount of everybody who is not listed; None where everybody must be."""
+    if prices is None:
+        return {}, 1 if price is None else price
+    if isinstance(prices, Prices):  # these are complete, and `prices_of_allowed` takes them as they are
+        return {}, None
+    if isinstance(prices, Mapping):
+        return {str(worker): amount for worker, amount in prices.items()}, price
+    if isinstance(prices, str | Real | Decimal):
+        if price is not None:
+            raise ParameterError(f"prices={prices!r} is for everybody already; leave price={price!r} out.")
+        return {}, prices
+    if not hasattr(prices, "columns"):
+        raise ParameterError(
+            "prices must be a number, a mapping worker → price, a table with the columns worker and price, or Prices; "
+            f"got {type(prices).__name__}."
+        )
+    return price_list(prices, decimals=decimals), price
+
+
+def prices_of_allowed(votes: Votes, allowed: Mask, listed: Any, others: Any, decimals: int) -> Prices:
+    """What votes cost of those who may be asked; nobody needs to know what others cost.
+
+    Others get the mean of these prices, for strategies look at the mean of all, which others must not move.
+    """
+    if isinstance(listed, Prices):
+        if len(listed.vote) != votes.n_workers:
+            raise ParameterError(f"prices must be those of {votes.n_workers} workers; got {len(listed.vote)}.")
+        known, page = listed.vote[allowed], listed.page
+    else:
+        names = votes.worker_names.cast(pa.string()).filter(pa.array(allowed))
+        needed = set(names.to_pylist())  # a list may name people who may not be asked now
+        amounts = {name: amount for name, amount in listed.items() if name in needed}
+        known, page = Prices.of(names, amounts, default=others, decimals=decimals).vote, 0
+    # Nobody pays this: who may not be asked is never offered to a strategy.
+    vote = np.full(votes.n_workers, round(known.mean()), dtype=np.int64)
+    vote[allowed] = known
+    return Prices(vote, page, decimals)

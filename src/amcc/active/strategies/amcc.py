@@ -1,0 +1,127 @@
+"""The paper's strategy, and its ablations, which leave one part of it to chance or out.
+
+The paper asks for the one best (item, label, worker) by eq13. Here a batch is asked at a time, and the workers of the
+pairs with the highest u (eq10) are looked at, not those of all. Prices stand in the place of c of eq12: what a vote
+really costs is known to whoever pays it (docs/deviations.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from amcc.active import scores
+from amcc.active.beliefs import CurrentBeliefs
+from amcc.active.candidates import Candidates
+from amcc.active.picking import best_places, pick_batch, questions_about
+from amcc.active.questions import Questions, Triplets
+from amcc.active.strategies.common import check_count, check_share, credibility_of, queried
+from amcc.active.strategy import register
+from amcc.arrays import Floats, Mask
+
+# The paper fixes η of eq9 at 0.3 "according to the experiments"; `amcc reproduce active-eta` varies it.
+CORRELATION_MIX = 0.3
+
+# k of eq11. The paper prints no value: few enough to be alike, enough that one odd item does not decide.
+N_NEIGHBORS = 10
+
+
+@register("amcc")
+@dataclass(frozen=True)
+class Amcc:
+    """The paper's criterion, eq13: uncertain pairs, credible workers, low prices.
+
+    Parameters
+    ----------
+    correlation_mix : η of eq9, how much the correlation with unqueried labels counts; 0 is AMCC(nLC).
+    n_neighbors : k of eq11, answered items that tell how credible a worker is.
+    """
+
+    correlation_mix: float = CORRELATION_MIX
+    n_neighbors: int = N_NEIGHBORS
+    model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_share("correlation_mix", self.correlation_mix)
+        check_count("n_neighbors", self.n_neighbors)
+
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+    ) -> Questions:
+        """See `Strategy`."""
+        known = queried(beliefs.votes)
+        pair_parts = uncertainty_parts(beliefs, candidates.open_pairs(), known, self.correlation_mix)
+        asked = questions_about(pair_parts["u"], candidates, batch, len(prices), rng)  # eq10, more than will be asked
+        parts = at_pairs(pair_parts, asked)
+        parts |= {"q": credibility_of(beliefs, asked, known, self.n_neighbors), "c": prices[asked.worker]}
+        utility = scores.triplet_utility(parts["u"], parts["q"], parts["c"])  # eq13
+        return pick_batch(asked, utility, batch, rng, parts=parts)
+
+
+@register("amcc-rw")
+@dataclass(frozen=True)
+class RandomWorkers:
+    """AMCC(rW): the most useful pairs by eq10, each asked of a random worker."""
+
+    correlation_mix: float = CORRELATION_MIX
+    model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_share("correlation_mix", self.correlation_mix)
+
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+    ) -> Questions:
+        """See `Strategy`."""
+        known = queried(beliefs.votes)
+        pair_parts = uncertainty_parts(beliefs, candidates.open_pairs(), known, self.correlation_mix)
+        asked = questions_about(pair_parts["u"], candidates, batch, len(prices), rng)
+        parts = at_pairs(pair_parts, asked) | {"c": prices[asked.worker]}
+        # Workers of a pair have equal utilities here, and equals come in random order: eq10, and chance decides who.
+        return pick_batch(asked, parts["u"], batch, rng, parts=parts)
+
+
+@register("amcc-rsl")
+@dataclass(frozen=True)
+class RandomPairs:
+    """AMCC(rSL): random pairs, each asked of the worker who is most credible for their price."""
+
+    n_neighbors: int = N_NEIGHBORS
+    model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_count("n_neighbors", self.n_neighbors)
+
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+    ) -> Questions:
+        """See `Strategy`."""
+        anything = np.where(candidates.open_pairs(), 1.0, np.nan)
+        # Only as many pairs as are wanted: of more, the choice of workers would choose some, and not chance.
+        item, label = np.divmod(best_places(anything, batch, rng), beliefs.votes.n_labels)
+        asked = candidates.of_pairs(item, label)
+        known = queried(beliefs.votes)
+        parts = {"q": credibility_of(beliefs, asked, known, self.n_neighbors), "c": prices[asked.worker]}
+        return pick_batch(asked, scores.triplet_utility(np.ones(1), parts["q"], parts["c"]), batch, rng, parts=parts)
+
+
+# AMCC(nLC): eq7 alone. The paper says that it "only uses eq8", which is what the ablation is meant to remove.
+register("amcc-nlc", correlation_mix=0.0)(Amcc)
+
+
+def uncertainty_parts(beliefs: CurrentBeliefs, allowed: Mask, known: Mask, correlation_mix: float) -> dict[str, Floats]:
+    """(n_items, n_labels) u1, u2 and u of eq7, eq8 and eq9; `known` are the pairs that anybody was asked about."""
+    u1 = scores.pair_uncertainty(beliefs.proba, allowed)
+    u2 = scores.correlation_gain(beliefs.correlation, ~known)
+    return {"u1": u1, "u2": u2, "u": scores.pair_utility(u1, u2, correlation_mix)}
+
+
+def at_pairs(parts: Mapping[str, Floats], asked: Triplets) -> dict[str, Floats]:
+    """Scores of pairs, for each question."""
+    return {name: part[asked.item, asked.label] for name, part in parts.items()}
