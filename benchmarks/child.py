@@ -18,8 +18,8 @@ from typing import Any
 
 Result = dict[str, Any]
 
+# Bytes that a task may ask for: more than that and the machine itself would suffer.
 MEMORY_LIMIT = 14 << 30
-"""Bytes that a task may ask for: more than that and the machine itself would suffer."""
 
 
 def measure_apart(script: str, task: str, folder: Path, timeout: float) -> Result:

@@ -157,11 +157,11 @@ TASKS: dict[str, Callable[[Path], Any]] = {
         amcc_check_csv,
     )
 }
+# Votes up to which a task is tried, and why no further.
 LARGEST = {"cleanlab_majority": (10**6, "not tried: 4 GB for the table of each label")}
-"""Votes up to which a task is tried, and why no further."""
 
+# Seconds after which a task is given up, where it is not `TIMEOUT`.
 PATIENCE = {"snorkel_label_model": 180.0}
-"""Seconds after which a task is given up, where it is not `TIMEOUT`."""
 
 
 def measure_here(name: str, folder: Path) -> Result:

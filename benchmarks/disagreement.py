@@ -25,12 +25,12 @@ from amcc.consensus.disagreement import KINDS
 from amcc.data.layout import read_crowd
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
+# Of planted kinds among the items that get enough votes.
 SHARES = {"clear": 0.55, "likely slip": 0.15, "hard item": 0.15, "split crowd": 0.15}
-"""Of planted kinds among the items that get enough votes."""
 
 UNRELIABLE_ERROR = 0.35
+# Larger sets are left out.
 MOST_VOTES = 1_500_000
-"""Larger sets are left out."""
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,8 @@ TEXTS = {"crowdtruth_tweets": ("text",), "so_emotions": ("text",), "affective": 
 ANSWERS = (1, 2, 3)
 LEFT_OUT = 0.3
 N_WORKERS = 30
+# Of workers with coins: Beta distributions of their rates, share of spammers, and of how often these say yes.
 HIT, FALSE_ALARM, SPAM, SPAM_RATE = (7.0, 3.0), (1.5, 10.0), 0.2, (2.0, 6.0)
-"""Of workers with coins: Beta distributions of their rates, share of spammers, and of how often these say yes."""
 
 
 class Case(NamedTuple):

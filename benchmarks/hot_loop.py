@@ -25,8 +25,8 @@ from amcc.threads import N_BLOCKS, in_threads
 
 SEED = 0
 REPEATS = 15
+# Numbers that each core reads to find out how fast it can: more than any cache holds.
 STREAMED = 16_000_000
-"""Numbers that each core reads to find out how fast it can: more than any cache holds."""
 
 
 def hot_loop(n_votes: int) -> list[str]:

@@ -51,19 +51,19 @@ from amcc.io.pack import pack_votes
 
 Tree = dict[str, bytes]
 
+# Made once: that takes longer than most tasks.
 AMCC = get_command(app)
-"""Made once: that takes longer than most tasks."""
 
+# File beside the folder: what a campaign said it had bought and spent, also in the lives before the last.
 COUNTED = "counted"
-"""File beside the folder: what a campaign said it had bought and spent, also in the lives before the last."""
 
+# How often a task that was killed is killed once more after it was started again.
 AGAIN = 0.3
-"""How often a task that was killed is killed once more after it was started again."""
 
 WORLD = simulate_crowd(CrowdSpec(n_items=30, n_workers=8, n_labels=3, answers_per_item=3, seed=1))
 OTHER = simulate_crowd(CrowdSpec(n_items=20, n_workers=8, n_labels=3, answers_per_item=3, seed=2))
+# Of the campaign, in cents: twelve rounds.
 BUDGET = 300
-"""Of the campaign, in cents: twelve rounds."""
 
 
 class Harm(Exception):  # noqa: N818, it is a finding

@@ -194,8 +194,8 @@ def _exponent(small: Row, large: Row) -> float:
     return math.log(large["seconds"] / small["seconds"]) / math.log(large["votes"] / small["votes"])
 
 
+# Below, memory that grows with the votes is lost among that of the packages.
 ENOUGH_VOTES = 10**6
-"""Below, memory that grows with the votes is lost among that of the packages."""
 
 
 def bytes_per_vote(row: Row) -> str:

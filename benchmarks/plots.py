@@ -9,8 +9,8 @@ Line = list[tuple[float, float]]
 Lines = dict[str, list[tuple[int, float]]]
 
 RED, BLUE, GREEN, VIOLET = "#c1272d", "#1f6fb4", "#2a8a57", "#8a5aa8"
+# Lines that end so many times before the others have their names at their end, not at the side.
 NEAR = 500
-"""Lines that end so many times before the others have their names at their end, not at the side."""
 
 COLOURS = {
     "amcc": RED,
@@ -22,8 +22,8 @@ COLOURS = {
 }
 STYLES = ("-", "--", ":")
 GREY = "#777777"
+# Least distance between two names, as a share of the height.
 GAP = 0.055
-"""Least distance between two names, as a share of the height."""
 
 
 def draw(lines: Lines, what: str, path: Path, across: str = "votes") -> None:

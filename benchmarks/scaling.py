@@ -32,11 +32,11 @@ BEGIN, END = "<!-- simulated: written by benchmarks/scaling.py -->", "<!-- end o
 SEED = 0
 REPEATS = 7
 N_BLOCKS = 16
+# Size of the arrays whose travel is timed.
 MEGABYTES = 64
-"""Size of the arrays whose travel is timed."""
 
+# Bytes per second between machines of the cluster that is not here: 10 Gbit/s. An assumption.
 NETWORK = 10e9 / 8
-"""Bytes per second between machines of the cluster that is not here: 10 Gbit/s. An assumption."""
 
 N_LABELS, N_ROUNDS, BLOCK_VOTES = 20, 45, 10**6
 CORES = 1, 10, 100, 1000

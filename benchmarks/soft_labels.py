@@ -21,6 +21,7 @@ from amcc.data.layout import read_crowd
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.cells import thinned
 
+# Sets and answers kept; in so_emotions one person an item is left out, so that shares are 0 or 1.
 CELLS = (
     *((name, k) for name in ("apple_ekman", "apple_nakamura", "love_ekman", "love_nakamura") for k in (3, 5)),
     *(("imagenet_real_golden", k) for k in (3, 5, 10)),
@@ -29,7 +30,6 @@ CELLS = (
     *(("affective", k) for k in (3, 5)),
     ("so_emotions", 2),
 )
-"""Sets and answers kept; in so_emotions one person an item is left out, so that shares are 0 or 1."""
 
 PREDICTIONS = ("soft", "raw", "jeffreys", "probability")
 

@@ -39,11 +39,11 @@ from amcc.experiments.summary import JUDGED, Board, summarise
 from amcc.files import whole_file
 from amcc.io import write_table
 
+# Columns of text that no table needs.
 WIDE = 1000
-"""Columns of text that no table needs."""
 
+# Before the cells of a table that are printed bold; no name holds it.
 BEST = "\0"
-"""Before the cells of a table that are printed bold; no name holds it."""
 
 
 def board(

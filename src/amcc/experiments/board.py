@@ -37,20 +37,20 @@ from amcc.experiments.peers import ORACLE, PEERS
 from amcc.files import make_folder, whole_file
 from amcc.truth import Truth
 
+# Those of `metrics.evaluate`, those of `trust_scores`, and the time.
 SCORES = (
     "jaccard", "f1", "hamming", "one_minus_rl", "one_minus_oe",
     "ece", "log_loss", "settled", "wrong_among_settled", "claimed_error", "true_error", "seconds",
 )  # fmt: skip
-"""Those of `metrics.evaluate`, those of `trust_scores`, and the time."""
 HIGHER_IS_BETTER = SCORES[:5]
+# More of it is good only if it is right, which other scores tell.
 NEITHER_IS_BETTER = ("settled", "claimed_error")
-"""More of it is good only if it is right, which other scores tell."""
 
+# The method that is also shown with the truth of some items.
 LEARNS_FROM_TRUTH = "amcc"
-"""The method that is also shown with the truth of some items."""
 
+# A method of amcc and arguments of its constructor.
 Variant = tuple[str, Mapping[str, Any]]
-"""A method of amcc and arguments of its constructor."""
 
 
 @dataclass(frozen=True)

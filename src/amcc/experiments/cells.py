@@ -21,10 +21,11 @@ from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.truth import PairList, Truth
 
+# Whether the truth was found without the votes, from the very votes, or before there were any.
 Kind = Literal["independent", "own", "simulated"]
-"""Whether the truth was found without the votes, from the very votes, or before there were any."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+# Answers per item that the board uses of a set, None for all of them.
 THINNED: dict[str, tuple[int | None, ...]] = {
     # Truth made from the very votes: only a part of the answers may be used, or majority is right by definition.
     "apple_ekman": (3, 5),
@@ -42,16 +43,16 @@ THINNED: dict[str, tuple[int | None, ...]] = {
     "llm_cebab_aspects": (None,),
     "llm_civilcomments": (None,),
 }
-"""Answers per item that the board uses of a set, None for all of them."""
+# The same for every other set.
 USUAL = (None, 3)
-"""The same for every other set."""
 
+# Crowds whose votes are independent given presence.
 TROUBLES: dict[str, dict[str, float]] = {
     "20 % spammers": {"spammers": 0.2},
     "60 % spammers": {"spammers": 0.6},
     "half unasked": {"asked_share": 0.5},
 }
-"""Crowds whose votes are independent given presence."""
+# Crowds whose workers share something (`amcc.data.troubles`), or whose truth is another thing than presence.
 SHARED_TROUBLES: dict[str, dict[str, float]] = {
     "dependent": {"pair_spread": 1.5},
     "dense, rare labels": {
@@ -68,12 +69,11 @@ SHARED_TROUBLES: dict[str, dict[str, float]] = {
     "lenient experts": {"pair_spread": 2.0, "convention": 1 / 3, "convention_spread": 0.5},
     "strict experts": {"pair_spread": 2.0, "convention": 0.8, "convention_spread": 0.5},
 }  # fmt: skip
-"""Crowds whose workers share something (`amcc.data.troubles`), or whose truth is another thing than presence."""
 SIZES = (10_000, 100_000, 1_000_000)
+# Votes of the largest crowd with shared trouble: more votes do not make dependent ones more telling.
 MOST_SHARED = 100_000
-"""Votes of the largest crowd with shared trouble: more votes do not make dependent ones more telling."""
+# Simulated crowds are large, so that few of them tell enough.
 MOST_SIMULATED_SEEDS = 3
-"""Simulated crowds are large, so that few of them tell enough."""
 
 
 class Rates(NamedTuple):

@@ -14,8 +14,9 @@ from amcc.experiments.cells import Kind
 from amcc.experiments.peers import ORACLE
 from amcc.experiments.summary import BASELINE, Board, Share
 
+# Means are over real families or over simulated ones: a mean of both would hang on how many crowds were simulated.
 GROUPS: dict[str, set[Kind]] = {"real sets": {"independent", "own"}, "simulated crowds": {"simulated"}}
-"""Means are over real families or over simulated ones: a mean of both would hang on how many crowds were simulated."""
+# Scores whose means over families are shown, and how people call them.
 MEANS = {
     "jaccard": "Jaccard",
     "log_loss": "log-loss",
@@ -25,11 +26,10 @@ MEANS = {
     "claimed_error": "claimed error",
     "true_error": "true error",
 }
-"""Scores whose means over families are shown, and how people call them."""
 
 
+# Scores that are also compared with majority family by family: families differ more than methods do.
 GAINS = ("jaccard", "log_loss")
-"""Scores that are also compared with majority family by family: families differ more than methods do."""
 
 
 class Estimate(NamedTuple):

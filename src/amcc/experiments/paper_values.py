@@ -56,10 +56,10 @@ def _row(text: str) -> tuple[Printed, ...]:
     return tuple(Printed(float(mean), float(sd), mark) for mean, sd, mark in cells)
 
 
+# The columns of tables 4 and 5.
 METRICS = ("Accuracy", "1-RL", "1-OE")
-"""The columns of tables 4 and 5."""
+# The columns of Table 6: what share of each worker's answers was removed.
 REMOVED = (0.1, 0.2, 0.3, 0.5)
-"""The columns of Table 6: what share of each worker's answers was removed."""
 
 TABLE_2 = {
     "SONYC-UST": RealSet(118, 442, 23, 1330, 3, 2.98),
@@ -77,8 +77,8 @@ TABLE_3 = {
     "Yeast": MulanSet(2417, 14, 4.237, 14, 6770),
 }
 
+# Set → method → cells.
 Scores = dict[str, dict[str, tuple[Printed, ...]]]
-"""Set → method → cells."""
 
 TABLE_4: Scores = {
     "Yeast": {

@@ -13,12 +13,12 @@ from amcc.experiments.cells import KINDS, Kind
 from amcc.experiments.peers import ORACLE
 
 BASELINE = "majority"
+# Methods this close share a rank.
 TIE = 0.005
-"""Methods this close share a rank."""
+# The scores that verdicts are about, and how people call them.
 JUDGED = {
     "jaccard": "Jaccard", "log_loss": "log-loss", "one_minus_rl": "1 − ranking loss", "one_minus_oe": "1 − one-error",
 }  # fmt: skip
-"""The scores that verdicts are about, and how people call them."""
 EMPTY = "—"
 
 

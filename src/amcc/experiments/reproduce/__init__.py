@@ -29,11 +29,11 @@ from amcc.experiments.reproduce.fits import run_tasks
 from amcc.experiments.reproduce.plan import Plan, Reproduction, Scale, Study
 
 ACTIVE = active, active_replay
+# Modules with STUDIES; a further family of figures is one more name here.
 FAMILIES = (data_tables, score_tables, groups, sensitivity, convergence, runtime, *ACTIVE)
-"""Modules with STUDIES; a further family of figures is one more name here."""
 
+# The paper's name of a set → its name in the registry.
 ENTRIES = MULAN | REAL
-"""The paper's name of a set → its name in the registry."""
 
 STUDIES: dict[str, Study] = {study.name: study for family in FAMILIES for study in family.STUDIES}
 

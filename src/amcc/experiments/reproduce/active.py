@@ -22,9 +22,10 @@ from amcc.experiments.reproduce.statistics import Sample, estimate, mark
 
 EVALUATIONS = {"training": "training items", "test": "test items"}
 READINGS = {"jaccard": "Jaccard", "precision": "precision"}
+# η that the paper chose.
 PAPER_MIX = Amcc().correlation_mix
-"""η that the paper chose."""
 
+# Colour and line of each strategy; those of one kind share a colour.
 LOOKS = {
     "voi": (BLUE, "-"),
     "amcc": (VERMILION, "-"),
@@ -39,7 +40,6 @@ LOOKS = {
     "okg": (PURPLE, "--"),
     "ceal": (SKY, "-"),
 }
-"""Colour and line of each strategy; those of one kind share a colour."""
 
 PROTOCOL = (
     f"Items at random: 5 % with all their answers, 70 % to ask about, 25 % for tests. {N_QUESTIONS} questions, "

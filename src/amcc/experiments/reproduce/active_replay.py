@@ -19,18 +19,18 @@ from amcc.experiments.reproduce.figures import GREY
 from amcc.experiments.reproduce.fits import Fit, Results, Task
 from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
 
+# Sets of the paper with at least five answers per item.
 SETS = ("AppleNakamura", "AppleEkman", "LoveNakamura", "LoveEkman", "Affective")
-"""Sets of the paper with at least five answers per item."""
+# Of a mean curve.
 N_POINTS = 101
-"""Of a mean curve."""
+# Share of the cost from which on a strategy should not be worse than asking at random.
 SPENT_ALREADY = 0.1
-"""Share of the cost from which on a strategy should not be worse than asking at random."""
 
+# What people call the price lists.
 TITLES = {"equal": "equal prices", "paper": "the paper's prices, 1 to W", "random": "random prices, 1 to 10"}
-"""What people call the price lists."""
 
+# What these leave out of `amcc` is about pairs: they are compared with it at equal prices only, to save time.
 ABOUT_PAIRS = ("amcc-rsl", "amcc-nlc")
-"""What these leave out of `amcc` is about pairs: they are compared with it at equal prices only, to save time."""
 
 
 def crowds_of(plan: Plan) -> list[Crowd]:

@@ -25,15 +25,15 @@ from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
 from amcc.experiments.reproduce.fits import Found, OnOneDraw
 from amcc.votes import Votes
 
+# Of the items; the others are the pool.
 INITIAL_SHARE, TEST_SHARE = 0.05, 0.25
-"""Of the items; the others are the pool."""
+# 20 rounds of 5 questions.
 N_QUESTIONS, PAPER_BATCH = 100, 5
-"""20 rounds of 5 questions."""
 
+# All the same; from 1 to the number of workers by accuracy; or whole numbers from 1 to 10 by lot.
 PRICE_LISTS = ("equal", "paper", "random")
-"""All the same; from 1 to the number of workers by accuracy; or whole numbers from 1 to 10 by lot."""
+# Strategies whose questions do not depend on prices: one run of them tells the cost at every price list.
 PRICE_BLIND = ("amcc-rw", "sac", "nam-a", "mv-rsw", "uniform")
-"""Strategies whose questions do not depend on prices: one run of them tells the cost at every price list."""
 
 
 # -- the paper's protocol --------------------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ def replay_run(crowd: Crowd, seed: int, strategy: str, prices: str, budget: floa
 
 # -- sets that the paper does not have -------------------------------------------------------------------------------
 
+# Name → name in the registry.
 FURTHER = {"Tweets": "crowdtruth_tweets"}
-"""Name → name in the registry."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from amcc.experiments.reproduce.fits import Fit, Results
 from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Plan, Study
 
 OBJECTIVES = {AMCC.name: "bound, rises", FROBENIUS.name: "loss, falls"}
+# After so many, the paper says, AMCC has converged.
 PAPER_ROUNDS = 5
-"""After so many, the paper says, AMCC has converged."""
 
 
 def crowds_of(plan: Plan) -> list[Crowd]:

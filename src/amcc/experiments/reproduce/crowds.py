@@ -16,9 +16,10 @@ from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.data.simulated_workers import cached_workers, without_answers
 from amcc.experiments.cells import Draw, thinned
 
+# Feature sets on which classifiers act as workers; paper's name → name in the registry.
 MULAN = {"Yeast": "mulan_yeast", "Emotions": "mulan_emotions", "Scene": "mulan_scene"}
-"""Feature sets on which classifiers act as workers; paper's name → name in the registry."""
 
+# Sets with answers of people, in the order of the paper's Table 5.
 REAL = {
     "Movie": "movie",
     "AppleNakamura": "apple_nakamura",
@@ -28,13 +29,12 @@ REAL = {
     "Affective": "affective",
     "SONYC-UST": "sonyc_ust_fine_val",
 }
-"""Sets with answers of people, in the order of the paper's Table 5."""
 
+# Sets whose truth is made from the very answers: on all of them, majority is right almost by definition.
 OWN_TRUTH = tuple(name for name, entry in REAL.items() if DATASETS[entry].truth == "own")
-"""Sets whose truth is made from the very answers: on all of them, majority is right almost by definition."""
 
+# A crowd of `amcc.data.simulate`, which needs no data.
 GENERATED = "generated crowd"
-"""A crowd of `amcc.data.simulate`, which needs no data."""
 GENERATED_SPEC = CrowdSpec(n_items=400, n_workers=40, n_labels=8, answers_per_item=5, n_features=10)
 
 

@@ -26,8 +26,8 @@ BLUE, ORANGE, VERMILION, GREEN, PURPLE, SKY = "#0072b2", "#e69f00", "#d55e00", "
 GREY, PALE = "#5f6b76", "#c3cad1"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 MARKERS = ("o", "s", "^", "D", "v", "P")
+# Dark to light, the same to colour-blind eyes and in grey.
 HEAT = "cividis"
-"""Dark to light, the same to colour-blind eyes and in grey."""
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,

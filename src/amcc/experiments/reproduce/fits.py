@@ -28,6 +28,7 @@ from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
 from amcc.files import make_folder, whole_file
 from amcc.votes import Votes
 
+# What "Accuracy" may mean (deviation D12). The paper's formula is the first; it leaves items without a label out.
 READINGS = {
     "precision_skip": "precision",
     "jaccard": "Jaccard",
@@ -38,19 +39,18 @@ READINGS = {
     "precision_0": "precision, empty = 0",
     "precision_1": "precision, empty = 1",
 }
-"""What "Accuracy" may mean (deviation D12). The paper's formula is the first; it leaves items without a label out."""
 RANKINGS = {"one_minus_rl": "1−RL", "one_minus_oe": "1−OE"}
+# What to know about sets before comparing precision: small ones have it easy.
 SIZES = {"labels": "labels per item", "empty": "empty sets"}
-"""What to know about sets before comparing precision: small ones have it easy."""
 MEASURES = READINGS | RANKINGS | SIZES
 
+# Labels of the crowds that are timed: larger ones have more items and workers.
 GROWTH_LABELS = 10
-"""Labels of the crowds that are timed: larger ones have more items and workers."""
 
 SET_RULE = "a label is in the set if its probability is above ½ (the same rule for all methods)"
 
+# What a task has measured, ready for JSON.
 Found = Mapping[str, Any]
-"""What a task has measured, ready for JSON."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
+# How the names of simulated spammers begin.
 SPAMMERS = ("uniform ", "random ")
-"""How the names of simulated spammers begin."""
 
 
 def crowds_of(plan: Plan) -> list[Crowd]:

@@ -29,8 +29,8 @@ from amcc.experiments.reproduce.fits import (
 from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
 from amcc.experiments.reproduce.statistics import Estimate, Sample, estimate, mark, p_value
 
+# Which of our measures stands beside which column of tables 4 and 5.
 PAPER_COLUMN = {"precision_skip": 0, "one_minus_rl": 1, "one_minus_oe": 2}
-"""Which of our measures stands beside which column of tables 4 and 5."""
 MARKED = (*READINGS, *RANKINGS)
 FEW_ANSWERS = 5
 EMPTY = "—"

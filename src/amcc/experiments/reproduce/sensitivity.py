@@ -19,10 +19,10 @@ from amcc.experiments.reproduce.score_tables import measured
 from amcc.experiments.reproduce.statistics import estimate
 
 SHOWN = {"jaccard": "Jaccard", "precision_skip": "precision"}
+# α and β that the paper chose, as powers of ten.
 PAPER_POWERS = (-1, 1)
-"""α and β that the paper chose, as powers of ten."""
+# Runs per point of a figure with many points.
 MOST_RUNS = 3
-"""Runs per point of a figure with many points."""
 
 
 def crowds_of(plan: Plan) -> list[Crowd]:

@@ -14,8 +14,8 @@ from amcc.arrays import Floats
 from amcc.experiments.paper_values import BETTER, WORSE, Mark
 
 LEVEL = 0.95
+# Two tell too little about how much there is to vary: no interval, no test.
 FEWEST_UNITS = 3
-"""Two tell too little about how much there is to vary: no interval, no test."""
 
 
 @dataclass(frozen=True)
