@@ -17,6 +17,8 @@ ROWS: list[tuple[str, ...]] = [
     (
         "arrays",
         "threads",
+        "processes",
+        "plotting",
         "files",
         "fields",
         "memory",

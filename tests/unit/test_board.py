@@ -261,7 +261,7 @@ def test_nothing_to_compare(tmp_path):
 
 PATIENT = """
 import sys, time
-from amcc.experiments.board import computed
+from amcc.processes import computed
 if __name__ == "__main__":
     print("started", file=sys.stderr, flush=True)
     try:

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import amcc
-from amcc import write_votes
+from amcc import plotting, write_votes
 from amcc.data.simulate import CrowdSpec
 from amcc.errors import EmptyInputError, InputError, MissingExtraError, ParameterError
 from amcc.experiments import paper_values
@@ -22,7 +22,6 @@ from amcc.experiments.reproduce import (
     STUDIES,
     chosen_studies,
     crowds,
-    figures,
     fits,
     make_plan,
     output,
@@ -54,7 +53,7 @@ TINY = replace(
 @pytest.fixture(autouse=True)
 def everything_is_small(monkeypatch):
     monkeypatch.setitem(amcc.METHODS, "amcc", partial(amcc.AMCC, adapt=False, max_iter=5))
-    monkeypatch.setitem(figures.STYLE, "savefig.dpi", 30)
+    monkeypatch.setitem(plotting.STYLE, "savefig.dpi", 30)
     monkeypatch.setattr(crowds, "GENERATED_SPEC", CrowdSpec(n_items=40, n_workers=10, n_labels=4, n_features=3))
     crowds._drawn.cache_clear()
     yield
@@ -270,7 +269,7 @@ def test_everything_with_data(data, tmp_path):
     found = run_studies(chosen_studies(names), plan)
     assert list(found.outputs) == names
     assert any("without SONYC-UST: sonyc_ust_fine_val is not" in note and "zenodo" in note for note in found.notes)
-    with figures.style():
+    with plotting.style():
         drawn = [made.draw() for made in found.all() if isinstance(made, Figure)]
     assert len(drawn) == 10
     few = Reproduction({name: found.outputs[name] for name in ("table5", "m")}, found.notes)

@@ -10,12 +10,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
-from amcc import DawidSkene, MajorityVote, Votes, write_votes
+from amcc import DawidSkene, MajorityVote, Votes, plotting, write_votes
 from amcc.active.base import Learner, Recorded
 from amcc.active.replay import GOALS, CostOfGoal, Curve, cost_of_goals, first_votes, purchases
 from amcc.active.strategies import STRATEGIES
 from amcc.data.simulate import CrowdSpec
-from amcc.experiments.reproduce import STUDIES, active, active_replay, active_runs, crowds, figures, fits, run_studies
+from amcc.experiments.reproduce import STUDIES, active, active_replay, active_runs, crowds, fits, run_studies
 from amcc.experiments.reproduce.active_runs import (
     PRICE_BLIND,
     PRICE_LISTS,
@@ -38,7 +38,7 @@ CROWD = Crowd(GENERATED)
 @pytest.fixture(autouse=True)
 def everything_is_small(monkeypatch):
     monkeypatch.setitem(amcc.METHODS, "amcc", partial(amcc.DawidSkene, max_iter=20))  # quicker
-    monkeypatch.setitem(figures.STYLE, "savefig.dpi", 30)
+    monkeypatch.setitem(plotting.STYLE, "savefig.dpi", 30)
     spec = CrowdSpec(n_items=40, n_workers=10, n_labels=4, answers_per_item=4, n_features=3)
     monkeypatch.setattr(crowds, "GENERATED_SPEC", spec)
     monkeypatch.setattr(active, "SHORT", replace(active.SHORT, up_to=0.3))
@@ -258,7 +258,7 @@ def test_everything_without_data(tmp_path, monkeypatch):
     names = ["active", "active-batch", "active-eta", "active-replay"]
     found = run_studies([STUDIES[name] for name in names], plan)
     assert list(found.outputs) == names
-    with figures.style():
+    with plotting.style():
         drawn = {made.name: made.draw() for made in found.all() if isinstance(made, Figure)}
     assert list(drawn) == [
         "active-jaccard", "active-precision", "active-cost", "active-batch", "active-eta", "active-replay-curves",

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import os
 import re
-import signal
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +30,7 @@ from amcc.experiments import peers
 from amcc.experiments.cells import Cell, Draw, Kind, with_known_items
 from amcc.experiments.peers import ORACLE, PEERS
 from amcc.files import make_folder, whole_file
+from amcc.processes import computed
 from amcc.truth import Truth
 
 # Those of `metrics.evaluate`, those of `trust_scores`, and the time.
@@ -213,59 +209,6 @@ def n_draws(cell: Cell, entrant: Entrant, known_draws: int) -> int:
 def _result(task: Task, scores: Mapping[str, float | None] | None) -> Result:
     cell, seed, entrant = task
     return Result(cell.name, cell.kind, seed, entrant.name, scores, cell.family or cell.name, entrant.known)
-
-
-Name = TypeVar("Name")
-Made = TypeVar("Made")
-
-
-def computed(
-    work: Callable[..., Made], tasks: Iterable[tuple[Name, Sequence[Any]]], n_processes: int
-) -> Iterator[tuple[Name, Made]]:
-    """What `work` makes of the arguments of each task, in the order in which they are done, by name."""
-    if n_processes == 1:
-        yield from ((name, work(*arguments)) for name, arguments in tasks)
-        return
-    # Fresh processes, not copies of this one: a copy would keep the number of threads that numpy has already chosen.
-    context = multiprocessing.get_context("spawn")
-    with _one_thread_each(), ProcessPoolExecutor(n_processes, context, _die_of_interrupts) as pool:
-        with _interrupts_wait():
-            running = {pool.submit(work, *arguments): name for name, arguments in tasks}
-        try:
-            yield from ((running[future], future.result()) for future in as_completed(running))
-        finally:
-            pool.shutdown(cancel_futures=True)  # after an error, what waits need not run
-
-
-@contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Ctrl-C waits until the block has ended; in processes started inside, until `_die_of_interrupts`."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _die_of_interrupts() -> None:
-    """In a process of the pool: Ctrl-C ends it without a word, for the one that started it has the last."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes started inside compute linear algebra with one thread each, so that they do not share cores."""
-    settings = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            del os.environ[name]
-            if value is not None:
-                os.environ[name] = value
 
 
 def evaluate_method(cell: Cell, seed: int, entrant: Entrant) -> Result:

@@ -24,9 +24,9 @@ from amcc.experiments.reproduce import (
     sensitivity,
 )
 from amcc.experiments.reproduce.crowds import MULAN, REAL
-from amcc.experiments.reproduce.figures import check_matplotlib
 from amcc.experiments.reproduce.fits import run_tasks
 from amcc.experiments.reproduce.plan import Plan, Reproduction, Scale, Study
+from amcc.plotting import check_matplotlib
 
 ACTIVE = active, active_replay
 # Modules with STUDIES; a further family of figures is one more name here.

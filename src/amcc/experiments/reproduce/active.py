@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from amcc import plotting
 from amcc.active.base import GROWTH
 from amcc.active.strategies import STRATEGIES, Amcc
-from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.active_runs import N_QUESTIONS, PAPER_BATCH, PRICE_LISTS, PaperRun
 from amcc.experiments.reproduce.crowds import GENERATED, REAL, Crowd
-from amcc.experiments.reproduce.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from amcc.experiments.reproduce.fits import Results
 from amcc.experiments.reproduce.plan import Figure, Plan, Study, Table, View
 from amcc.experiments.reproduce.statistics import Sample, estimate, mark
+from amcc.plotting import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
 EVALUATIONS = {"training": "training items", "test": "test items"}
 READINGS = {"jaccard": "Jaccard", "precision": "precision"}
@@ -314,14 +314,14 @@ def draw_lines(
 def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
     """Names beside lines that are all drawn by now: where they end in the panel depends on its limits."""
     axes.autoscale_view()
-    figures.label_ends(axes, ends, gap=0.07)
+    plotting.label_ends(axes, ends, gap=0.07)
 
 
 def draw_quality(data: pa.Table, title: str) -> Any:
     """Sets in rows; both evaluations against questions and against cost."""
     rows = data.to_pylist()
     sets = list(dict.fromkeys(row["set"] for row in rows))
-    figure, axes = figures.canvas(len(sets), 4, (3.7, 2.8))
+    figure, axes = plotting.canvas(len(sets), 4, (3.7, 2.8))
     views = [(part, x) for part in EVALUATIONS for x in ("queries", "cost")]
     for line_of_axes, name in zip(axes, sets, strict=True):
         for panel, (part, x) in zip(line_of_axes, views, strict=True):
@@ -340,7 +340,7 @@ def draw_costs(data: pa.Table) -> Any:
     """One panel per set."""
     rows = data.rename_columns({"cost": "mean"}).to_pylist()
     sets = list(dict.fromkeys(row["set"] for row in rows))
-    figure, panels = figures.grid(len(sets), (3.7, 2.8), n_columns=3)
+    figure, panels = plotting.grid(len(sets), (3.7, 2.8), n_columns=3)
     for panel, name in zip(panels, sets, strict=True):
         here = [{**row, "ci_low": np.nan, "ci_high": np.nan} for row in rows if row["set"] == name]
         draw_lines(panel, here, "queries", "strategy", LOOKS)
@@ -354,7 +354,7 @@ def draw_batches(data: pa.Table) -> Any:
     """Sets in rows; evaluations and readings in columns."""
     rows = data.to_pylist()
     sizes = list(dict.fromkeys(row["batch"] for row in rows))
-    looks = {size: (figures.COLOURS[number], "-") for number, size in enumerate(sizes)}
+    looks = {size: (plotting.COLOURS[number], "-") for number, size in enumerate(sizes)}
     return _draw_all(rows, lambda panel, here: draw_lines(panel, here, "queries", "batch", looks), "questions")
 
 
@@ -370,7 +370,7 @@ def draw_mixes(data: pa.Table) -> Any:
 
 def _draw_all(rows: Sequence[dict[str, Any]], draw: Any, x_title: str) -> Any:
     sets = list(dict.fromkeys(row["set"] for row in rows))
-    figure, axes = figures.canvas(len(sets), 4, (3.3, 2.3), sharex="row")
+    figure, axes = plotting.canvas(len(sets), 4, (3.3, 2.3), sharex="row")
     views = [(part, reading) for part in EVALUATIONS for reading in READINGS]
     for line_of_axes, name in zip(axes, sets, strict=True):
         for panel, (part, reading) in zip(line_of_axes, views, strict=True):

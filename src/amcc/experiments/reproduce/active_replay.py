@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from amcc import plotting
 from amcc.active.base import GROWTH
 from amcc.active.replay import GOALS, SAME_QUALITY, Curve, cost_of_goals, mean_curve
-from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.active import LOOKS, SHORT, extent_of, name_ends
 from amcc.experiments.reproduce.active_runs import FURTHER, ReplayRun, further_crowds, replay_run
 from amcc.experiments.reproduce.crowds import GENERATED, Crowd
-from amcc.experiments.reproduce.figures import GREY
 from amcc.experiments.reproduce.fits import Fit, Results, Task
 from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
+from amcc.plotting import GREY
 
 # Sets of the paper with at least five answers per item.
 SETS = ("AppleNakamura", "AppleEkman", "LoveNakamura", "LoveEkman", "Affective")
@@ -221,7 +221,7 @@ def draw(data: pa.Table) -> Any:
     """Sets in rows, price lists in columns."""
     rows = data.to_pylist()
     sets, lists = (list(dict.fromkeys(row[column] for row in rows)) for column in ("set", "prices"))
-    figure, axes = figures.canvas(len(sets), len(lists), (4.6, 3.0))
+    figure, axes = plotting.canvas(len(sets), len(lists), (4.6, 3.0))
     for line_of_axes, name in zip(axes, sets, strict=True):
         for panel, prices in zip(line_of_axes, lists, strict=True):
             _draw_panel(panel, [row for row in rows if (row["set"], row["prices"]) == (name, prices)])

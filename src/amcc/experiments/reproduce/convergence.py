@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from amcc.experiments.reproduce import figures
+from amcc import plotting
 from amcc.experiments.reproduce.crowds import GENERATED, Crowd
-from amcc.experiments.reproduce.figures import BLUE, GREY, VERMILION
 from amcc.experiments.reproduce.fits import Fit, Results
 from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Plan, Study
+from amcc.plotting import BLUE, GREY, VERMILION
 
 OBJECTIVES = {AMCC.name: "bound, rises", FROBENIUS.name: "loss, falls"}
 # After so many, the paper says, AMCC has converged.
@@ -50,7 +50,7 @@ def draw(data: pa.Table) -> Any:
     rows = data.to_pylist()
     sets = list(dict.fromkeys(row["set"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure, axes = figures.canvas(len(methods), len(sets), (3.6, 2.2))
+    figure, axes = plotting.canvas(len(methods), len(sets), (3.6, 2.2))
     for row_of_axes, method, colour in zip(axes, methods, (BLUE, VERMILION), strict=False):
         for panel, name in zip(row_of_axes, sets, strict=True):
             here = [row for row in rows if (row["set"], row["method"]) == (name, method)]

@@ -23,9 +23,10 @@ from amcc.consensus import AMCC, NAM, ConsensusModel, make_model
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.decode import decode
 from amcc.errors import ConvergenceWarning
-from amcc.experiments.board import code_version, computed, hash_of
+from amcc.experiments.board import code_version, hash_of
 from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
 from amcc.files import make_folder, whole_file
+from amcc.processes import computed
 from amcc.votes import Votes
 
 # What "Accuracy" may mean (deviation D12). The paper's formula is the first; it leaves items without a label out.

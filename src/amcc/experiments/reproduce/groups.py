@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from amcc import plotting
 from amcc.arrays import Floats
-from amcc.experiments.reproduce import figures
 from amcc.experiments.reproduce.crowds import GENERATED, Crowd
-from amcc.experiments.reproduce.figures import BLUE, GREY, HEAT, VERMILION
 from amcc.experiments.reproduce.fits import Fit, Found, Results
 from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Plan, Study
+from amcc.plotting import BLUE, GREY, HEAT, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +95,7 @@ def draw_groups(found: Found) -> Any:
     hit, false_alarm = np.array(found["hit"]), np.array(found["false_alarm"])
     weights, member = np.array(found["weights"]), np.array(found["worker_group"])
     n_groups = len(weights)
-    figure, axes = figures.canvas(1, 4, (2.9, 0.9 + 0.42 * n_groups), sharey=True, width_ratios=[0.7, 1.2, 1.2, 1.2])
+    figure, axes = plotting.canvas(1, 4, (2.9, 0.9 + 0.42 * n_groups), sharey=True, width_ratios=[0.7, 1.2, 1.2, 1.2])
     bars, hits, alarms, workers = axes[0]
     n_workers = np.bincount(member, minlength=n_groups)
     rows = np.arange(n_groups)
@@ -148,7 +148,7 @@ def draw_matrices(found: Found) -> Any:
     individuality, commonality = np.array(found["individuality"]), np.array(found["commonality"])
     weights, member = np.array(found["weights"]), np.array(found["worker_group"])
     n_workers = np.bincount(member, minlength=len(weights))
-    figure, axes = figures.canvas(2, len(weights), (1.85, 2.0), sharex=True, sharey=True)
+    figure, axes = plotting.canvas(2, len(weights), (1.85, 2.0), sharex=True, sharey=True)
     reach = float(np.abs(commonality).max()) or 1.0
     for group, weight in enumerate(weights):
         top, bottom = axes[:, group]

@@ -16,10 +16,10 @@ from pathlib import Path
 import amcc
 from amcc.errors import InputError
 from amcc.experiments.pages import markdown_table
-from amcc.experiments.reproduce.figures import style
 from amcc.experiments.reproduce.plan import AMCC, Figure, Reproduction, Table, View
 from amcc.files import check_readable, make_folder, whole_file
 from amcc.io import write_table
+from amcc.plotting import style
 
 BEGIN, END = "<!-- reproduce -->", "<!-- /reproduce -->"
 TITLE = "The paper's tables and figures, reproduced"

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from amcc.experiments.reproduce import figures
-from amcc.experiments.reproduce.figures import COLOURS, GREY, MARKERS, PALE
+from amcc import plotting
 from amcc.experiments.reproduce.fits import GROWTH_LABELS, Growth, Results
 from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
+from amcc.plotting import COLOURS, GREY, MARKERS, PALE
 
 
 def tasks(plan: Plan) -> list[Growth]:
@@ -69,7 +69,7 @@ def growth_text(votes: Sequence[int], seconds: Sequence[float]) -> str:
 def draw(data: pa.Table) -> Any:
     """Seconds against votes, both on logarithmic axes; a name at the end of each line."""
     rows = data.to_pylist()
-    figure, axes = figures.canvas(1, 1, (6.4, 4.6))
+    figure, axes = plotting.canvas(1, 1, (6.4, 4.6))
     panel = axes[0, 0]
     ends = []
     for number, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
@@ -83,7 +83,7 @@ def draw(data: pa.Table) -> Any:
     ends.append(_draw_linear_growth(panel, rows))
     panel.set_xlabel("votes")
     panel.set_ylabel("seconds")
-    figures.label_ends(panel, ends, gap=0.04)
+    plotting.label_ends(panel, ends, gap=0.04)
     return figure
 
 

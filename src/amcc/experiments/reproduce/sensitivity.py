@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from amcc.experiments.reproduce import figures
+from amcc import plotting
 from amcc.experiments.reproduce.crowds import GENERATED, REAL, Crowd
-from amcc.experiments.reproduce.figures import BLUE, GREY, HEAT, ORANGE
 from amcc.experiments.reproduce.fits import Contestant, Fit, Results, runs_of
 from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Plan, Study
 from amcc.experiments.reproduce.score_tables import measured
 from amcc.experiments.reproduce.statistics import estimate
+from amcc.plotting import BLUE, GREY, HEAT, ORANGE
 
 SHOWN = {"jaccard": "Jaccard", "precision_skip": "precision"}
 # α and β that the paper chose, as powers of ten.
@@ -81,7 +81,7 @@ def draw_grid(data: pa.Table) -> Any:
     alphas = sorted({row["alpha"] for row in rows})
     betas = sorted({row["beta"] for row in rows})
     side = 0.9 + 0.3 * len(alphas)
-    figure, axes = figures.canvas(len(SHOWN), len(sets), (side + 0.7, side))
+    figure, axes = plotting.canvas(len(SHOWN), len(sets), (side + 0.7, side))
     for row_of_axes, (measure, title) in zip(axes, SHOWN.items(), strict=True):
         for panel, name in zip(row_of_axes, sets, strict=True):
             values = {(row["alpha"], row["beta"]): row[measure] for row in rows if row["set"] == name}
@@ -190,7 +190,7 @@ def draw_curves(data: pa.Table, column: str, chosen: float) -> Any:
     rows = data.to_pylist()
     sets = list(dict.fromkeys(row["set"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure, axes = figures.canvas(len(methods), len(sets), (3.1, 2.2), sharex=True, sharey="col")
+    figure, axes = plotting.canvas(len(methods), len(sets), (3.1, 2.2), sharex=True, sharey="col")
     for row_of_axes, method in zip(axes, methods, strict=True):
         for panel, name in zip(row_of_axes, sets, strict=True):
             ends = []
@@ -205,7 +205,7 @@ def draw_curves(data: pa.Table, column: str, chosen: float) -> Any:
             panel.axvline(chosen, color=GREY, linewidth=1, linestyle=":")
             panel.set_xticks(x)
             panel.margins(x=0.08)
-            figures.label_ends(panel, ends, gap=0.1)
+            plotting.label_ends(panel, ends, gap=0.1)
         row_of_axes[0].set_ylabel(method)
     for panel, name in zip(axes[0], sets, strict=True):
         panel.set_title(name)
