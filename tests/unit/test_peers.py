@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from amcc import Votes, metrics
 from amcc.errors import MissingExtraError
 from amcc.experiments import peers
-from amcc.experiments.cells import Rates
+from amcc.experiments.cells import TrueRates
 from amcc.experiments.peers import PEERS, true_rates
 
 # Three workers, three items, four labels: nobody was asked about the last item's first label, nor about the last
@@ -107,27 +107,27 @@ def test_absent_crowdkit(monkeypatch):
 
 def test_oracle_by_hand():
     votes = Votes.from_dense([[[1]], [[-1]]])
-    rates = Rates(np.array([[0.9], [0.6]]), np.array([[0.2], [0.3]]))
+    rates = TrueRates(np.array([[0.9], [0.6]]), np.array([[0.2], [0.3]]))
     # prior odds 1/3; a yes of the first weighs .9/.2, a no of the second .4/.7: odds 6/7, probability 6/13
     assert_allclose(true_rates(votes, rates, np.array([0.25])), [[6 / 13]], rtol=1e-12)
 
 
 def test_oracle_hears_nothing_from_spammers_and_knows_what_nobody_was_asked():
     votes = Votes.from_dense([[[1, 0]], [[-1, 0]]])
-    rates = Rates(np.array([[0.4, 0.5], [1.0, 0.5]]), np.array([[0.4, 0.5], [1.0, 0.5]]))
+    rates = TrueRates(np.array([[0.4, 0.5], [1.0, 0.5]]), np.array([[0.4, 0.5], [1.0, 0.5]]))
     assert_allclose(true_rates(votes, rates, np.array([0.25, 0.1])), [[0.25, 0.1]], rtol=1e-12)
 
 
 def test_oracle_with_labels_that_are_never_or_always_there():
     votes = Votes.from_dense([[[1, -1]]])
-    rates = Rates(np.full((1, 2), 0.9), np.full((1, 2), 0.1))
+    rates = TrueRates(np.full((1, 2), 0.9), np.full((1, 2), 0.1))
     assert_array_equal(true_rates(votes, rates, np.array([0.0, 1.0])), [[0, 1]])
 
 
 def test_oracle_is_hard_to_beat(crowd):
     from amcc import DawidSkene
 
-    rates = Rates(crowd.hit_rate, crowd.false_alarm_rate)
+    rates = TrueRates(crowd.hit_rate, crowd.false_alarm_rate)
     oracle = true_rates(crowd.votes, rates, crowd.truth.mean(axis=0)) > 0.5
     learned = DawidSkene().fit(crowd.votes).predict()
     assert metrics.jaccard(crowd.truth, oracle) > metrics.jaccard(crowd.truth, learned)

@@ -14,27 +14,29 @@ from numpy.testing import assert_allclose
 
 import amcc
 from amcc import plotting, write_votes
-from amcc.data.simulate import CrowdSpec
+from amcc.data import CrowdSpec
 from amcc.errors import EmptyInputError, InputError, MissingExtraError, ParameterError
-from amcc.experiments import paper_values
+from amcc.experiments import cache, paper_values
+from amcc.experiments.cells import Draw
+from amcc.experiments.entrants import Entrant
 from amcc.experiments.paper_values import TABLE_2, TABLE_3, TABLE_4, TABLE_5, TABLE_6, Printed
 from amcc.experiments.reproduce import (
     STUDIES,
     chosen_studies,
-    crowds,
     fits,
     make_plan,
     output,
     run_studies,
     score_tables,
+    sets,
 )
-from amcc.experiments.reproduce.crowds import GENERATED, Crowd, FeaturedDraw
 from amcc.experiments.reproduce.data_tables import count_mulan, count_real
-from amcc.experiments.reproduce.fits import MEASURES, Contestant, Fit, Growth, by_item, run_tasks, runs_of, scores
-from amcc.experiments.reproduce.plan import AMCC, QUICK, Figure, Plan, Reproduction, Table, View
+from amcc.experiments.reproduce.fits import MEASURES, FitTask, GrowthTask, by_item, fits_of, run_tasks, scores
+from amcc.experiments.reproduce.plan import AMCC, QUICK, Figure, Reproduction, StudyPlan, Table, View
+from amcc.experiments.reproduce.sets import GENERATED, PaperSet
 from amcc.experiments.reproduce.statistics import Sample, estimate, mark, p_value
 
-MV = Contestant("MV", "majority")
+MV = Entrant("MV", "majority")
 TINY = replace(
     QUICK,
     n_runs=2,
@@ -54,10 +56,10 @@ TINY = replace(
 def everything_is_small(monkeypatch):
     monkeypatch.setitem(amcc.METHODS, "amcc", partial(amcc.AMCC, adapt=False, max_iter=5))
     monkeypatch.setitem(plotting.STYLE, "savefig.dpi", 30)
-    monkeypatch.setattr(crowds, "GENERATED_SPEC", CrowdSpec(n_items=40, n_workers=10, n_labels=4, n_features=3))
-    crowds._drawn.cache_clear()
+    monkeypatch.setattr(sets, "GENERATED_SPEC", CrowdSpec(n_items=40, n_workers=10, n_labels=4, n_features=3))
+    sets._drawn.cache_clear()
     yield
-    crowds._drawn.cache_clear()
+    sets._drawn.cache_clear()
 
 
 @pytest.fixture
@@ -164,7 +166,7 @@ def test_nothing_is_significant_without_chance():
 def test_scores_by_hand():
     truth = np.array([[1, 0, 1, 0], [0, 1, 0, 0]], dtype=bool)
     proba = np.array([[0.9, 0.6, 0.6, 0.1], [0.5, 0.5, 0.2, 0.5]])
-    draw = FeaturedDraw(None, truth, np.ones_like(truth))  # type: ignore[arg-type]
+    draw = Draw(None, truth, np.ones_like(truth))  # type: ignore[arg-type]
     found = scores(draw, proba > 0.5, proba)
     assert list(found) == list(MEASURES)
     wanted = {"precision_skip": 2 / 3, "precision_0": 1 / 3, "precision_1": 5 / 6, "jaccard": 1 / 3, "labels": 1.5}
@@ -174,7 +176,7 @@ def test_scores_by_hand():
 
 
 def test_scores_of_items_average_to_scores(crowd):
-    draw = FeaturedDraw(crowd.votes, crowd.truth, np.ones_like(crowd.truth))
+    draw = Draw(crowd.votes, crowd.truth, np.ones_like(crowd.truth))
     draw.known[5] = False
     proba = amcc.DawidSkene().fit(crowd.votes).predict_proba()
     items = by_item(draw, proba > 0.5, proba)
@@ -184,25 +186,25 @@ def test_scores_of_items_average_to_scores(crowd):
 
 
 def test_deterministic_runs_are_not_repeated(data):
-    fixed = Crowd("Affective", str(data))
+    fixed = PaperSet("Affective", str(data))
     assert fixed.fixed
-    assert len(runs_of(fixed, MV, 10)) == 1
-    assert len(runs_of(fixed, AMCC, 10)) == 10
-    assert len(runs_of(replace(fixed, removed=0.5), MV, 10)) == 10
+    assert len(fits_of(fixed, MV, 10)) == 1
+    assert len(fits_of(fixed, AMCC, 10)) == 10
+    assert len(fits_of(replace(fixed, removed=0.5), MV, 10)) == 10
     assert AMCC.model(3).random_state == 3  # type: ignore[attr-defined]
 
 
 def test_crowds_are_thinned_as_they_say(data):
-    whole, few = Crowd("Affective", str(data)).draw(0), Crowd("Affective", str(data), answers=2).draw(0)
-    removed = Crowd("Affective", str(data), removed=0.5).draw(1)
+    whole, few = PaperSet("Affective", str(data)).draw(0), PaperSet("Affective", str(data), answers=2).draw(0)
+    removed = PaperSet("Affective", str(data), removed=0.5).draw(1)
     assert set(few.votes.answers_per_item.tolist()) == {2}
     share = removed.votes.answers_per_item.sum() / whole.votes.answers_per_item.sum()
     assert share == pytest.approx(0.5, abs=0.1)
-    assert Crowd("Affective", removed=0.5, answers=3).title == "Affective @3 −50%"
+    assert PaperSet("Affective", removed=0.5, answers=3).title == "Affective @3 −50%"
 
 
 def test_fingerprints_depend_on_features(data, tmp_path):
-    draw = Crowd("Emotions", str(data), str(tmp_path / "workers")).draw(0)
+    draw = PaperSet("Emotions", str(data), str(tmp_path / "workers")).draw(0)
     assert draw.features is not None
     assert draw.votes.n_workers == 13
     assert draw.fingerprint() != replace(draw, features=None).fingerprint()
@@ -210,7 +212,7 @@ def test_fingerprints_depend_on_features(data, tmp_path):
 
 
 def test_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
-    tasks = [Fit(Crowd(GENERATED), seed, MV) for seed in range(3)]
+    tasks = [FitTask(PaperSet(GENERATED), seed, MV) for seed in range(3)]
     real, seen = fits._measure, []
 
     def interrupted(task):
@@ -234,31 +236,31 @@ def test_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
 
 
 def test_other_code_is_measured_again(tmp_path, monkeypatch):
-    task = Fit(Crowd(GENERATED), 0, MV)
+    task = FitTask(PaperSet(GENERATED), 0, MV)
     run_tasks([task], tmp_path)
-    monkeypatch.setattr(fits, "code_version", lambda: "another")
+    monkeypatch.setattr(cache, "code_version", lambda: "another")
     run_tasks([task], tmp_path)
     assert len(list(tmp_path.glob("*.json"))) == 2
 
 
 def test_growth_stops_when_patience_ends(tmp_path):
-    found = Growth(MV, (500, 1_000, 2_000), 0.0).measure()
+    found = GrowthTask(MV, (500, 1_000, 2_000), 0.0).measure()
     assert len(found["votes"]) == len(found["seconds"]) == 1
-    assert len(Growth(MV, (500, 1_000), 60.0).measure()["votes"]) == 2
+    assert len(GrowthTask(MV, (500, 1_000), 60.0).measure()["votes"]) == 2
 
 
 # -- tables and figures ---------------------------------------------------------------------------------------------
 
 
 def test_counts_by_hand(toy_votes):
-    draw = FeaturedDraw(toy_votes, np.zeros((2, 2), bool), np.ones((2, 2), bool))
+    draw = Draw(toy_votes, np.zeros((2, 2), bool), np.ones((2, 2), bool))
     assert count_real(draw) == (3, 2, 2, 6, 6, 11, 3.0, 1.0)
 
 
 def test_mulan_counts_by_hand(data):
-    from amcc.experiments.reproduce.crowds import feature_set
+    from amcc.experiments.reproduce.sets import feature_set
 
-    found = count_mulan(feature_set(Crowd("Emotions", str(data))))
+    found = count_mulan(feature_set(PaperSet("Emotions", str(data))))
     assert (found.items, found.labels, found.features, found.annotations) == (60, 4, 3, 7 * 24)
 
 
@@ -304,18 +306,25 @@ def test_nothing_to_show_is_an_error(tmp_path):
 
 
 def test_tables_mark_and_embolden(tmp_path):
-    crowd = Crowd(GENERATED)
+    crowd = PaperSet(GENERATED)
     high, low = (np.array(values) for values in ([0.9, 0.91, 0.93], [0.5, 0.52, 0.51]))
     lines = [
-        score_tables.Line(crowd, who, dict.fromkeys(MEASURES, Sample(runs, runs)), 1.0, 3)
+        score_tables.Line(crowd, who, dict.fromkeys(MEASURES, Sample(runs, runs)), 1.0, 3, {})
         for who, runs in ((MV, low), (AMCC, high))
     ]
-    view = score_tables.score_view(lines, {})
+    view = score_tables.score_view(lines)
     jaccard = list(view.head).index("Jaccard")
     assert view.rows[0][jaccard] == "0.510 ±0.010 •"
     assert view.rows[1][jaccard] == "**0.913 ±0.015**"
     assert view.rows[0][jaccard + 1] == "0.485–0.535"
-    beside = score_tables.score_view([replace(line, crowd=Crowd("Yeast")) for line in lines], TABLE_4)
+    yeast = PaperSet("Yeast")
+    printed = [score_tables.printed_row(TABLE_4, line.entrant, yeast) for line in lines]
+    beside = score_tables.score_view(
+        [
+            replace(line, paper_set=yeast, printed={"precision_skip": row[0]})
+            for line, row in zip(lines, printed, strict=True)
+        ]
+    )
     assert beside.head[1] == "paper's Accuracy"
     assert [row[1] for row in beside.rows] == ["0.815 ±0.000 •", "0.892 ±0.003"]
 
@@ -323,9 +332,9 @@ def test_tables_mark_and_embolden(tmp_path):
 def test_rows_that_amcc_does_not_have_are_told(monkeypatch, tmp_path):
     from amcc.experiments.reproduce import plan as module
 
-    monkeypatch.setattr(module, "ROWS", (MV, Contestant("Oracle", "oracle"), AMCC))
-    plan = Plan(replace(TINY, left_out=("amcc",)), None, tmp_path)
-    assert plan.contestants == [MV]
+    monkeypatch.setattr(module, "ROWS", (MV, Entrant("Oracle", "oracle"), AMCC))
+    plan = StudyPlan(replace(TINY, left_out=("amcc",)), None, tmp_path)
+    assert plan.entrants == [MV]
     assert [note.split(":")[0] for note in plan.missing_methods()] == ["without Oracle", "without AMCC"]
 
 

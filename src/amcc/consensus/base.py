@@ -221,6 +221,10 @@ class ConsensusModel(ABC):
             setattr(self, name, value)
         return self
 
+    def check_params(self) -> None:
+        """Raise ParameterError for constructor arguments out of range; `fit` asks this first."""
+        self._check_params()
+
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
         changed = {name: value for name, value in self.get_params().items() if value != defaults[name].default}

@@ -1,4 +1,8 @@
-"""Means over families of cells: what one source gave counts once, however many sets it made."""
+"""Means over families of cells: what one source gave counts once, however many sets it made.
+
+Six sets of one project share their people, their labels and their mistakes. As six of twenty cells they would decide a
+mean; as one family they have one voice. Families are also the units of chance: ± is over families.
+"""
 
 from __future__ import annotations
 
@@ -32,25 +36,25 @@ MEANS = {
 GAINS = ("jaccard", "log_loss")
 
 
-class Estimate(NamedTuple):
+class MeanWithError(NamedTuple):
     """A mean and its standard error; NaN where there is nothing, or only one, to tell it by."""
 
     mean: float
     error: float
 
 
-def mean_and_error(values: npt.ArrayLike) -> Estimate:
-    """Mean of the values that are not NaN, and its standard error.
+def mean_and_error(values: npt.ArrayLike) -> MeanWithError:
+    """Mean of the values that are not NaN, and its standard error: sd (with n − 1) / √n.
 
     >>> mean_and_error([1.0, 2.0, 3.0, float("nan")])
-    Estimate(mean=2.0, error=0.5773502691896258)
+    MeanWithError(mean=2.0, error=0.5773502691896258)
     """
     found = np.asarray(values, dtype=np.float64)
     found = found[~np.isnan(found)]
     if not found.size:
-        return Estimate(np.nan, np.nan)
+        return MeanWithError(np.nan, np.nan)
     error = float(found.std(ddof=1) / np.sqrt(found.size)) if found.size > 1 else np.nan
-    return Estimate(float(found.mean()), error)
+    return MeanWithError(float(found.mean()), error)
 
 
 def in_group(board: Board, group: str) -> Mask:
@@ -68,6 +72,7 @@ def family_means(board: Board, score: str, group: str) -> tuple[list[str], Float
     member = np.array([[one == family for one in board.families] for family in families]).reshape(len(families), -1)
     entered = ~np.isnan(board.of("jaccard"))
     means = np.full((len(families), len(board.methods)), np.nan)
+    # Entries are told by Jaccard, which is always defined; other scores may be undefined in some cells.
     for row, cells in enumerate(member & chosen):
         for column in np.flatnonzero(entered[cells].all(axis=0)):
             means[row, column] = mean_and_error(values[cells, column]).mean
@@ -87,8 +92,8 @@ class FamilyVerdict:
     """
 
     n_families: int
-    means: dict[str, Estimate]
-    gains: dict[str, Estimate]
+    means: dict[str, MeanWithError]
+    gains: dict[str, MeanWithError]
     first: Share
     worst_lead: float | None
     worst_cell: str | None
@@ -101,6 +106,7 @@ def family_verdict(board: Board, method: str, group: str) -> FamilyVerdict:
     column, chosen = board.methods.index(method), in_group(board, group)
     of_family = {score: family_means(board, score, group)[1] for score in MEANS}
     means = {score: values[:, column] for score, values in of_family.items()}
+    # Majority against itself says nothing, and the oracle does not compete.
     compared = method not in (BASELINE, ORACLE) and BASELINE in board.methods
     before = board.methods.index(BASELINE) if compared else None
     gains = {score: means[score] - (np.nan if before is None else of_family[score][:, before]) for score in GAINS}

@@ -1,8 +1,12 @@
-"""The board for people: tables, and the page that holds them all."""
+"""The board for people: tables, and the page that holds them all.
+
+The command prints some of these tables, board.md holds all of them. Every function takes a `Board` and gives rows of
+text; what they are written with is in `text.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date
 
 import numpy as np
@@ -11,20 +15,13 @@ import amcc
 from amcc.experiments import peers
 from amcc.experiments.board import NEITHER_IS_BETTER, SCORES
 from amcc.experiments.cells import KINDS, MOST_SIMULATED_SEEDS
-from amcc.experiments.families import GAINS, GROUPS, MEANS, Estimate, family_means, family_verdict
+from amcc.experiments.families import GAINS, GROUPS, MEANS, MeanWithError, family_means, family_verdict
 from amcc.experiments.peers import ORACLE, PEERS
 from amcc.experiments.summary import BASELINE, JUDGED, TIE, Board
+from amcc.experiments.text import EMPTY, Rows, markdown_table, number
 
-EMPTY = "—"
-
-Rows = list[list[str]]
 FIRST_HEAD = [f"first ({kind})" for kind in ("all", *KINDS)]
 VERDICT_HEAD = ["method", *FIRST_HEAD, "mean rank", "worst loss", "where", f"above {ORACLE}"]
-
-
-def number(value: float | None, form: str = ".3f") -> str:
-    """A number for people; what is not there is a dash."""
-    return EMPTY if value is None or np.isnan(value) else format(value, form)
 
 
 def verdict_rows(board: Board, score: str) -> Rows:
@@ -83,7 +80,7 @@ FAMILY_HEAD = [
 ]
 
 
-def estimate(value: Estimate, form: str = ".3f") -> str:
+def mean_text(value: MeanWithError, form: str = ".3f") -> str:
     """A mean with its standard error, where there is one."""
     told = number(value.mean, form)
     return told if np.isnan(value.error) else f"{told} ± {number(value.error)}"
@@ -96,8 +93,8 @@ def family_rows(board: Board, group: str) -> Rows:
         found = family_verdict(board, method, group)
         worst = [number(found.worst_lead, "+.3f"), found.worst_cell or EMPTY]
         settled = [number(found.most_wrong_among_settled), found.most_wrong_cell or EMPTY]
-        means = [estimate(found.means[score]) for score in MEANS]
-        means += [estimate(found.gains[score], "+.3f") for score in GAINS]
+        means = [mean_text(found.means[score]) for score in MEANS]
+        means += [mean_text(found.gains[score], "+.3f") for score in GAINS]
         rows.append([method, str(found.n_families), *means, *settled, *worst, str(found.first)])
     return rows
 
@@ -171,10 +168,3 @@ def page(board: Board, command: str) -> str:
         if any(EMPTY in row for row in rows):
             lines += ["", footer(board)]
     return "\n".join([*lines, ""])
-
-
-def markdown_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """Lines of a table."""
-    table = [[cell.replace("|", "\\|") for cell in row] for row in (list(head), *rows)]
-    lines = [f"| {' | '.join(row)} |" for row in table]
-    return [lines[0], "|---" * len(table[0]) + "|", *lines[1:]]

@@ -1,4 +1,8 @@
-"""Reading a board: means over seeds, ranks, and verdicts for each kind of truth."""
+"""Reading a board: means over seeds, ranks, and verdicts for each kind of truth.
+
+`summarise` makes a `Board` of results; everything that tables show is worked out of the board's one array
+scores[cell, method, score], where NaN stands for no entry.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,15 @@ from amcc.arrays import Floats, Mask
 from amcc.experiments.board import HIGHER_IS_BETTER, SCORES, Result
 from amcc.experiments.cells import KINDS, Kind
 from amcc.experiments.peers import ORACLE
+from amcc.experiments.text import EMPTY
 
 BASELINE = "majority"
-# Methods this close share a rank.
+# Methods this close share a rank: half a point of a hundred is less than another draw of a small set changes.
 TIE = 0.005
 # The scores that verdicts are about, and how people call them.
 JUDGED = {
     "jaccard": "Jaccard", "log_loss": "log-loss", "one_minus_rl": "1 − ranking loss", "one_minus_oe": "1 − one-error",
 }  # fmt: skip
-EMPTY = "—"
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ScoreVerdict:
     """How one method did in one score, on the cells where it has an entry.
 
     first, mean_rank : by kind of cell, "all" for all. The oracle has none: it knows what nobody knows.
@@ -88,19 +92,20 @@ class Board:
         Who was given truth has a rank among the competitors without taking one from them; the oracle has none.
         """
         goodness = self.goodness(score)
+        # [cell, method, rival]: whether the rival is better by more than a tie.
         rivals = np.where(self.competes, goodness, np.nan)
         better = rivals[:, None, :] > goodness[:, :, None] + TIE  # comparisons with NaN are false
         ranked = np.array([method != ORACLE for method in self.methods]) & ~np.isnan(goodness)
         return np.where(ranked, 1.0 + better.sum(axis=2), np.nan)
 
-    def verdict(self, score: str, method: str) -> Verdict:
+    def verdict(self, score: str, method: str) -> ScoreVerdict:
         """How one method did in one score."""
         ranks = self.ranks(score)[:, self.methods.index(method)]
         of_kind = {"all": np.ones(len(self.cells), dtype=bool)}
         of_kind |= {kind: np.array([one == kind for one in self.kinds]) for kind in KINDS}
         placed = {kind: ranks[chosen & ~np.isnan(ranks)] for kind, chosen in of_kind.items()}
         loss, cell = self._worst_loss(score, method)
-        return Verdict(
+        return ScoreVerdict(
             first={kind: Share(int((found == 1).sum()), len(found)) for kind, found in placed.items()},
             mean_rank={kind: float(found.mean()) if found.size else None for kind, found in placed.items()},
             worst_loss=loss,
@@ -132,6 +137,7 @@ def summarise(results: Sequence[Result]) -> Board:
     A score that is undefined in a draw (what is wrong among the settled pairs, where none is settled) is averaged over
     the other draws.
     """
+    # Reversed, so that the first result of a cell stays.
     first_of = {result.cell: result for result in reversed(results)}
     cells = sorted(dict.fromkeys(result.cell for result in results), key=lambda cell: KINDS.index(first_of[cell].kind))
     informed = {result.method: result.known > 0 for result in results}
@@ -154,7 +160,10 @@ def summarise(results: Sequence[Result]) -> Board:
 
 
 def _as_numbers(result: Result) -> list[float]:
-    """The scores; NaN where one is undefined, infinite where there is no entry."""
+    """The scores; NaN where one is undefined, infinite where there is no entry.
+
+    Both are gone in a mean, but differently: undefined scores are left out of it, infinite ones spoil it.
+    """
     if result.scores is None:
         return [np.inf] * len(SCORES)
     found = [result.scores[name] for name in SCORES]

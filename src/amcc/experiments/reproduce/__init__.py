@@ -1,9 +1,9 @@
 """Every table and figure of the paper, by one command.
 
 plan.py     what a study, a table and a figure are; how large; which data are there
-crowds.py   the paper's crowds      fits.py    measuring, with a cache      statistics.py   means, intervals, tests
+sets.py     the paper's data sets   fits.py    measuring, with a cache      statistics.py   means, intervals, tests
 *_tables.py, groups.py, …           one file per family of tables or figures, each with its STUDIES
-output.py   the files
+figures.py  figures of the score tables     rows.py    long tables    output.py   the files
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from amcc.data.registry import DATASETS, is_present
+from amcc.data import DATASETS, is_present
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.experiments.reproduce import (
     active,
@@ -23,9 +23,9 @@ from amcc.experiments.reproduce import (
     score_tables,
     sensitivity,
 )
-from amcc.experiments.reproduce.crowds import MULAN, REAL
 from amcc.experiments.reproduce.fits import run_tasks
-from amcc.experiments.reproduce.plan import Plan, Reproduction, Scale, Study
+from amcc.experiments.reproduce.plan import Reproduction, Scale, Study, StudyPlan
+from amcc.experiments.reproduce.sets import MULAN, REAL
 from amcc.plotting import check_matplotlib
 
 ACTIVE = active, active_replay
@@ -53,14 +53,16 @@ def chosen_studies(names: Sequence[str], *, quick: bool = False) -> list[Study]:
     return studies
 
 
-def make_plan(scale: Scale, data: Path | None, cache: Path) -> Plan:
+def make_plan(scale: Scale, data: Path | None, cache: Path) -> StudyPlan:
     """The plan for the data that are there."""
-    return Plan(scale, data, cache, frozenset(name for name in ENTRIES if data and is_present(ENTRIES[name], data)))
+    return StudyPlan(
+        scale, data, cache, frozenset(name for name in ENTRIES if data and is_present(ENTRIES[name], data))
+    )
 
 
 def run_studies(
     studies: Sequence[Study],
-    plan: Plan,
+    plan: StudyPlan,
     *,
     n_processes: int = 1,
     progress: Callable[[int, int], object] = lambda done, total: None,
@@ -74,7 +76,7 @@ def run_studies(
     return Reproduction({name: made for name, made in outputs.items() if made}, notes_of(studies, plan))
 
 
-def notes_of(studies: Sequence[Study], plan: Plan) -> list[str]:
+def notes_of(studies: Sequence[Study], plan: StudyPlan) -> list[str]:
     """What is missing and why, with the way to get it."""
     wanted = dict.fromkeys(name for study in studies for name in study.sets)
     absent = [name for name in wanted if name not in plan.sets]

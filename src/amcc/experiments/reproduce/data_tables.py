@@ -1,4 +1,4 @@
-"""Tables 2 and 3: the data sets, counted."""
+"""Tables 2 and 3: the data sets, counted, with the paper's numbers in brackets."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from amcc.data.features import FeatureSet
-from amcc.data.simulated_workers import ANSWERED_SHARE, TRAINING_SHARES
+from amcc.data import ANSWERED_SHARE, TRAINING_SHARES, FeatureSet
+from amcc.experiments.cells import Draw
 from amcc.experiments.paper_values import TABLE_2, TABLE_3, MulanSet
-from amcc.experiments.reproduce.crowds import MULAN, REAL, FeaturedDraw, feature_set
 from amcc.experiments.reproduce.fits import Results
-from amcc.experiments.reproduce.plan import Plan, Study, Table, View
+from amcc.experiments.reproduce.plan import Study, StudyPlan, Table, View
+from amcc.experiments.reproduce.sets import MULAN, REAL, feature_set
+from amcc.experiments.text import EMPTY
 
 REAL_HEAD = {
     "workers": "workers",
@@ -33,7 +34,7 @@ MULAN_HEAD = {
 }
 
 
-class Counts(NamedTuple):
+class SetCounts(NamedTuple):
     """What Table 2 counts, and what else its annotations may be."""
 
     workers: int
@@ -46,11 +47,11 @@ class Counts(NamedTuple):
     labels_per_item: float
 
 
-def count_real(draw: FeaturedDraw) -> Counts:
+def count_real(draw: Draw) -> SetCounts:
     """An annotation is a label that a worker gave."""
     votes = draw.votes
     n_answers, n_given = int(votes.answers_per_item.sum()), int((votes.value > 0).sum())
-    return Counts(
+    return SetCounts(
         workers=int((votes.answers_per_worker > 0).sum()),
         items=votes.n_items,
         labels=votes.n_labels,
@@ -62,11 +63,11 @@ def count_real(draw: FeaturedDraw) -> Counts:
     )
 
 
-def present_real(plan: Plan, results: Results) -> Sequence[Table]:
+def present_real(plan: StudyPlan, results: Results) -> Sequence[Table]:
     """Table 2."""
     if not plan.real:
         return []
-    ours = {name: count_real(plan.crowd(name).draw(0)) for name in plan.real}
+    ours = {name: count_real(plan.paper_set(name).draw(0)) for name in plan.real}
     caption = (
         "Counted, with the paper's figure in brackets. Its annotations are labels given, but votes on Affective, and "
         "answers on SONYC-UST and LoveEkman; its last column is labels given per answer, not true labels per item. "
@@ -75,12 +76,12 @@ def present_real(plan: Plan, results: Results) -> Sequence[Table]:
     return [_table("table2", "Table 2. Real data sets", caption, REAL_HEAD, ours, TABLE_2)]
 
 
-def present_mulan(plan: Plan, results: Results) -> Sequence[Table]:
+def present_mulan(plan: StudyPlan, results: Results) -> Sequence[Table]:
     """Table 3."""
     names = plan.among(MULAN)
     if not names:
         return []
-    ours = {name: count_mulan(feature_set(plan.crowd(name))) for name in names}
+    ours = {name: count_mulan(feature_set(plan.paper_set(name))) for name in names}
     caption = (
         "Counted, with the paper's figure in brackets. The paper repeats the number of labels as number of features. "
         "Its annotations are answers of the seven simulated workers to 80 % of half of the items."
@@ -89,8 +90,9 @@ def present_mulan(plan: Plan, results: Results) -> Sequence[Table]:
 
 
 def count_mulan(found: FeatureSet) -> MulanSet:
-    """What Table 3 counts: an annotation is an answer of a classifier."""
+    """What Table 3 counts: an annotation is an answer of a classifier; spammers do not count."""
     n_items, n_labels = found.truth.shape
+    # The items that are not learned from: the larger half where their number is odd.
     n_answers = len(TRAINING_SHARES) * round(ANSWERED_SHARE * (n_items - n_items // 2))
     return MulanSet(n_items, n_labels, float(found.truth.sum(axis=1).mean()), found.features.shape[1], n_answers)
 
@@ -103,6 +105,7 @@ def _table(
     ours: Mapping[str, NamedTuple],
     paper: Mapping[str, NamedTuple],
 ) -> Table:
+    """Sets in rows, what is counted in columns; also what the paper counts of sets that are not there."""
     entries = [
         (set_name, column, getattr(ours.get(set_name), column, None), getattr(paper[set_name], column, None))
         for set_name in paper
@@ -121,12 +124,13 @@ def _floats(values: Sequence[float | None]) -> pa.Array:
 
 
 def _cell(value: float | None, printed: float | None) -> str:
+    """Ours, and the paper's in brackets."""
     return _number(value) if printed is None else f"{_number(value)} ({_number(printed)})"
 
 
 def _number(value: float | None) -> str:
     if value is None:
-        return "—"
+        return EMPTY
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 

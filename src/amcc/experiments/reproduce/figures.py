@@ -1,28 +1,50 @@
-"""Figures that show tables: scores of methods by crowd, and scores where answers are removed."""
+"""Figures that show tables, and panels laid out by two columns of a table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from amcc.plotting import BLUE, GREEN, GREY, ORANGE, PALE, VERMILION, grid, key, label_ends
+from amcc.experiments.reproduce.rows import Row, columns, distinct, where
+from amcc.plotting import BLUE, GREEN, GREY, ORANGE, PALE, VERMILION, canvas, grid, key, label_ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Lines that stand out; all others are pale, for sixteen colours tell nobody apart.
+HIGHLIGHTED = {"AMCC": (BLUE, "o"), "MV": (VERMILION, "s"), "Dawid–Skene": (GREEN, "^")}
+
+
+def cross(
+    data: pa.Table, draw: Callable[[Axes, Sequence[Row]], None], x_title: str, size: tuple[float, float], **options: Any
+) -> tuple[Figure, list[tuple[Axes, str]]]:
+    """Methods in rows of panels, sets in columns, `draw` in each; also the first panels of the rows, by method."""
+    rows = data.to_pylist()
+    methods, sets = distinct(rows, "method"), distinct(rows, "set")
+    figure, axes = canvas(len(methods), len(sets), size, **options)
+    for row_of_axes, method in zip(axes, methods, strict=True):
+        for panel, name in zip(row_of_axes, sets, strict=True):
+            draw(panel, where(rows, set=name, method=method))
+    for panel, name in zip(axes[0], sets, strict=True):
+        panel.set_title(name)
+    for panel in axes[-1]:
+        panel.set_xlabel(x_title)
+    return figure, list(zip(axes[:, 0], methods, strict=True))
+
 
 def score_panels(data: pa.Table) -> Figure:
-    """Per crowd and method: Jaccard and precision with intervals, and the paper's Accuracy."""
+    """Per set and method: Jaccard and precision with intervals, and the paper's Accuracy."""
     rows = data.to_pylist()
-    crowds = list(dict.fromkeys((row["set"], row["answers_per_item"]) for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure, panels = grid(len(crowds), (2.6, 0.7 + 0.19 * len(methods)), sharex=True, sharey=True)
-    place = {method: len(methods) - number for number, method in enumerate(methods)}
-    for axes, (name, answers) in zip(panels, crowds, strict=True):
-        for row in rows:
-            if (row["set"], row["answers_per_item"]) == (name, answers) and row["mean"] is not None:
+    sets = list(dict.fromkeys((row["set"], row["answers_per_item"]) for row in rows))
+    methods = distinct(rows, "method")
+    figure, panels = grid(len(sets), (2.6, 0.7 + 0.19 * len(methods)), sharex=True, sharey=True)
+    place = {method: len(methods) - number for number, method in enumerate(methods)}  # the first on top
+    for axes, (name, answers) in zip(panels, sets, strict=True):
+        for row in where(rows, set=name, answers_per_item=answers):
+            if row["mean"] is not None:
                 _score_mark(axes, row, place[row["method"]])
         axes.set_title(name if answers is None else f"{name}, {answers} answers")
         axes.set_yticks(list(place.values()), list(place))
@@ -35,38 +57,33 @@ def score_panels(data: pa.Table) -> Figure:
     return figure
 
 
-def _score_mark(axes: Axes, row: dict[str, Any], height: float) -> None:
+def _score_mark(axes: Axes, row: Row, height: float) -> None:
+    """Jaccard a little below the line of its method, precision and the paper's number a little above."""
     is_jaccard = row["measure"] == "jaccard"
-    colour, shift = (BLUE, -0.17) if is_jaccard else (ORANGE, 0.17)
+    colour, shift, marker, face = (BLUE, -0.17, "o", BLUE) if is_jaccard else (ORANGE, 0.17, "s", "white")
     if row["ci_low"] is not None:
         axes.plot([row["ci_low"], row["ci_high"]], [height + shift] * 2, color=colour, linewidth=1.4)
-    face = colour if is_jaccard else "white"
-    axes.plot(
-        row["mean"], height + shift, marker="o" if is_jaccard else "s", color=colour, markerfacecolor=face, markersize=4
-    )
+    axes.plot(row["mean"], height + shift, marker=marker, color=colour, markerfacecolor=face, markersize=4)
     if row["paper_mean"] is not None:
         axes.plot(row["paper_mean"], height + 0.17, marker="x", color=GREY, markersize=4.5)
 
 
-HIGHLIGHTED = {"AMCC": (BLUE, "o"), "MV": (VERMILION, "s"), "Dawid–Skene": (GREEN, "^")}
-
-
 def removal_panels(data: pa.Table) -> Figure:
     """Per set: Jaccard against the share of answers removed."""
-    rows = data.to_pylist()
-    sets = list(dict.fromkeys(row["set"] for row in rows))
+    rows = [row for row in data.to_pylist() if row["mean"] is not None]
+    sets = distinct(rows, "set")
     figure, panels = grid(len(sets), (2.7, 2.3))
     for axes, name in zip(panels, sets, strict=True):
-        here = [row for row in rows if row["set"] == name and row["mean"] is not None]
+        here = where(rows, set=name)
         ends = []
-        for method in dict.fromkeys(row["method"] for row in here):
+        for method in distinct(here, "method"):
             colour, marker = HIGHLIGHTED.get(method, (PALE, ""))
-            of_method = [row for row in here if row["method"] == method]
-            x, y = [100 * row["removed"] for row in of_method], [row["mean"] for row in of_method]
+            removed, y = columns(where(here, method=method), "removed", "mean")
+            x = [100 * share for share in removed]
             axes.plot(x, y, color=colour, marker=marker, zorder=3 if marker else 2, linewidth=1.8 if marker else 1)
             ends += [(x[-1], y[-1], method, colour)] * bool(marker)
         axes.set_title(name)
-        axes.set_xticks(sorted({100 * row["removed"] for row in here}))
+        axes.set_xticks([100 * share for share in sorted(distinct(here, "removed"))])
         axes.set_xlabel("answers removed, %")
         label_ends(axes, ends, gap=0.09)
     panels[0].set_ylabel("Jaccard")

@@ -1,4 +1,8 @@
-"""Files of a reproduction: CSV of tables, PNG and SVG of figures, one HTML page, and markdown."""
+"""Files of a reproduction: CSV of tables, PNG and SVG of figures, one HTML page, and markdown.
+
+The page needs no other file and no network: figures are inside of it. The markdown can also be put into a document,
+between two markers; there figures are left out, for a document has its own.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ from pathlib import Path
 
 import amcc
 from amcc.errors import InputError
-from amcc.experiments.pages import markdown_table
 from amcc.experiments.reproduce.plan import AMCC, Figure, Reproduction, Table, View
+from amcc.experiments.text import EMPTY, markdown_table
 from amcc.files import check_readable, make_folder, whole_file
 from amcc.io import write_table
 from amcc.plotting import style
@@ -54,7 +58,7 @@ def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "—"
+        return EMPTY
 
 
 def write_all(found: Reproduction, folder: Path, provenance: Provenance) -> list[Path]:
@@ -77,6 +81,7 @@ def write_all(found: Reproduction, folder: Path, provenance: Provenance) -> list
 
 
 def _write(path: Path, content: bytes) -> None:
+    """Whole, or not at all."""
     with whole_file(path) as temporary:
         temporary.write_bytes(content)
 
@@ -101,6 +106,7 @@ def markdown(found: Reproduction, provenance: Provenance) -> str:
 
 
 def _markdown_lines(found: Reproduction, provenance: Provenance, *, links: bool) -> Iterator[str]:
+    """Everything but the title; figures only as links to their files."""
     yield from provenance.sentences()
     yield from ("", f"    {provenance.command}")
     if found.notes:
@@ -182,11 +188,13 @@ def page(found: Reproduction, drawn: dict[str, Drawn], provenance: Provenance) -
 
 
 def _image(figure: Figure, drawn: Drawn) -> str:
+    """A figure inside of the page, as text."""
     content = base64.b64encode(drawn.svg).decode()
     return f'<img alt="{escape(figure.title)}" src="data:image/svg+xml;base64,{content}">'
 
 
 def _table_html(table: Table) -> Iterator[str]:
+    """The views of a table; the folded ones at the end, in a part that opens on demand."""
     folded = [view for view in table.views if view.folded]
     for view in table.views:
         if not view.folded:
@@ -200,6 +208,7 @@ def _table_html(table: Table) -> Iterator[str]:
 
 
 def _view_html(view: View) -> str:
+    """A table; columns with numbers of the paper and the row of AMCC have colours of their own."""
     of_paper = [title.startswith("paper's") for title in view.head]
     head = _cells(view.head, of_paper, "th")
     opening = {True: '<tr class="ours">', False: "<tr>"}
@@ -213,4 +222,5 @@ def _cells(texts: Sequence[str], of_paper: Sequence[bool], tag: str) -> str:
 
 
 def _bold(text: str) -> str:
+    """What markdown would print bold."""
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text))

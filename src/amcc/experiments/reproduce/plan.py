@@ -1,4 +1,8 @@
-"""What a reproduction consists of: studies, how large they are, and the data at hand."""
+"""What a reproduction consists of: studies, how large they are, and the data at hand.
+
+A `Study` names its tasks and, when they are measured, presents tables and figures. A `StudyPlan` says how large it may
+be (`Scale`) and which sets are there. `Reproduction` is what comes out; `output.py` writes it.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +13,34 @@ from typing import Any
 
 import pyarrow as pa
 
+from amcc.experiments.entrants import Entrant
 from amcc.experiments.paper_values import REMOVED
-from amcc.experiments.reproduce.crowds import GENERATED, MULAN, REAL, Crowd
-from amcc.experiments.reproduce.fits import Contestant, Results, Task
+from amcc.experiments.reproduce.fits import Results, Task
+from amcc.experiments.reproduce.sets import GENERATED, MULAN, REAL, PaperSet
 
-AMCC = Contestant("AMCC", "amcc")
-FROBENIUS = Contestant("AMCC (paper's objective)", "amcc-frobenius")
-PRINTED = Contestant("AMCC (as printed)", "amcc-printed")
+AMCC = Entrant("AMCC", "amcc")
+FROBENIUS = Entrant("AMCC (paper's objective)", "amcc-frobenius")
+PRINTED = Entrant("AMCC (as printed)", "amcc-printed")
 
+# Rows of the paper's tables, in its order; hard majority beside soft, for the paper does not say which it used.
 PAPER_ROWS = (
-    Contestant("MV", "majority"),
-    Contestant("MV (hard output)", "majority", (("scores", "hard"),)),
-    Contestant("C-DS", "c-ds"),
-    Contestant("RAkEL-GLAD", "rakel-glad"),
-    Contestant("MCMLI", "mcmli"),
-    Contestant("MCMLD", "mcmld"),
-    Contestant("ML-JMF", "ml-jmf"),
-    Contestant("NAM", "nam"),
+    Entrant("MV", "majority"),
+    Entrant("MV (hard output)", "majority", (("scores", "hard"),)),
+    Entrant("C-DS", "c-ds"),
+    Entrant("RAkEL-GLAD", "rakel-glad"),
+    Entrant("MCMLI", "mcmli"),
+    Entrant("MCMLD", "mcmld"),
+    Entrant("ML-JMF", "ml-jmf"),
+    Entrant("NAM", "nam"),
     AMCC,
 )
+# Methods that the paper does not compare with, and its own objective.
 FURTHER_ROWS = (
-    Contestant("Dawid–Skene", "dawid-skene"),
-    Contestant("DS-tree", "ds-tree"),
-    Contestant("iBCC", "ibcc"),
-    Contestant("EBCC", "ebcc"),
-    Contestant("MACE", "mace"),
+    Entrant("Dawid–Skene", "dawid-skene"),
+    Entrant("DS-tree", "ds-tree"),
+    Entrant("iBCC", "ibcc"),
+    Entrant("EBCC", "ebcc"),
+    Entrant("MACE", "mace"),
     FROBENIUS,
     PRINTED,
 )
@@ -49,7 +56,7 @@ class Scale:
     left_out : methods that take too long.
     thinned : sets that are also used with fewer answers (tables 5 and 6); removed : shares of them (Table 6).
     weight_powers : α and β as powers of ten; exponents : r; n_groups : M.
-    sensitivity : crowds of the sensitivity figures: name, answers per item.
+    sensitivity : sets of the sensitivity figures: name, answers per item.
     growth_votes, patience : sizes of the generated crowds to be timed, and seconds after which no larger one follows.
     """
 
@@ -67,6 +74,7 @@ class Scale:
 
 
 FULL = Scale()
+# A few minutes on two cores: what takes longest is left out, everything else is tried at least once.
 QUICK = Scale(
     n_runs=2,
     mulan=("Emotions",),
@@ -83,7 +91,7 @@ QUICK = Scale(
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """Scale, and where things are; `sets` are those that were found in `data`, by the paper's names."""
 
     scale: Scale
@@ -91,13 +99,13 @@ class Plan:
     cache: Path
     sets: frozenset[str] = frozenset()
 
-    def crowd(self, name: str, *, answers: int | None = None, removed: float = 0.0) -> Crowd:
-        """A crowd of the paper, from the data at hand."""
+    def paper_set(self, name: str, *, answers: int | None = None, removed: float = 0.0) -> PaperSet:
+        """A set of the paper, from the data at hand."""
         data = None if name == GENERATED else str(self.data)
-        return Crowd(name, data, str(self.cache / "workers"), answers, removed)
+        return PaperSet(name, data, str(self.cache / "workers"), answers, removed)
 
     def has(self, name: str) -> bool:
-        """Whether a crowd can be drawn."""
+        """Whether a set can be drawn."""
         return name == GENERATED or name in self.sets
 
     def among(self, names: Iterable[str]) -> list[str]:
@@ -115,14 +123,14 @@ class Plan:
         return self.among(REAL)
 
     @property
-    def contestants(self) -> list[Contestant]:
+    def entrants(self) -> list[Entrant]:
         """The rows of tables that can be had."""
-        return [row for row in ROWS if row.known and row.method not in self.scale.left_out]
+        return [row for row in ROWS if row.exists and row.method not in self.scale.left_out]
 
     def missing_methods(self) -> list[str]:
         """Why rows are missing, in sentences."""
-        unknown = [row.name for row in ROWS if not row.known]
-        slow = [row.name for row in ROWS if row.known and row.method in self.scale.left_out]
+        unknown = [row.name for row in ROWS if not row.exists]
+        slow = [row.name for row in ROWS if row.exists and row.method in self.scale.left_out]
         notes = [f"without {', '.join(unknown)}: this version of amcc does not have them yet"] * bool(unknown)
         return notes + [f"without {', '.join(slow)}: left out by --quick, for they take longer"] * bool(slow)
 
@@ -170,8 +178,8 @@ class Study:
 
     name: str
     title: str
-    tasks: Callable[[Plan], Sequence[Task]]
-    present: Callable[[Plan, Results], Sequence[Table | Figure]]
+    tasks: Callable[[StudyPlan], Sequence[Task]]
+    present: Callable[[StudyPlan, Results], Sequence[Table | Figure]]
     sets: tuple[str, ...] = ()
     draws: bool = True
     compares: bool = False
