@@ -6,8 +6,6 @@ machines differ. `--write` puts the tables and plots into docs/performance.md.
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -15,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from child import Result, clock, measure_apart, measured
+from child import Result, clock, measure_apart, measured, options_of, read_parquet
 from page import Record, Row, Size, line_of, write_page
+from script import parser_of, whole_number
 
 SEED = 0
 REPEATS = 5
@@ -25,13 +24,6 @@ TIMEOUT = 600.0
 
 
 # -- what is measured; each returns a table of pairs, or None ----------------------------------------------------------
-
-
-def read_parquet(folder: Path) -> None:
-    """The machine's limit: read the file, nothing else."""
-    import polars as pl
-
-    pl.read_parquet(folder / "votes.parquet")
 
 
 def read_csv(folder: Path) -> None:
@@ -214,16 +206,10 @@ def make_crowd(folder: Path, n_votes: int) -> Size:
 
 def main() -> None:
     """Measure everything, print row by row, write the page if asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=lambda text: int(float(text)), nargs="+", default=[10**4, 10**5, 10**6, 10**7])
-    parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("--write", action="store_true", help="also write docs/performance.md")
-    parser.add_argument("--resume", action="store_true", help="leave out what an interrupted --write has measured")
-    parser.add_argument("--child", choices=TASKS, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        print(json.dumps(measure_here(arguments.child, arguments.folder)))
+    parser = parser_of(__doc__)
+    parser.add_argument("--sizes", type=whole_number, nargs="+", default=[10**4, 10**5, 10**6, 10**7])
+    arguments = options_of(parser, TASKS, measure_here)
+    if arguments is None:
         return
     record = Record("consensus", kept=arguments.write, resume=arguments.resume)
     with tempfile.TemporaryDirectory() as scratch:

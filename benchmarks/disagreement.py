@@ -12,12 +12,12 @@ false.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from script import parser_of
 
 from amcc import Votes
 from amcc.consensus import make_model
@@ -132,7 +132,7 @@ def independent(seeds: int, method: str) -> Iterator[tuple[str, dict[str, float]
 
 def main() -> None:
     """Print a table for every crowd."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--data", type=Path, help="folder of real sets")
     parser.add_argument("--method", default="dawid-skene", help="whose consensus is the start")

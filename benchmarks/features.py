@@ -18,7 +18,6 @@ so_emotions with seeds 0 and 5: for these sets, numbers are in-sample.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 import time
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from script import parser_of
 
 from amcc import metrics
 from amcc.consensus import AMCC
@@ -148,7 +148,7 @@ def line(name: str, rows: list[list[float]]) -> str:
 
 def main() -> None:
     """Print a line for each crowd, a mean over seeds."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, help="folder of the sets")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="", help="crowds whose names contain this")

@@ -14,7 +14,6 @@ undisturbed run, byte for byte.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import importlib
 import json
@@ -34,6 +33,7 @@ from pathlib import Path
 
 import numpy as np
 import stepper
+from script import parser_of
 from typer.main import get_command
 
 from amcc.active.campaign import Campaign
@@ -377,7 +377,7 @@ def warm_up(tasks: Sequence[Task]) -> None:
 
 def main() -> None:
     """Kill as often as asked; exit 1 where anything was harmed."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=900, help="stop after this time, with however many kills")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)), help="default: another every time")

@@ -6,10 +6,10 @@ The votes are random: what they say does not matter for the time.
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
+from script import parser_of
 
 from amcc.active.base import Anything, Beliefs
 from amcc.active.strategies import STRATEGIES
@@ -49,7 +49,7 @@ def seconds(strategy: str, beliefs: Beliefs, batch: int) -> float:
 
 def main() -> None:
     """Print one line per strategy."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("strategies", nargs="*", default=list(STRATEGIES))
     for name, default in (("items", 100_000), ("labels", 20), ("workers", 5000), ("votes", 2_000_000), ("batch", 100)):
         parser.add_argument(f"--{name}", type=int, default=default)

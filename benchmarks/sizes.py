@@ -11,7 +11,6 @@ or is called test_*.py or conftest.py, counts as test. Files are parsed, never i
 
 from __future__ import annotations
 
-import argparse
 import ast
 import importlib.util
 import io
@@ -19,10 +18,13 @@ import json
 import statistics
 import sys
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from page import table
+from script import parser_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -205,12 +207,6 @@ def line_of(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of the table, as markdown writes it."""
-    for cells in (HEAD, ["---"] * len(HEAD), *rows):
-        yield f"| {' | '.join(cells)} |"
-
-
 def longest(sizes: Sizes) -> dict[str, list[Length]]:
     """Functions and modules, the first few of each, longest first."""
     return {kind: sorted(getattr(sizes, kind), reverse=True)[:LONGEST] for kind in LISTS}
@@ -228,16 +224,16 @@ def as_json(rows: Sequence[dict[str, Any]], ours: Sizes) -> str:
 
 def as_text(rows: Iterable[dict[str, Any]], ours: Sizes) -> str:
     """The table, and what is longest."""
-    lines = list(table(map(line_of, rows)))
+    lines = table(HEAD, map(line_of, rows))
     for kind, lengths in longest(ours).items():
-        lines += ["", f"longest {LISTS[kind]}"]
-        lines += [f"{each.lines:5d}  {each.name:32s} {each.place}" for each in lengths]
-    return "\n".join(lines)
+        lines += [f"longest {LISTS[kind]}"]
+        lines += [f"{each.lines:5d}  {each.name:32s} {each.place}" for each in lengths] + [""]
+    return "\n".join(lines[:-1])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table and what is longest; with --check, 1 where a limit is broken."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("others", nargs="*", help="installed packages or folders to compare with")
     parser.add_argument("--json", action="store_true", help="one JSON object instead")
     parser.add_argument("--check", action="store_true", help=f"exit 1 where a limit is broken: {LIMITS}")

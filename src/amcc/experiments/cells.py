@@ -227,10 +227,16 @@ def with_known_items(draw: Draw, n_items: int, seed: int) -> tuple[Truth, Draw]:
     chosen = np.random.default_rng((seed, n_items)).choice(there, min(n_items, len(there) // 2), replace=False)
     inside = np.zeros_like(draw.known)
     inside[chosen] = draw.known[chosen]
-    truth = Truth(_pairs(draw.votes, draw.truth & inside), known_pairs=_pairs(draw.votes, inside))
-    return truth, replace(draw, known=draw.known & ~inside)
+    return truth_inside(draw, inside), replace(draw, known=draw.known & ~inside)
 
 
-def _pairs(votes: Votes, mask: Mask) -> PairList:
-    item, label = (pa.array(codes) for codes in np.nonzero(mask))
-    return PairList(votes.item_names.cast(pa.string()).take(item), votes.label_names.cast(pa.string()).take(label))
+def truth_inside(draw: Draw, inside: Mask) -> Truth:
+    """What is true of the pairs (n_items, n_labels) inside, as a requester would tell it: by name."""
+    return Truth(pair_list(draw.votes, draw.truth & inside), known_pairs=pair_list(draw.votes, inside))
+
+
+def pair_list(votes: Votes, mask: Mask) -> PairList:
+    """The pairs of a mask (n_items, n_labels) by their names."""
+    names = votes.item_names, votes.label_names
+    codes = (pa.array(code) for code in np.nonzero(mask))
+    return PairList(*(name.cast(pa.string()).take(code) for name, code in zip(names, codes, strict=True)))
