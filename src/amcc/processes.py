@@ -21,7 +21,11 @@ Made = TypeVar("Made")
 def computed(
     work: Callable[..., Made], tasks: Iterable[tuple[Name, Sequence[Any]]], n_processes: int
 ) -> Iterator[tuple[Name, Made]]:
-    """What `work` makes of the arguments of each task, in the order in which they are done, by name."""
+    """What `work` makes of the arguments of each task, in the order in which they are done, by name.
+
+    tasks : name and arguments. With one process, work is done here, when its result is asked for. With more, all tasks
+    are handed over at once; `work`, arguments and results travel by pickle. An error of a task is raised here.
+    """
     if n_processes == 1:
         yield from ((name, work(*arguments)) for name, arguments in tasks)
         return
@@ -39,6 +43,7 @@ def computed(
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
     """Ctrl-C waits until the block has ended; in processes started inside, until `_die_of_interrupts`."""
+    # A process inherits what is blocked: none of ours dies half started, with a traceback of its own.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -62,6 +67,6 @@ def _one_thread_each() -> Iterator[None]:
         yield
     finally:
         for name, value in before.items():
-            del os.environ[name]
+            del os.environ[name]  # first, for None cannot be assigned
             if value is not None:
                 os.environ[name] = value

@@ -79,6 +79,7 @@ def board(
     from amcc.experiments.pages import page
     from amcc.experiments.summary import summarise
 
+    # All that can be wrong is looked at first: the run may take hours.
     if markdown and as_json:
         raise ParameterError("give either --markdown or --json; got both.")
     variants, n_known = _variants(variant or []), _numbers("--known", known or "")
@@ -107,11 +108,12 @@ def board(
 
 
 def _between_commas(text: str) -> list[str]:
+    """Names or numbers as people list them, with or without blanks."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _numbers(option: str, text: str) -> list[int]:
-    """Whole numbers between commas."""
+    """Whole numbers between commas; `option` is what to complain about."""
     parts = _between_commas(text)
     if not all(part.isdecimal() for part in parts):
         raise ParameterError(f"{option} must be whole numbers separated by commas, such as 10,30; got {text!r}.")
@@ -146,7 +148,10 @@ def _installed(wanted: Sequence[str]) -> list[str]:
 
 
 def _print_tables(summary: Board) -> None:
-    """Scores of every cell, means over families, and verdicts."""
+    """Scores of every cell, means over families, and verdicts.
+
+    Two scores of cells only: all others are in board.md.
+    """
     from amcc.experiments.pages import (
         FAMILY_HEAD,
         VERDICT_HEAD,
@@ -171,7 +176,10 @@ def _print_tables(summary: Board) -> None:
 
 
 def _print_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table, as wide as it is unless a terminal sets a limit."""
+    """Print a table, as wide as it is unless a terminal sets a limit.
+
+    In a file or a pipe nobody scrolls, and lines that are cut would lose numbers.
+    """
     table = Table(name, *head, box=None)
     for row in rows:
         table.add_row(*(Text(cell[1:], "bold") if cell.startswith(BEST) else cell for cell in row))

@@ -83,7 +83,7 @@ def reproduce(
 
 
 def _scale(quick: bool, seeds: int | None) -> Scale:
-    """How large the studies are, with as many runs as wanted."""
+    """How large the studies are, with as many runs as wanted; --quick also means fewer sets and methods."""
     from amcc.experiments.reproduce.plan import FULL, QUICK
 
     scale = QUICK if quick else FULL
@@ -101,7 +101,10 @@ def _command(what: Sequence[str], with_data: bool, quick: bool, seeds: int | Non
 
 
 def _as_json(found: Reproduction, written: Sequence[Path], docs: Path | None) -> dict[str, Any]:
-    """What was written, by study, and what is missing."""
+    """What was written, by study, and what is missing.
+
+    studies : study → names of its tables and figures. files : paths. docs : the document that was changed, or null.
+    """
     return {
         "studies": {name: [output.name for output in outputs] for name, outputs in found.outputs.items()},
         "files": [str(path) for path in written],

@@ -1,4 +1,7 @@
-"""What the commands share that run studies for minutes to hours: how many processes, and how far they are."""
+"""What the commands share that run studies for minutes to hours: how many processes, and how far they are.
+
+Studies say how far they are by calling a function with two numbers; they know nothing of terminals.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,11 @@ NEITHER_IS_BETTER = ("settled", "claimed_error")
 
 @dataclass(frozen=True)
 class Result:
-    """The scores of one entrant on one draw of one cell; None where it has no entry, a score where it is undefined."""
+    """The scores of one entrant on one draw of one cell.
+
+    scores : by name, one of `SCORES`, None where one is undefined; None altogether where the entrant has no entry.
+    family : of the cell. known : of how many items the entrant was given the truth.
+    """
 
     cell: str
     kind: Kind
@@ -112,7 +116,10 @@ def _version(method: str) -> list[str | None]:
 
 
 def evaluate_method(cell: Cell, seed: int, entrant: Entrant) -> dict[str, float | None] | None:
-    """Run one entrant on one draw and score it; None where it has no entry."""
+    """Run one entrant on one draw and score it; None where it has no entry.
+
+    Runs in a process of its own, so that it draws the crowd again: votes are larger than the recipe for them.
+    """
     draw = cell.draw(seed)
     truth, scored = with_known_items(draw, entrant.known, seed) if entrant.known else (None, draw)
     # A copy without what an earlier entrant has worked out and left in the votes: all pay for it.
@@ -139,7 +146,10 @@ class Consensus(NamedTuple):
 
 
 def scores_of(consensus: Consensus, draw: Draw) -> dict[str, float | None]:
-    """All scores but the time; None where one is undefined."""
+    """All scores but the time; None where one is undefined.
+
+    What is said about trust is about pairs that somebody was asked about: nobody calls the others settled.
+    """
     asked = np.zeros_like(draw.known)
     asked[draw.votes.item, draw.votes.label] = True
     found = metrics.evaluate(draw.truth, consensus.predicted, consensus.proba, draw.known)
@@ -184,11 +194,13 @@ def _way_to_consensus(entrant: Entrant, draw: Draw, truth: Truth | None) -> Call
 
 
 def _decided(find_proba: Callable[..., Floats], *arguments: Any) -> Consensus:
+    """Label sets of those who only have probabilities."""
     proba = find_proba(*arguments)
     return Consensus(proba > 0.5, proba)
 
 
 def _fitted(model: ConsensusModel, draw: Draw, truth: Truth | None) -> Consensus:
+    """What a model of amcc finds, given the truth of some items or none."""
     model.fit(draw.votes, truth=truth)
     settled = np.zeros_like(draw.known)
     settled[model.pair_item_, model.pair_label_] = model.pair_settled_

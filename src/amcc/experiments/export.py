@@ -1,4 +1,8 @@
-"""The board for scripts: every result as a row of a table, and verdicts, means and scores as one JSON object."""
+"""The board for scripts: every result as a row of a table, and verdicts, means and scores as one JSON object.
+
+Names of fields are flat, such as `first_jaccard_own`: scripts compare them from board to board. What is undefined is
+NaN here; whoever prints it makes null of it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,11 @@ def result_table(results: Sequence[Result]) -> pa.Table:
 
 
 def board_json(board: Board) -> dict[str, Any]:
-    """Verdicts of each method, means over families, and every score of each cell."""
+    """Verdicts of each method, means over families, and every score of each cell.
+
+    methods : method → verdicts. families : group of cells → method → means over its families. Then each score by name:
+    cell → method → mean over draws.
+    """
     return {
         "cells": len(board.cells),
         "methods": {method: _verdicts(board, method) for method in board.methods},
@@ -46,6 +54,7 @@ def _family_verdict(board: Board, method: str, group: str) -> dict[str, Any]:
     """Means and gains with their errors, and the worst cells."""
     verdict = family_verdict(board, method, group)
     found: dict[str, Any] = {"families": verdict.n_families}
+    # A mean and its error are two fields: a script should not take text apart.
     for score in MEANS:
         found[score], found[f"{score}_error"] = verdict.means[score]
     for score in GAINS:
@@ -61,6 +70,7 @@ def _verdicts(board: Board, method: str) -> dict[str, Any]:
     for score in JUDGED:
         verdict = board.verdict(score, method)
         for kind, share in verdict.first.items():
+            # "all" is what most want, so that it has the short name.
             suffix = "" if kind == "all" else f"_{kind}"
             found[f"cells_{score}{suffix}"] = share.of
             found[f"first_{score}{suffix}"] = share.value

@@ -110,6 +110,7 @@ def family_verdict(board: Board, method: str, group: str) -> FamilyVerdict:
     compared = method not in (BASELINE, ORACLE) and BASELINE in board.methods
     before = board.methods.index(BASELINE) if compared else None
     gains = {score: means[score] - (np.nan if before is None else of_family[score][:, before]) for score in GAINS}
+    # Ranks, leads and errors are by cell, not by family: a worst case is a case that somebody may meet.
     ranks = board.ranks("jaccard")[chosen, column]
     cells = [cell for cell, one in zip(board.cells, chosen, strict=True) if one]
     lead = board.lead("jaccard", method)[chosen]

@@ -82,6 +82,7 @@ def leave_one_family_out(scored: Iterable[Scored], reference: str) -> LeftOut:
         raise ParameterError(f"there must be two families or more to leave one out; got {', '.join(families)}.")
     choices = []
     for place, family in enumerate(families):
+        # The family itself has no say in what is chosen for it.
         others = np.arange(len(families)) != place
         chosen = int(log_loss[:, others].mean(axis=1).argmin())
         now, then = (np.array([log_loss[row, place], jaccard[row, place]]) for row in (chosen, before))
@@ -115,6 +116,7 @@ def _family_tables(scored: Sequence[Scored]) -> tuple[list[str], list[str], Floa
     table = np.full((2, len(settings), len(cells)), np.nan)
     for row in scored:
         table[:, settings.index(row.setting), cells.index((row.family, row.cell))] = row.log_loss, row.jaccard
+    # A hole would be a mean over other cells than those of the other settings.
     missing = np.argwhere(np.isnan(table[0]))
     if missing.size:
         setting, cell = settings[missing[0][0]], cells[missing[0][1]][1]

@@ -20,12 +20,13 @@ from amcc.experiments.peers import ORACLE, PEERS
 from amcc.experiments.summary import BASELINE, JUDGED, TIE, Board
 from amcc.experiments.text import EMPTY, Rows, markdown_table, number
 
+# Firsts are told by kind of truth as well: on sets with their own truth, majority is hard to beat.
 FIRST_HEAD = [f"first ({kind})" for kind in ("all", *KINDS)]
 VERDICT_HEAD = ["method", *FIRST_HEAD, "mean rank", "worst loss", "where", f"above {ORACLE}"]
 
 
 def verdict_rows(board: Board, score: str) -> Rows:
-    """One row per method under `VERDICT_HEAD`."""
+    """One row per method under `VERDICT_HEAD`: on how many cells it is first, its mean rank, and its worst loss."""
     rows = []
     for method in board.methods:
         verdict = board.verdict(score, method)
@@ -36,8 +37,12 @@ def verdict_rows(board: Board, score: str) -> Rows:
 
 
 def score_rows(board: Board, score: str, mark: Callable[[str], str] = lambda text: text) -> Rows:
-    """One row per cell with the entries of all methods; the best competitor is marked, where there is a best."""
+    """One row per cell with the entries of all methods; the best competitor is marked, where there is a best.
+
+    mark : what to do with the text of the best, such as to print it bold.
+    """
     values = board.of(score)
+    # Where neither more nor less is better, nothing is best.
     judged = board.competes & (score not in NEITHER_IS_BETTER)
     goodness = np.where(judged, board.goodness(score), -np.inf)
     best = np.nan_to_num(goodness, nan=-np.inf).max(axis=1, initial=-np.inf)
@@ -61,7 +66,7 @@ def rank_rows(board: Board) -> Rows:
 
 
 def footer(board: Board) -> str:
-    """Why there are dashes, as far as there may be."""
+    """Why there are dashes, as far as there may be; empty where none of these methods takes part."""
     reasons = [f"{method} runs up to {PEERS[method].max_votes:,} votes" for method in board.methods if method in PEERS]
     reasons += [f"{ORACLE} needs a simulated crowd with independent votes"] if ORACLE in board.methods else []
     return f"{EMPTY} no entry: {'; '.join(reasons)}." if reasons else ""
@@ -69,6 +74,7 @@ def footer(board: Board) -> str:
 
 # -- families ---------------------------------------------------------------------------------------------------------
 
+# Columns in the order of the question: how good, how sure and with what right, and where it is worst.
 FAMILY_HEAD = [
     "method",
     "families",
@@ -81,7 +87,11 @@ FAMILY_HEAD = [
 
 
 def mean_text(value: MeanWithError, form: str = ".3f") -> str:
-    """A mean with its standard error, where there is one."""
+    """A mean with its standard error, where there is one.
+
+    >>> mean_text(MeanWithError(0.7, 0.012)), mean_text(MeanWithError(0.7, np.nan), "+.2f")
+    ('0.700 ± 0.012', '+0.70')
+    """
     told = number(value.mean, form)
     return told if np.isnan(value.error) else f"{told} ± {number(value.error)}"
 
@@ -122,7 +132,10 @@ FAMILY_NOTE = (
 
 
 def page(board: Board, command: str) -> str:
-    """The whole of board.md; `command` made it."""
+    """The whole of board.md; `command` made it.
+
+    Means over families come first: they are what a method is judged by. Every score of every cell is at the end.
+    """
     kinds = ", ".join(f"{board.kinds.count(kind)} {kind}" for kind in dict.fromkeys(board.kinds))
     lines = [
         "# Board",
@@ -156,6 +169,7 @@ def page(board: Board, command: str) -> str:
     for score, name in JUDGED.items():
         lines += ["", f"### {name}", "", *markdown_table(VERDICT_HEAD, verdict_rows(board, score))]
     lines += ["", "## Mean ranks", "", *markdown_table(["score, cells", *board.methods], rank_rows(board))]
+    # By family: the decisions, and the probabilities behind them; the other scores are by cell.
     for group in groups_of(board):
         for score in ("jaccard", "log_loss"):
             lines += ["", f"## {JUDGED[score]}, families of {group}", ""]

@@ -46,6 +46,7 @@ def chosen_studies(names: Sequence[str], *, quick: bool = False) -> list[Study]:
     for name in names:
         if name not in STUDIES:
             raise ParameterError(f"what to reproduce must be among {', '.join(STUDIES)}; got {name!r}.")
+    # They take hours even where all else takes minutes.
     left_out = {study.name for family in ACTIVE for study in family.STUDIES} if quick else set()
     studies = [STUDIES[name] for name in dict.fromkeys(names or (name for name in STUDIES if name not in left_out))]
     if any(study.draws for study in studies):
@@ -67,7 +68,11 @@ def run_studies(
     n_processes: int = 1,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Reproduction:
-    """Measure what is not in the cache yet, and make tables and figures of it."""
+    """Measure what is not in the cache yet, and make tables and figures of it.
+
+    Tasks of all studies are run together: what two of them need is measured once. Raises where no study has anything
+    to show, saying which data it would need.
+    """
     tasks = [task for study in studies for task in study.tasks(plan)]
     results = run_tasks(tasks, plan.cache, n_processes=n_processes, progress=progress)
     outputs = {study.name: study.present(plan, results) for study in studies}
@@ -77,7 +82,7 @@ def run_studies(
 
 
 def notes_of(studies: Sequence[Study], plan: StudyPlan) -> list[str]:
-    """What is missing and why, with the way to get it."""
+    """What is missing and why, with the way to get it: sets that are not there, or too slow, and methods."""
     wanted = dict.fromkeys(name for study in studies for name in study.sets)
     absent = [name for name in wanted if name not in plan.sets]
     if plan.data is None:
@@ -91,6 +96,7 @@ def notes_of(studies: Sequence[Study], plan: StudyPlan) -> list[str]:
             f"{DATASETS[ENTRIES[name]].source}"
             for name in absent
         ]
+    # Sets that are there, but too large for a quick look.
     quick = [name for name in wanted if name in MULAN and plan.has(name) and name not in plan.scale.mulan]
     if quick and any(study.draws for study in studies):
         notes.append(f"without {', '.join(quick)}: left out by --quick, for simulating their workers takes long")

@@ -43,11 +43,14 @@ BANDS = "Bands: 95 % intervals over partitions, from three on."
 class Extent:
     """How much is measured.
 
-    strategies, sets : of the curves. sensitivity : sets of the figure of batches.
-    batches : questions at a time; up_to : the share of votes that is known at its end. mixes : η.
-    most_runs : partitions or seeds where runs take long; the shortlist of strategies has them all in the larger replay
-        at equal prices. price_lists, budget : of the larger replay, which ends when
-        this share of the cost of all votes is spent.
+    strategies, sets : of the curves.
+    sensitivity : sets of the figure of batches, the two of the paper's figure.
+    batches : questions at a time.
+    mixes : η.
+    up_to : the share of votes that is known at the end of the figure of batches.
+    most_runs : partitions or seeds where runs take long.
+    shortlist : strategies that have all runs in the larger replay at equal prices.
+    price_lists, budget : of the larger replay, which ends when this share of the cost of all votes is spent.
     """
 
     strategies: tuple[str, ...]
@@ -62,6 +65,7 @@ class Extent:
     budget: float
 
 
+# All strategies on all sets, as in the paper, with more η and batches than it shows.
 WHOLE = Extent(
     strategies=tuple(STRATEGIES),
     sets=tuple(REAL),
@@ -74,6 +78,7 @@ WHOLE = Extent(
     price_lists=PRICE_LISTS,
     budget=1.0,
 )
+# Minutes instead of days: the default, the paper's criterion and chance, on two small sets.
 SHORT = Extent(
     strategies=("voi", "amcc", "uniform"),
     sets=("LoveEkman", "Affective"),
@@ -131,7 +136,10 @@ class Curves:
 
 
 def summary(runs: Sequence[PaperRun], results: Results) -> list[Row]:
-    """Means and intervals over partitions: one row for each point of the curve, evaluation and reading."""
+    """Means and intervals over partitions: one row for each point of the curve, evaluation and reading.
+
+    Points are those of the first run: all runs ask in batches of one size, so that their points are the same.
+    """
     found = [results[run] for run in runs]
     # Curves of one set may differ in length by a point, where partitions leave more or fewer votes to buy.
     n_points = min(len(each["queries"]) for each in found)
@@ -159,7 +167,10 @@ def strategy_curves(plan: StudyPlan) -> Curves:
 
 
 def batch_curves(plan: StudyPlan) -> Curves:
-    """AMCC with other numbers of questions at a time, until half of the votes are known."""
+    """AMCC with other numbers of questions at a time, until half of the votes are known.
+
+    A point every 50 questions, which all batch sizes divide.
+    """
     extent = extent_of(plan)
     seeds = range(min(plan.scale.n_runs, extent.most_runs))
 
@@ -185,7 +196,7 @@ def mix_curves(plan: StudyPlan) -> Curves:
 
 
 def present(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
-    """A table of the ends of the curves; the curves; and the paper's figure of costs."""
+    """A table of the ends of the curves; the curves under both readings of accuracy; and the figure of costs."""
     curves = strategy_curves(plan)
     rows = curves.rows(results)
     made: list[Table | Figure] = [end_table(curves, results, pa.Table.from_pylist(rows))]
@@ -209,7 +220,10 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
 
 
 def end_table(curves: Curves, results: Results, data: pa.Table) -> Table:
-    """Quality after the last question, and its cost; strategies in rows, sets in columns."""
+    """Quality after the last question, and its cost; strategies in rows, sets in columns.
+
+    A view for each evaluation and reading, precision folded, and one for the cost. Marks are against strategy amcc.
+    """
     head = ["strategy", *(paper_set.title for paper_set in curves.sets)]
 
     def ends(column: str) -> list[list[Floats]]:

@@ -1,4 +1,8 @@
-"""Figures of the active studies: quality and cost against questions, with bands, and a name at the end of each line."""
+"""Figures of the active studies: quality and cost against questions, with bands, and a name at the end of each line.
+
+Every function takes the long table of its figure: rows of set, what was varied, queries, cost, evaluation and measure,
+with mean, ci_low and ci_high.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ LOOKS: dict[Any, tuple[str, str]] = {
 
 
 def draw_line(axes: Axes, rows: Sequence[Row], x: str, colour: str, line: str, marker: str = "") -> None:
-    """Means with their band."""
+    """Means with their band; x : the column across."""
     across, low, high, mean = columns(rows, x, "ci_low", "ci_high", "mean")
     axes.fill_between(across, low, high, color=colour, alpha=0.1, linewidth=0)
     axes.plot(across, mean, color=colour, linestyle=line, marker=marker, linewidth=1.5)
@@ -45,7 +49,10 @@ def draw_line(axes: Axes, rows: Sequence[Row], x: str, colour: str, line: str, m
 def draw_lines(
     axes: Axes, rows: Sequence[Row], x: str, by: str, looks: dict[Any, tuple[str, str]], *, named: bool = True
 ) -> None:
-    """One line for each value of a column, with its name at the end, or else a dot."""
+    """One line for each value of the column `by`, with its name at the end, or else a dot.
+
+    looks : colour and line of each value.
+    """
     ends = []
     for name in distinct(rows, by):
         of_name = where(rows, **{by: name})
@@ -84,7 +91,7 @@ def draw_quality(data: pa.Table, title: str) -> Figure:
 
 
 def draw_costs(data: pa.Table) -> Figure:
-    """One panel per set."""
+    """One panel per set: what the questions of each strategy have cost so far."""
     rows = data.rename_columns({"cost": "mean"}).to_pylist()
     sets = distinct(rows, "set")
     figure, panels = grid(len(sets), (3.7, 2.8), n_columns=3)

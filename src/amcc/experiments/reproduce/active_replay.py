@@ -57,7 +57,7 @@ class Case(NamedTuple):
 
 
 def sets_of(plan: StudyPlan) -> list[PaperSet]:
-    """Sets with answers enough and a generated crowd; in short, two small sets."""
+    """Sets with answers enough and a generated crowd; in short, two small sets, or a generated crowd without them."""
     of_paper = [plan.paper_set(name) for name in plan.among(SETS) if name in extent_of(plan).sets]
     if extent_of(plan) is active.SHORT:
         return of_paper or [plan.paper_set(GENERATED)]
@@ -72,7 +72,10 @@ def seeds_of(plan: StudyPlan, paper_set: PaperSet, strategy: str, prices: str) -
 
 
 def cases_of(plan: StudyPlan) -> list[Case]:
-    """All strategies on all sets at all price lists."""
+    """All strategies on all sets at all price lists, but for those whose question is answered at equal prices.
+
+    A set that is always the same is fitted once with all votes, however many seeds its runs have.
+    """
     extent, found = extent_of(plan), []
     for paper_set in sets_of(plan):
         for prices in extent.price_lists:
@@ -176,7 +179,10 @@ def _runs_in_words(plan: StudyPlan) -> str:
 
 
 def goal_views(rows: Sequence[Row]) -> list[View]:
-    """Strategies in rows, sets in columns; the highest goal first, others folded."""
+    """Strategies in rows, sets in columns; the highest goal first, others folded.
+
+    Cells are the median share of the cost over runs, with its range where runs differ; the least of a set is bold.
+    """
     sets, views = distinct(rows, "set"), []
     for goal in sorted(GOALS, reverse=True):
         for prices in distinct(rows, "prices"):
@@ -191,7 +197,10 @@ def goal_views(rows: Sequence[Row]) -> list[View]:
 
 
 def leads_of_uniform(curve_rows: Sequence[Row]) -> list[Row]:
-    """By how much `uniform` is ahead of each strategy at most, where it has been run as well."""
+    """By how much `uniform` is ahead of each strategy at most, where it has been run as well.
+
+    Curves are compared at equal cost, at the points of the strategy; before `SPENT_ALREADY`, nothing counts.
+    """
     curves: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for row in curve_rows:
         curves.setdefault((row["set"], row["prices"], row["strategy"]), []).append((row["cost_share"], row["mean"]))
@@ -253,7 +262,7 @@ def draw(data: pa.Table) -> mpl.Figure:
 
 
 def _draw_panel(panel: Axes, rows: Sequence[Row]) -> None:
-    """The curves of all strategies, a dot where each comes to stay, and the quality of all votes."""
+    """The curves of all strategies, a dot where each comes to stay, and dashed the quality of all votes."""
     panel.axhline(rows[0]["all_votes_jaccard"], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     ends = []
     for name in distinct(rows, "strategy"):

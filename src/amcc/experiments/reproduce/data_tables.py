@@ -15,6 +15,7 @@ from amcc.experiments.reproduce.plan import Study, StudyPlan, Table, View
 from amcc.experiments.reproduce.sets import MULAN, REAL, feature_set
 from amcc.experiments.text import EMPTY
 
+# What is counted → what tables call it. "Annotations" of the paper are labels given, answers or votes, by set.
 REAL_HEAD = {
     "workers": "workers",
     "items": "items",
@@ -25,42 +26,29 @@ REAL_HEAD = {
     "workers_per_item": "workers per item",
     "labels_per_item": "labels given per answer",
 }
-MULAN_HEAD = {
-    "items": "items",
-    "labels": "labels",
-    "labels_per_item": "labels per item",
-    "features": "features",
-    "annotations": "annotations",
-}
+MULAN_HEAD = dict(zip(MulanSet._fields, ("items", "labels", "labels per item", "features", "annotations"), strict=True))
 
-
-class SetCounts(NamedTuple):
-    """What Table 2 counts, and what else its annotations may be."""
-
-    workers: int
-    items: int
-    labels: int
-    annotations: int
-    answers: int
-    votes: int
-    workers_per_item: float
-    labels_per_item: float
+# What is counted → the number: a whole one, or a mean.
+SetCounts = Mapping[str, float]
 
 
 def count_real(draw: Draw) -> SetCounts:
-    """An annotation is a label that a worker gave."""
+    """What Table 2 counts, and what else its annotations may be.
+
+    annotations : labels given. answers : a worker about an item. votes : a worker about a label of an item.
+    """
     votes = draw.votes
     n_answers, n_given = int(votes.answers_per_item.sum()), int((votes.value > 0).sum())
-    return SetCounts(
-        workers=int((votes.answers_per_worker > 0).sum()),
-        items=votes.n_items,
-        labels=votes.n_labels,
-        annotations=n_given,
-        answers=n_answers,
-        votes=len(votes),
-        workers_per_item=n_answers / votes.n_items,
-        labels_per_item=n_given / n_answers,
-    )
+    return {
+        "workers": int((votes.answers_per_worker > 0).sum()),  # who gave nothing is none
+        "items": votes.n_items,
+        "labels": votes.n_labels,
+        "annotations": n_given,
+        "answers": n_answers,
+        "votes": len(votes),
+        "workers_per_item": n_answers / votes.n_items,
+        "labels_per_item": n_given / n_answers,
+    }
 
 
 def present_real(plan: StudyPlan, results: Results) -> Sequence[Table]:
@@ -73,7 +61,7 @@ def present_real(plan: StudyPlan, results: Results) -> Sequence[Table]:
         "answers on SONYC-UST and LoveEkman; its last column is labels given per answer, not true labels per item. "
         "SONYC-UST has 301 workers, of whom 118 gave more than two answers."
     )
-    return [_table("table2", "Table 2. Real data sets", caption, REAL_HEAD, ours, TABLE_2)]
+    return [_table(("table2", "Table 2. Real data sets", caption), REAL_HEAD, ours, TABLE_2)]
 
 
 def present_mulan(plan: StudyPlan, results: Results) -> Sequence[Table]:
@@ -86,40 +74,38 @@ def present_mulan(plan: StudyPlan, results: Results) -> Sequence[Table]:
         "Counted, with the paper's figure in brackets. The paper repeats the number of labels as number of features. "
         "Its annotations are answers of the seven simulated workers to 80 % of half of the items."
     )
-    return [_table("table3", "Table 3. Sets whose workers are simulated", caption, MULAN_HEAD, ours, TABLE_3)]
+    return [_table(("table3", "Table 3. Sets whose workers are simulated", caption), MULAN_HEAD, ours, TABLE_3)]
 
 
-def count_mulan(found: FeatureSet) -> MulanSet:
+def count_mulan(found: FeatureSet) -> SetCounts:
     """What Table 3 counts: an annotation is an answer of a classifier; spammers do not count."""
     n_items, n_labels = found.truth.shape
     # The items that are not learned from: the larger half where their number is odd.
     n_answers = len(TRAINING_SHARES) * round(ANSWERED_SHARE * (n_items - n_items // 2))
-    return MulanSet(n_items, n_labels, float(found.truth.sum(axis=1).mean()), found.features.shape[1], n_answers)
+    labels_per_item = float(found.truth.sum(axis=1).mean())
+    return MulanSet(n_items, n_labels, labels_per_item, found.features.shape[1], n_answers)._asdict()
 
 
 def _table(
-    name: str,
-    title: str,
-    caption: str,
-    head: dict[str, str],
-    ours: Mapping[str, NamedTuple],
-    paper: Mapping[str, NamedTuple],
+    about: tuple[str, str, str], head: dict[str, str], ours: Mapping[str, SetCounts], paper: Mapping[str, NamedTuple]
 ) -> Table:
-    """Sets in rows, what is counted in columns; also what the paper counts of sets that are not there."""
+    """Sets in rows, what is counted in columns; also what the paper counts of sets that are not there.
+
+    about : name, title and caption.
+    """
     entries = [
-        (set_name, column, getattr(ours.get(set_name), column, None), getattr(paper[set_name], column, None))
-        for set_name in paper
+        (name, column, ours.get(name, {}).get(column), getattr(row, column, None))
+        for name, row in paper.items()
         for column in head
     ]
-    rows = [
-        [set_name, *(_cell(value, theirs) for of, _, value, theirs in entries if of == set_name)] for set_name in paper
-    ]
+    rows = [[name, *(_cell(*numbers) for of, _, *numbers in entries if of == name)] for name in paper]
     sets, columns, values, printed = zip(*entries, strict=True)
     data = {"set": sets, "column": columns, "ours": _floats(values), "paper": _floats(printed)}
-    return Table(name, title, caption, pa.table(data), [View("", ["set", *head.values()], rows)])
+    return Table(*about, pa.table(data), [View("", ["set", *head.values()], rows)])
 
 
 def _floats(values: Sequence[float | None]) -> pa.Array:
+    """Typed, for counts and means stand in one column, and all may be missing."""
     return pa.array(values, pa.float64())
 
 
@@ -129,6 +115,11 @@ def _cell(value: float | None, printed: float | None) -> str:
 
 
 def _number(value: float | None) -> str:
+    """Counts in full, means with three digits.
+
+    >>> _number(6811), _number(2.9832), _number(None)
+    ('6,811', '2.98', '—')
+    """
     if value is None:
         return EMPTY
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

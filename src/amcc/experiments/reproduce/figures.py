@@ -21,7 +21,11 @@ HIGHLIGHTED = {"AMCC": (BLUE, "o"), "MV": (VERMILION, "s"), "Dawid–Skene": (GR
 def cross(
     data: pa.Table, draw: Callable[[Axes, Sequence[Row]], None], x_title: str, size: tuple[float, float], **options: Any
 ) -> tuple[Figure, list[tuple[Axes, str]]]:
-    """Methods in rows of panels, sets in columns, `draw` in each; also the first panels of the rows, by method."""
+    """Methods in rows of panels, sets in columns, `draw` in each; also the first panel of each row, with its method.
+
+    data : a long table with columns set and method. draw : gets a panel and the rows of its set and method.
+    size : of a panel, in inches. Sets are named above the first row, the axis below the last.
+    """
     rows = data.to_pylist()
     methods, sets = distinct(rows, "method"), distinct(rows, "set")
     figure, axes = canvas(len(methods), len(sets), size, **options)
@@ -36,7 +40,10 @@ def cross(
 
 
 def score_panels(data: pa.Table) -> Figure:
-    """Per set and method: Jaccard and precision with intervals, and the paper's Accuracy."""
+    """Per set and method: Jaccard and precision with intervals, and the paper's Accuracy.
+
+    One panel per set, and per number of answers where it was thinned; methods from top to bottom as in the table.
+    """
     rows = data.to_pylist()
     sets = list(dict.fromkeys((row["set"], row["answers_per_item"]) for row in rows))
     methods = distinct(rows, "method")
@@ -49,7 +56,7 @@ def score_panels(data: pa.Table) -> Figure:
         axes.set_title(name if answers is None else f"{name}, {answers} answers")
         axes.set_yticks(list(place.values()), list(place))
         axes.set_ylim(0.3, len(methods) + 0.7)
-        if "AMCC" in place:
+        if "AMCC" in place:  # a stripe behind the method that all are compared with
             axes.axhspan(place["AMCC"] - 0.5, place["AMCC"] + 0.5, color="#eaf2f8", zorder=0)
         axes.grid(axis="y", visible=False)
         axes.tick_params(labelbottom=True)
@@ -69,7 +76,7 @@ def _score_mark(axes: Axes, row: Row, height: float) -> None:
 
 
 def removal_panels(data: pa.Table) -> Figure:
-    """Per set: Jaccard against the share of answers removed."""
+    """Per set: Jaccard against the share of answers removed; three methods stand out, and have their names."""
     rows = [row for row in data.to_pylist() if row["mean"] is not None]
     sets = distinct(rows, "set")
     figure, panels = grid(len(sets), (2.7, 2.3))

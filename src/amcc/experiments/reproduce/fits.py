@@ -53,7 +53,7 @@ Found = Mapping[str, Any]
 
 
 class Task(Protocol):
-    """Something to measure; equal tasks are measured once."""
+    """Something to measure; equal tasks are measured once, so that studies may share them."""
 
     @property
     def alone(self) -> bool:
@@ -164,7 +164,10 @@ def _votes_of_size(size: int) -> Votes:
 
 
 def fit(model: ConsensusModel, votes: Votes, features: Floats | None = None) -> tuple[ConsensusModel, float]:
-    """The fitted model, and seconds. The votes come as new: what an earlier fit has worked out of them is not used."""
+    """The fitted model, and seconds.
+
+    The votes come as new: what an earlier fit has worked out of them and left there is not used.
+    """
     votes = replace(votes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -175,7 +178,10 @@ def fit(model: ConsensusModel, votes: Votes, features: Floats | None = None) -> 
 
 
 def scores(draw: Draw, predicted: Mask, proba: Floats) -> dict[str, float]:
-    """All readings of accuracy, the ranking scores, and how large the sets are."""
+    """All readings of accuracy, the ranking scores, and how large the sets are, under the names of `MEASURES`.
+
+    predicted : (n_items, n_labels) the label sets; proba : the scores behind them, which ranking is judged by.
+    """
     known, truth = draw.known, draw.truth
     usual = metrics.evaluate(truth, predicted, proba, known)
     size = (predicted & known).sum(axis=1)[known.any(axis=1)]
@@ -190,7 +196,10 @@ def scores(draw: Draw, predicted: Mask, proba: Floats) -> dict[str, float]:
 
 
 def by_item(draw: Draw, predicted: Mask, proba: Floats) -> dict[str, Floats]:
-    """(n_items,) the same scores of each item alone; NaN where an item has none."""
+    """(n_items,) the same scores of each item alone; NaN where an item has none.
+
+    Where all runs see the same votes, these are the units of intervals and tests.
+    """
     nothing = dict.fromkeys(MEASURES, np.nan)
     alone = []
     for item, known in enumerate(draw.known):
@@ -201,7 +210,11 @@ def by_item(draw: Draw, predicted: Mask, proba: Floats) -> dict[str, Floats]:
 
 
 def groups(model: AMCC) -> dict[str, Any]:
-    """Rates, weights and workers of AMCC's groups; of the paper's objective also its matrices, averaged by group."""
+    """Rates, weights and workers of AMCC's groups; of the paper's objective also its matrices, averaged by group.
+
+    hit, false_alarm : (n_groups, n_labels). weights : (n_groups,). worker_group : (n_workers,).
+    individuality, commonality : (n_groups, n_labels, n_labels), mean D_w of a group and its C_m.
+    """
     found = {
         "hit": model.commonality_[0],
         "false_alarm": model.commonality_[1],

@@ -29,7 +29,10 @@ SPAMMERS = ("uniform ", "random ")
 
 
 def sets_of(plan: StudyPlan) -> list[PaperSet]:
-    """Yeast and SONYC-UST as in the paper, other sets where these are not to be had."""
+    """Yeast and SONYC-UST as in the paper, other sets where these are not to be had.
+
+    One set with simulated workers, of whom it is known who spams, and one of people.
+    """
     simulated = [name for name in ("Yeast", *plan.mulan) if plan.has(name) and name in plan.scale.mulan][:1]
     return [plan.paper_set(name) for name in (simulated or [GENERATED]) + plan.among(["SONYC-UST"])]
 
@@ -45,6 +48,7 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     for paper_set in sets_of(plan):
         ours, printed = (results[FitTask(paper_set, 0, row)]["groups"] for row in (AMCC, FROBENIUS))
         file = paper_set.name.lower().replace(" ", "-")
+        # The default finds rates by group and label; matrices of labels are the paper's.
         shown.append(
             Figure(
                 f"groups-{file}",
@@ -71,7 +75,11 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
 
 
 def group_table(found: Found) -> pa.Table:
-    """One row per group and label, with what its workers are like."""
+    """One row per group and label, with what its workers are like.
+
+    hit_rate, false_alarm_rate : what members of the group have in common. weight, workers, mean_quality : of the group,
+    the same in all its rows.
+    """
     hit, false_alarm = np.array(found["hit"]), np.array(found["false_alarm"])
     member, quality = np.array(found["worker_group"]), np.array(found["quality"], dtype=np.float64)
     n_groups, n_labels = hit.shape
@@ -96,7 +104,10 @@ def _mean(values: Floats) -> float:
 
 
 def draw_groups(found: Found) -> mpl.Figure:
-    """Weights, commonality of hits and false alarms, and workers; a row per group."""
+    """Weights, commonality of hits and false alarms, and workers; a row per group.
+
+    found : what `fits.groups` and `fits.worker_quality` say.
+    """
     hit, false_alarm = np.array(found["hit"]), np.array(found["false_alarm"])
     weights, member = np.array(found["weights"]), np.array(found["worker_group"])
     n_groups = len(weights)
@@ -107,6 +118,7 @@ def draw_groups(found: Found) -> mpl.Figure:
     bars.barh(rows, weights, color=BLUE, height=0.6)
     for row, weight in enumerate(weights):
         bars.text(weight, row, f" {weight:.2f}", va="center", fontsize=8)
+    # Room for the numbers beside the bars.
     bars.set_xlim(0, weights.max() * 1.25)
     bars.set_yticks(rows, [f"group {row + 1}\n{_people(n_workers[row])}" for row in rows])
     bars.set_title("weight")
@@ -116,11 +128,17 @@ def draw_groups(found: Found) -> mpl.Figure:
         panel.set_xlabel("label")
     figure.colorbar(image, ax=alarms, shrink=0.9, pad=0.02, label="rate")
     _worker_dots(workers, found, member)
+    # The best group on top, in all panels: they share the axis.
     bars.set_ylim(n_groups - 0.5, -0.5)
     return figure
 
 
 def _people(count: int) -> str:
+    """So many workers, in words.
+
+    >>> _people(1), _people(3)
+    ('1 worker', '3 workers')
+    """
     return f"{count} worker" if count == 1 else f"{count} workers"
 
 
@@ -153,7 +171,7 @@ def _worker_dots(panel: Axes, found: Found, member: Ints) -> None:
 
 
 def draw_matrices(found: Found) -> mpl.Figure:
-    """Mean D_w and C_m of each group."""
+    """Mean D_w and C_m of each group, one above the other; rows of a matrix are true labels, columns given ones."""
     individuality, commonality = np.array(found["individuality"]), np.array(found["commonality"])
     weights, member = np.array(found["weights"]), np.array(found["worker_group"])
     n_workers = np.bincount(member, minlength=len(weights))

@@ -39,7 +39,10 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What to know about how the numbers came about."""
+    """What to know about how the numbers came about.
+
+    command : what to type for the same tables. seeds : how many runs where there is chance.
+    """
 
     command: str
     seeds: int
@@ -62,7 +65,11 @@ def _version(package: str) -> str:
 
 
 def write_all(found: Reproduction, folder: Path, provenance: Provenance) -> list[Path]:
-    """Write everything; figures and pages are made before the first file is written."""
+    """Write everything and say which files; figures and pages are made before the first file is written.
+
+    So a figure that fails leaves the files of an earlier run as they were, all of one kind.
+    """
+    # Drawn first: what fails, fails before the first file.
     drawn = {output.name: render(output) for output in found.all() if isinstance(output, Figure)}
     texts = {"index.html": page(found, drawn, provenance), "results.md": markdown(found, provenance)}
     make_folder(folder)
@@ -87,7 +94,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def render(figure: Figure) -> Drawn:
-    """Draw once, save twice."""
+    """Draw once, save twice: PNG for pages of others, SVG for ours."""
     with style():
         made = figure.draw()
         png, svg = io.BytesIO(), io.BytesIO()
@@ -124,7 +131,10 @@ def _markdown_lines(found: Reproduction, provenance: Provenance, *, links: bool)
 
 
 def check_docs(path: Path) -> None:
-    """Raise unless the document is there and has one place for the tables."""
+    """Raise unless the document is there and has one place for the tables.
+
+    Asked before anything is measured: hours later would be late to learn of a wrong path.
+    """
     check_readable(path)
     text = path.read_text(encoding="utf-8")
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
@@ -134,7 +144,7 @@ def check_docs(path: Path) -> None:
 
 
 def update_docs(path: Path, found: Reproduction, provenance: Provenance) -> None:
-    """Replace what stands between the markers by the tables."""
+    """Replace what stands between the markers by the tables; the rest of the document stays as it is."""
     check_docs(path)
     before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -144,6 +154,7 @@ def update_docs(path: Path, found: Reproduction, provenance: Provenance) -> None
 
 # -- the page -------------------------------------------------------------------------------------------------------
 
+# Wide tables scroll inside of a frame, their first column stays in sight; the paper's numbers have their own colour.
 CSS = """
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2329; margin: 0 auto; max-width: 1180px; padding: 1.5rem; }
@@ -168,6 +179,7 @@ img { max-width: 100%; height: auto; } details { margin: .4rem 0; } summary { cu
 def page(found: Reproduction, drawn: dict[str, Drawn], provenance: Provenance) -> str:
     """One HTML page that needs no other file and no network."""
     outputs = list(found.all())
+    # A page of twenty tables is found one's way in by their names.
     links = " ".join(f'<a href="#{output.name}">{escape(output.name)}</a>' for output in outputs)
     notes = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
     parts = [
@@ -209,6 +221,7 @@ def _table_html(table: Table) -> Iterator[str]:
 
 def _view_html(view: View) -> str:
     """A table; columns with numbers of the paper and the row of AMCC have colours of their own."""
+    # Told by the title of the column: views are text, and so need no other mark.
     of_paper = [title.startswith("paper's") for title in view.head]
     head = _cells(view.head, of_paper, "th")
     opening = {True: '<tr class="ours">', False: "<tr>"}
@@ -217,6 +230,7 @@ def _view_html(view: View) -> str:
 
 
 def _cells(texts: Sequence[str], of_paper: Sequence[bool], tag: str) -> str:
+    """A row of cells, each of the paper's columns with its class."""
     classes = [' class="paper"' if paper else "" for paper in of_paper]
     return "".join(f"<{tag}{kind}>{_bold(text)}</{tag}>" for text, kind in zip(texts, classes, strict=True))
 

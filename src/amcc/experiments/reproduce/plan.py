@@ -18,6 +18,7 @@ from amcc.experiments.paper_values import REMOVED
 from amcc.experiments.reproduce.fits import Results, Task
 from amcc.experiments.reproduce.sets import GENERATED, MULAN, REAL, PaperSet
 
+# The default; the paper's objective with all repairs; and as printed, as far as that runs (docs/deviations.md).
 AMCC = Entrant("AMCC", "amcc")
 FROBENIUS = Entrant("AMCC (paper's objective)", "amcc-frobenius")
 PRINTED = Entrant("AMCC (as printed)", "amcc-printed")
@@ -81,7 +82,7 @@ QUICK = Scale(
     left_out=("ml-jmf", "ebcc", "mace", "amcc-printed"),
     thinned=("LoveEkman", "Affective"),
     removed=(0.1, 0.5),
-    weight_powers=(-3, -1, 1, 3),
+    weight_powers=(-3, -1, 1, 3),  # with the paper's choice, -1 and 1
     exponents=(2.0, 3.0, 5.0),
     n_groups=(2, 5, 7),
     sensitivity=(("Affective", None),),
@@ -101,6 +102,7 @@ class StudyPlan:
 
     def paper_set(self, name: str, *, answers: int | None = None, removed: float = 0.0) -> PaperSet:
         """A set of the paper, from the data at hand."""
+        # Without the folder, a generated crowd is the same wherever the data lie: so is its name in the cache.
         data = None if name == GENERATED else str(self.data)
         return PaperSet(name, data, str(self.cache / "workers"), answers, removed)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 def tasks(plan: StudyPlan) -> list[GrowthTask]:
     """Every entrant on growing crowds; hard and soft majority take the same time."""
+    # Parameters name a variant of a method that is there already.
     rows = [row for row in plan.entrants if not row.params]
     return [GrowthTask(row, plan.scale.growth_votes, plan.scale.patience) for row in rows]
 
@@ -84,6 +85,7 @@ def draw(data: pa.Table) -> mpl.Figure:
         x, y = columns(where(rows, method=method), "votes", "seconds")
         panel.plot(x, y, color=colour, marker=marker, linewidth=2.6 if method == AMCC.name else 1.4)
         ends.append((x[-1], y[-1], method, colour))
+    # Powers of the votes are straight lines on these axes, and methods differ by a factor of a thousand.
     panel.set_xscale("log")
     panel.set_yscale("log")
     ends.append(_draw_linear_growth(panel, rows))

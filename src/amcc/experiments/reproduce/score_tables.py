@@ -50,7 +50,12 @@ READING_NOTE = (
 
 @dataclass(frozen=True)
 class Line:
-    """One entrant on one set: samples of all measures, and what the paper prints of some of them."""
+    """One entrant on one set.
+
+    samples : by measure, one of `MEASURES`.
+    seconds : of a fit, the median over runs.
+    printed : what the paper prints, by the measure that it stands beside; empty where it prints nothing.
+    """
 
     paper_set: PaperSet
     entrant: Entrant
@@ -71,7 +76,10 @@ PrintedOf = Callable[[Entrant, PaperSet], Mapping[str, Printed]]
 
 
 def measured(fits: Sequence[FitTask], results: Results, printed: Mapping[str, Printed] | None = None) -> Line:
-    """Samples over the fits of one entrant on one set."""
+    """Samples over the fits of one entrant on one set.
+
+    Units of chance are runs where each has votes of its own, and items where all runs see the same votes.
+    """
     found = [results[fit] for fit in fits]
     paper_set = fits[0].paper_set
     samples = {}
@@ -84,7 +92,11 @@ def measured(fits: Sequence[FitTask], results: Results, printed: Mapping[str, Pr
 
 
 def _mean_of_runs(values: Sequence[Sequence[float]]) -> Floats:
-    """(n_items,) means over the runs in which an item has a value."""
+    """(n_items,) means over the runs in which an item has a value; NaN where it has none in any.
+
+    >>> _mean_of_runs([[1.0, np.nan, 0.0], [0.5, np.nan, np.nan]]).tolist()
+    [0.75, nan, 0.0]
+    """
     matrix = np.array(values, dtype=np.float64)
     n_defined = (~np.isnan(matrix)).sum(axis=0)
     return np.where(n_defined > 0, np.nansum(matrix, axis=0) / np.maximum(n_defined, 1), np.nan)
@@ -105,13 +117,21 @@ def tasks_of(plan: StudyPlan, paper_sets: Iterable[PaperSet]) -> list[FitTask]:
 
 
 def printed_row(printed: Scores, entrant: Entrant, paper_set: PaperSet) -> tuple[Printed, ...]:
-    """What the paper prints of an entrant on a set; nothing if it does not."""
+    """What the paper prints of an entrant on a set; nothing if it does not.
+
+    >>> printed_row(TABLE_4, Entrant("MV (hard output)", "majority"), PaperSet("Yeast"))[0]
+    Printed(mean=0.815, sd=0.0, mark='•')
+    >>> printed_row(TABLE_5, AMCC, PaperSet("Affective", answers=5))
+    ()
+    """
+    # Both of our majorities stand beside the paper's one: it does not say how it makes scores of votes.
     name = "MV" if entrant.method == "majority" else entrant.name
     # What the paper measured on all answers is no figure to set beside ours on a few.
     return printed.get(paper_set.name, {}).get(name, ()) if paper_set.answers is None else ()
 
 
 def _reference(lines: Sequence[Line]) -> Line | None:
+    """The line that others are tested against."""
     return next((line for line in lines if line.entrant == AMCC), None)
 
 
@@ -119,7 +139,10 @@ def _reference(lines: Sequence[Line]) -> Line | None:
 
 
 def long_rows(lines: Sequence[Line]) -> list[Row]:
-    """One row per entrant and measure of one set."""
+    """One row per entrant and measure of one set, with everything that is known about it.
+
+    The paper's numbers are blank where it prints none; `units` says what intervals and tests are over.
+    """
     reference = _reference(lines)
     rows: list[Row] = []
     for line in lines:
@@ -168,7 +191,10 @@ def _without_nan(value: Any) -> Any:
 
 
 def score_view(lines: Sequence[Line]) -> View:
-    """One set of tables 4 or 5: entrants in rows, readings side by side."""
+    """One set of tables 4 or 5: entrants in rows, readings side by side.
+
+    Where the paper prints something of the set, its columns stand left of ours; the best of each column is bold.
+    """
     reference = _reference(lines)
     with_paper = any(line.printed for line in lines)
     head = ["method"]
@@ -192,7 +218,10 @@ def score_view(lines: Sequence[Line]) -> View:
 
 
 def removal_view(blocks: Sequence[Sequence[Line]], measure: str, *, folded: bool) -> View:
-    """One set under one reading: entrants in rows, shares of removed answers in columns."""
+    """One set under one reading: entrants in rows, shares of removed answers in columns.
+
+    blocks : lines of all entrants, for each share; all blocks have the same entrants in the same order.
+    """
     with_paper = any(measure in line.printed for line in blocks[0])
     head = ["method"]
     rows = [[line.entrant.name] for line in blocks[0]]
@@ -224,7 +253,13 @@ def _best(lines: Sequence[Line], measure: str) -> float:
 
 
 def cell_text(found: MeanWithInterval, marked: str, *, brief: bool = False) -> str:
-    """Mean ± sd and mark; two digits and nothing else where brief."""
+    """Mean ± sd and mark; two digits and nothing else where brief.
+
+    >>> cell_text(MeanWithInterval(0.5, 0.01, 0.4, 0.6), "•")
+    '0.500 ±0.010 •'
+    >>> cell_text(MeanWithInterval(1.875, 0.0, 1.0, 2.0), "", brief=True)
+    '1.88'
+    """
     if np.isnan(found.mean):
         return EMPTY
     return f"{found.mean:.2f}" if brief else f"{found.mean:.3f} ±{found.sd:.3f} {marked}".rstrip()
@@ -249,7 +284,10 @@ def table4_sets(plan: StudyPlan) -> list[PaperSet]:
 
 
 def table5_sets(plan: StudyPlan) -> list[PaperSet]:
-    """Real crowds as they are; then with few answers per item, where that is fewer."""
+    """Real crowds as they are; then with few answers per item, where that is fewer.
+
+    SONYC-UST has three answers per item, so that five would be all of them.
+    """
     few = [name for name in plan.among(plan.scale.thinned) if name != "SONYC-UST"]
     return [plan.paper_set(name) for name in plan.real] + [plan.paper_set(name, answers=FEW_ANSWERS) for name in few]
 
@@ -257,7 +295,10 @@ def table5_sets(plan: StudyPlan) -> list[PaperSet]:
 def _present_scores(
     plan: StudyPlan, results: Results, paper_sets: Sequence[PaperSet], printed: Scores, table: tuple[str, str, str]
 ) -> Sequence[Table | Figure]:
-    """A table, of which name, title and caption are given, and its figure."""
+    """A table and its figure; nothing without sets.
+
+    printed : the paper's table. table : name, title, and the first sentences of the caption.
+    """
     if not paper_sets:
         return []
     name, title, caption = table
@@ -322,6 +363,7 @@ def present_table6(plan: StudyPlan, results: Results) -> Sequence[Table | Figure
     for paper_sets in table6_sets(plan):
         blocks = [lines_of(plan, paper_set, results, _printed_share) for paper_set in paper_sets]
         rows += [row for lines in blocks for row in long_rows(lines)]
+        # A table for each reading would be ten per set: two are shown at once, the others on demand.
         views += [
             removal_view(blocks, measure, folded=measure not in ("precision_skip", "jaccard")) for measure in MARKED
         ]

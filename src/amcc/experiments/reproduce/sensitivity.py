@@ -1,4 +1,8 @@
-"""Figures "alpha-beta" and "rm": how much AMCC depends on α, β, r and the number of groups M."""
+"""Figures "alpha-beta" and "rm": how much AMCC depends on α, β, r and the number of groups M.
+
+α and β (eq5) weigh the two penalties and r (eq2, eq23) is the power of the group weights: these are parameters of the
+paper's objective only. M is a parameter of both forms of AMCC.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,11 @@ def sets_of(plan: StudyPlan) -> list[PaperSet]:
 
 
 def changed(row: Entrant, **params: Any) -> Entrant:
-    """The same method with other parameters."""
+    """The same method with other parameters.
+
+    >>> changed(FROBENIUS, n_groups=3).params
+    (('n_groups', 3),)
+    """
     return replace(row, params=(*row.params, *params.items()))
 
 
@@ -51,7 +59,10 @@ def changed(row: Entrant, **params: Any) -> Entrant:
 
 
 def grid_fits(plan: StudyPlan) -> list[tuple[int, int, Sequence[FitTask]]]:
-    """Every α with every β on every set: both as powers of ten, and the fits of the paper's objective with them."""
+    """Every α with every β on every set: both as powers of ten, and the fits of the paper's objective with them.
+
+    α is `hsic_weight` and β is `laplacian_weight`, as in eq5.
+    """
     powers, n_runs = plan.scale.weight_powers, min(plan.scale.n_runs, MOST_RUNS)
     return [
         (alpha, beta, fits_of(paper_set, row, n_runs))
@@ -84,7 +95,7 @@ def present_grid(plan: StudyPlan, results: Results) -> Sequence[Figure]:
 
 
 def draw_grid(data: pa.Table) -> mpl.Figure:
-    """Heat maps: sets in columns, measures in rows."""
+    """Heat maps: sets in columns, measures in rows; a square around what the paper chose, where it was tried."""
     rows = data.to_pylist()
     sets = distinct(rows, "set")
     alphas, betas = (sorted(distinct(rows, name)) for name in ("alpha", "beta"))
@@ -127,6 +138,11 @@ def _square(corner: tuple[float, float]) -> Any:
 
 
 def _power(value: float) -> str:
+    """A power of ten as matplotlib sets it.
+
+    >>> _power(0.1)
+    '$10^{-1}$'
+    """
     return f"$10^{{{round(np.log10(value))}}}$"
 
 
@@ -147,7 +163,10 @@ def group_rows(plan: StudyPlan) -> Varied:
 
 
 def curve_fits(plan: StudyPlan, varied: Varied) -> list[tuple[float, Sequence[FitTask]]]:
-    """Values of the parameter, and the fits with it, for every set and entrant."""
+    """Values of the parameter, and the fits with it, for every set and entrant.
+
+    All runs, not `MOST_RUNS`: a curve has a handful of points.
+    """
     return [
         (value, fits_of(paper_set, row, plan.scale.n_runs))
         for paper_set in sets_of(plan)
