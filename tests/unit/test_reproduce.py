@@ -16,10 +16,10 @@ import amcc
 from amcc import plotting, write_votes
 from amcc.data import CrowdSpec
 from amcc.errors import EmptyInputError, InputError, MissingExtraError, ParameterError
-from amcc.experiments import cache, paper_values
+from amcc.experiments import cache
 from amcc.experiments.cells import Draw
 from amcc.experiments.entrants import Entrant
-from amcc.experiments.paper_values import TABLE_2, TABLE_3, TABLE_4, TABLE_5, TABLE_6, Printed
+from amcc.experiments.paper_values import TABLE_4
 from amcc.experiments.reproduce import (
     STUDIES,
     chosen_studies,
@@ -34,7 +34,7 @@ from amcc.experiments.reproduce.data_tables import count_mulan, count_real
 from amcc.experiments.reproduce.fits import MEASURES, FitTask, GrowthTask, by_item, fits_of, run_tasks, scores
 from amcc.experiments.reproduce.plan import AMCC, QUICK, Figure, Reproduction, StudyPlan, Table, View
 from amcc.experiments.reproduce.sets import GENERATED, PaperSet
-from amcc.experiments.reproduce.statistics import Sample, estimate, mark, p_value
+from amcc.experiments.reproduce.statistics import Sample
 
 MV = Entrant("MV", "majority")
 TINY = replace(
@@ -87,77 +87,6 @@ def data(tmp_path, crowd):
         label_names=np.array(list("abcd")),
     )
     return folder
-
-
-# -- the paper's numbers --------------------------------------------------------------------------------------------
-
-
-def test_printed_values_are_those_of_the_paper():
-    assert TABLE_2["SONYC-UST"] == (118, 442, 23, 1330, 3, 2.98)
-    assert TABLE_3["Yeast"] == (2417, 14, 4.237, 14, 6770)
-    assert TABLE_4["Yeast"]["NAM"] == (Printed(0.865, 0.008, "•"), Printed(0.726, 0.0, "•"), Printed(0.771, 0.01, "◦"))
-    assert TABLE_5["AppleNakamura"]["MV"][1] == Printed(0.856, 0.0, "")  # the paper forgot the mark
-    assert TABLE_6["SONYC-UST"]["AMCC"][3] == Printed(0.795, 0.012)
-    for table, n_sets, n_columns in ((TABLE_4, 3, 3), (TABLE_5, 7, 3), (TABLE_6, 7, 4)):
-        assert len(table) == n_sets
-        assert {len(row) for rows in table.values() for row in rows.values()} == {n_columns}
-        assert {len(rows) for rows in table.values()} == {7}
-
-
-def test_printed_values_against_the_source(shared_data):
-    source = shared_data.parent / "paper" / "amcc.tex"
-    if not source.exists():
-        pytest.skip("the paper's LaTeX is not beside the data")
-    tex = source.read_text()
-    cell = re.compile(r"\$\s*([\d.]+)\s*\\pm\s*([\d.]+)\s*(\\bullet|\\circ)?\s*\$")
-    signs = {r"\bullet": "•", r"\circ": "◦", "": ""}
-    for name, table in (("table4", TABLE_4), ("table5", TABLE_5), ("table6", TABLE_6)):
-        end = tex.index(rf"\label{{{paper_values.LABELS[name]}}}")
-        part = tex[tex.rindex(r"\begin{table", 0, end) : end]
-        found = [Printed(float(mean), float(sd), signs[sign]) for mean, sd, sign in cell.findall(part)]
-        ours = []
-        for rows in table.values():
-            by_row = list(rows.values())
-            ours += [c for row in (by_row if name == "table4" else zip(*by_row, strict=True)) for c in row]
-        assert ours == found
-
-
-# -- statistics -----------------------------------------------------------------------------------------------------
-
-
-def sample(*values: float) -> Sample:
-    return Sample(np.array(values), np.array(values))
-
-
-def test_estimates_by_hand():
-    found = estimate(sample(1.0, 2.0, 3.0))
-    assert (found.mean, found.sd) == (2.0, 1.0)
-    assert_allclose([found.low, found.high], [2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5], rtol=0, atol=1e-6)
-    alone = estimate(sample(0.7))
-    assert (alone.mean, alone.sd) == (0.7, 0.0)
-    assert np.isnan(alone.low)
-    # One run, but four items, one of which has no value: 0, 1, 1.
-    by_items = estimate(Sample(np.array([2 / 3]), np.array([0.0, 1.0, np.nan, 1.0])))
-    assert_allclose(by_items.high - by_items.mean, 4.302653 / 3, rtol=0, atol=1e-6)
-
-
-def test_marks_are_those_of_the_paper():
-    ours = sample(0.80, 0.82, 0.81, 0.83)
-    worse, better, alike = (
-        sample(0.70, 0.71, 0.72, 0.72),
-        sample(0.90, 0.91, 0.93, 0.94),
-        sample(0.83, 0.80, 0.82, 0.81),
-    )
-    assert [mark(row, ours) for row in (worse, better, alike)] == ["•", "◦", ""]
-    # Differences 1, 2, 3: t = 2 / (1 / √3) = 3.4641 with two degrees of freedom.
-    assert_allclose(p_value(sample(0, 0, 0), sample(1, 2, 3)), 0.0741799, rtol=0, atol=1e-6)
-
-
-def test_nothing_is_significant_without_chance():
-    assert mark(sample(0.5, 0.5), sample(0.6, 0.6)) == ""
-    assert mark(sample(0.5), sample(0.6)) == ""
-    assert mark(sample(0.5, 0.6), sample(0.6, 0.701)) == ""  # two runs tell too little
-    assert np.isnan(p_value(sample(0.5, 0.5), sample(0.6, 0.6)))
 
 
 # -- measuring ------------------------------------------------------------------------------------------------------
