@@ -101,6 +101,7 @@ def grid(n_panels: int, size: tuple[float, float], n_columns: int = 4, **options
 
 def key(figure: Figure, entries: Sequence[tuple[str, str]]) -> None:
     """Words in their colours above the panels: what would else be a box far away."""
+    # Placed by hand, since a legend would stand in a panel or far away from it.
     figure.suptitle(" ")  # room for the words
     offset = 0.01
     # Matplotlib knows the width of words only once they are drawn; 0.075 inches a letter fits bold text of 9.5 points.

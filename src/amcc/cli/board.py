@@ -121,7 +121,10 @@ def _numbers(option: str, text: str) -> list[int]:
 
 
 def _variants(texts: Sequence[str]) -> dict[str, Variant]:
-    """Name → method and parameters; no name twice, for it would be a column twice."""
+    """Name → method and parameters; no name twice, for it would be a column twice.
+
+    What is behind a name is checked by `run_board`, before anything runs.
+    """
     from amcc.experiments.entrants import parse_variant
 
     variants: dict[str, Variant] = {}
@@ -164,6 +167,7 @@ def _print_tables(summary: Board) -> None:
     from amcc.experiments.summary import JUDGED
     from amcc.experiments.text import EMPTY
 
+    # Decisions, and the probabilities behind them.
     for score in ("jaccard", "log_loss"):
         cell_rows = score_rows(summary, score, mark=f"{BEST}{{}}".format)
         _print_table(JUDGED[score], summary.methods, cell_rows)

@@ -1,6 +1,7 @@
 """amcc reproduce: every table and figure of the paper.
 
-The command parses, calls `amcc.experiments.reproduce` and prints; like `amcc board`, it imports experiments when run.
+The command parses, calls `amcc.experiments.reproduce` and prints. Like `amcc board`, it imports experiments when it
+runs, and not before: help and all other commands do without them.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def reproduce(
     """Reproduce tables and figures of the paper beside its numbers; interrupted, it goes on where it stopped."""
     from amcc.experiments.reproduce import chosen_studies, make_plan, output, run_studies
 
+    # All that can be wrong is looked at first: the run may take hours.
     studies, scale = chosen_studies(what or [], quick=quick), _scale(quick, seeds)
     if docs is not None:  # before hours of measuring
         output.check_docs(docs)
@@ -72,6 +74,7 @@ def reproduce(
         written = output.write_all(found, out, provenance)
     if docs is not None:
         output.update_docs(docs, found, provenance)
+    # What is missing goes to stderr, also with --json: it is for people.
     for note in found.notes:
         notes.print(note, soft_wrap=True)
     if as_json:
@@ -96,6 +99,7 @@ def _scale(quick: bool, seeds: int | None) -> Scale:
 
 def _command(what: Sequence[str], with_data: bool, quick: bool, seeds: int | None) -> str:
     """What to type for the same tables; whose folders these were is nobody's business."""
+    # Folders of one machine would be wrong on every other.
     options = [*(["--data", "DATA"] if with_data else []), *(["--quick"] if quick else [])]
     return shlex.join(["amcc", "reproduce", *what, *options, *([] if seeds is None else ["--seeds", str(seeds)])])
 

@@ -29,5 +29,6 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     # Not on files and pipes: what is written over and over would be thousands of lines there.
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
+        # Without a total it shows that it is alive, until the first call says how much there is.
         bar = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(bar, completed=done, total=total)

@@ -164,6 +164,7 @@ def trust_scores(truth: Mask, consensus: Consensus, known: Mask) -> dict[str, fl
     claimed_error : how many decisions should be wrong by its own probabilities; true_error : how many are, both as
     shares. All by the label sets, which are what users take.
     """
+    # By the label sets, which need not be what is more likely than not.
     wrong = consensus.predicted != truth
     claimed = np.where(consensus.predicted, 1 - consensus.proba, consensus.proba)
     found = {"claimed_error": mean_at(claimed, known), "true_error": mean_at(wrong, known)}
@@ -188,7 +189,7 @@ def _way_to_consensus(entrant: Entrant, draw: Draw, truth: Truth | None) -> Call
         peer = PEERS[entrant.method]
         if len(draw.votes) > peer.max_votes:
             return None
-        peers.load_crowdkit()
+        peers.load_crowdkit()  # before time counts
         return partial(_decided, peer.proba, draw.votes)
     return partial(_fitted, entrant.model(), draw, truth)
 
@@ -202,6 +203,7 @@ def _decided(find_proba: Callable[..., Floats], *arguments: Any) -> Consensus:
 def _fitted(model: ConsensusModel, draw: Draw, truth: Truth | None) -> Consensus:
     """What a model of amcc finds, given the truth of some items or none."""
     model.fit(draw.votes, truth=truth)
+    # What nobody was asked about is not settled.
     settled = np.zeros_like(draw.known)
     settled[model.pair_item_, model.pair_label_] = model.pair_settled_
     return Consensus(model.predict(), model.predict_proba(), settled)

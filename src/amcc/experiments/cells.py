@@ -137,6 +137,7 @@ class Cell:
         if self.spec is not None:
             n_votes, changes = self.spec
             crowd = simulate_crowd(CrowdSpec.for_votes(n_votes, seed=seed, **dict(changes)))
+            # Rates say all about votes only where nothing else joins them: else an oracle would be none.
             rates = TrueRates(crowd.hit_rate, crowd.false_alarm_rate) if crowd.independent else None
             return Draw(crowd.votes, crowd.truth, np.ones_like(crowd.truth), rates)
         whole = _read_set(str(self.folder))
@@ -167,7 +168,10 @@ def _folders(data: Path | None) -> list[Path]:
 
 
 def _cells_of_set(folder: Path, n_seeds: int) -> list[Cell]:
-    """A set as it is and thinned, as far as that changes something."""
+    """A set as it is and thinned, as far as that changes something.
+
+    A set that is thinned to more answers than any item has would be the set itself under another name.
+    """
     name, known_set = folder.name, DATASETS.get(folder.name)
     kind: Kind = "own" if known_set and known_set.truth == "own" else "independent"
     cells = []
@@ -178,18 +182,20 @@ def _cells_of_set(folder: Path, n_seeds: int) -> list[Cell]:
 
 
 def _simulated(trouble: str, changes: Mapping[str, float], size: int, n_seeds: int) -> Cell:
+    """A crowd with one trouble; all sizes of it are one family."""
     name = f"simulated {size:.0e}, {trouble}".replace("e+0", "e")  # 1e4, not 1e+04
     seeds = min(n_seeds, MOST_SIMULATED_SEEDS)
     return Cell(name, "simulated", seeds, spec=(size, tuple(changes.items())), family=f"simulated: {trouble}")
 
 
 def _can_be_thinned(cell: Cell) -> bool:
+    """Whether some item has more answers than are kept."""
     return bool(_read_set(str(cell.folder)).votes.answers_per_item.max() > (cell.answers or 0))
 
 
 @cache  # cells of one set, and all their seeds, read it once
 def _read_set(folder: str) -> Draw:
-    """A whole set."""
+    """A whole set, without the votes of workers who had a part in its truth."""
     crowd, known_set = read_crowd(Path(folder)), DATASETS.get(Path(folder).name)
     votes = crowd.votes
     if known_set and known_set.scored_voters:  # the truth was made from the answers of the others

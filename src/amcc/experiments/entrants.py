@@ -62,7 +62,7 @@ def known_methods() -> list[str]:
 
 
 def installed(methods: Iterable[str]) -> list[str]:
-    """Those that can run here: peers need their tool."""
+    """Those that can run here, in their order: peers need their tool, all others come with amcc."""
     return [method for method in methods if method not in PEERS or peers.crowdkit_version() is not None]
 
 
@@ -75,6 +75,7 @@ def entrants_of(methods: Iterable[str], variants: Mapping[str, Variant], known: 
     for entrant in entrants:
         if entrant.method not in known_methods():
             raise ParameterError(f"methods must be among {', '.join(known_methods())}; got {entrant.method!r}.")
+    # The command leaves them out by itself; who names them in Python should know.
     if missing := [entrant.method for entrant in entrants if not installed([entrant.method])]:
         raise MissingExtraError(peers.missing_crowdkit(missing))
     entrants += _with_truth(entrants, dict.fromkeys(known))
@@ -132,7 +133,11 @@ def parse_variant(text: str) -> tuple[str, Variant]:
 
 
 def _parse_value(name: str, text: str) -> Any:
-    """JSON where it is, text where it is not."""
+    """JSON where it is, text where it is not.
+
+    >>> _parse_value("a", "0.5"), _parse_value("a", "hard"), _parse_value("a", "null")
+    (0.5, 'hard', None)
+    """
     if text in ("True", "False", "None"):  # as text, all three would count as true
         raise ParameterError(f"{name} must be written as in JSON: true, false or null; got {text}.")
     try:

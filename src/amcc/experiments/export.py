@@ -46,6 +46,7 @@ def board_json(board: Board) -> dict[str, Any]:
 
 def _by_cell(board: Board, score: str) -> dict[str, dict[str, float]]:
     """Cell → method → one score."""
+    # Python's own numbers: JSON knows none of numpy's.
     rows = zip(board.cells, board.of(score).tolist(), strict=True)
     return {cell: dict(zip(board.methods, row, strict=True)) for cell, row in rows}
 

@@ -6,7 +6,6 @@ mean; as one family they have one voice. Families are also the units of chance: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from amcc.arrays import Floats, Mask
 from amcc.experiments.cells import Kind
 from amcc.experiments.peers import ORACLE
-from amcc.experiments.summary import BASELINE, Board, Share
+from amcc.experiments.summary import BASELINE, Board, Share, largest
 
 # Means are over real families or over simulated ones: a mean of both would hang on how many crowds were simulated.
 GROUPS: dict[str, set[Kind]] = {"real sets": {"independent", "own"}, "simulated crowds": {"simulated"}}
@@ -49,6 +48,7 @@ def mean_and_error(values: npt.ArrayLike) -> MeanWithError:
     >>> mean_and_error([1.0, 2.0, 3.0, float("nan")])
     MeanWithError(mean=2.0, error=0.5773502691896258)
     """
+    # NaN is no entry, not a zero: who has none in a family is not judged by it.
     found = np.asarray(values, dtype=np.float64)
     found = found[~np.isnan(found)]
     if not found.size:
@@ -58,7 +58,7 @@ def mean_and_error(values: npt.ArrayLike) -> MeanWithError:
 
 
 def in_group(board: Board, group: str) -> Mask:
-    """(n_cells,) whether a cell belongs to a group."""
+    """(n_cells,) whether a cell belongs to a group, by the kind of its truth."""
     return np.array([kind in GROUPS[group] for kind in board.kinds])
 
 
@@ -102,7 +102,10 @@ class FamilyVerdict:
 
 
 def family_verdict(board: Board, method: str, group: str) -> FamilyVerdict:
-    """How one method did on a group of cells."""
+    """How one method did on a group of cells: `GROUPS` has their names.
+
+    Differences to majority are paired: taken in each family, then averaged, for families differ more than methods.
+    """
     column, chosen = board.methods.index(method), in_group(board, group)
     of_family = {score: family_means(board, score, group)[1] for score in MEANS}
     means = {score: values[:, column] for score, values in of_family.items()}
@@ -114,8 +117,8 @@ def family_verdict(board: Board, method: str, group: str) -> FamilyVerdict:
     ranks = board.ranks("jaccard")[chosen, column]
     cells = [cell for cell, one in zip(board.cells, chosen, strict=True) if one]
     lead = board.lead("jaccard", method)[chosen]
-    worst_lead, worst_cell = _extreme(-lead, cells) if compared else (None, None)
-    most_wrong, most_wrong_cell = _extreme(board.of("wrong_among_settled")[chosen, column], cells)
+    worst_lead, worst_cell = largest(-lead, cells) if compared else (None, None)
+    most_wrong, most_wrong_cell = largest(board.of("wrong_among_settled")[chosen, column], cells)
     return FamilyVerdict(
         n_families=int((~np.isnan(means["jaccard"])).sum()),
         means={score: mean_and_error(values) for score, values in means.items()},
@@ -126,11 +129,3 @@ def family_verdict(board: Board, method: str, group: str) -> FamilyVerdict:
         most_wrong_among_settled=most_wrong,
         most_wrong_cell=most_wrong_cell,
     )
-
-
-def _extreme(values: Floats, names: Iterable[str]) -> tuple[float, str] | tuple[None, None]:
-    """The largest value and its name; None of nothing."""
-    if np.isnan(values).all():
-        return None, None
-    place = int(np.nanargmax(values))
-    return float(values[place]), list(names)[place]

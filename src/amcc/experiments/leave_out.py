@@ -87,6 +87,7 @@ def leave_one_family_out(scored: Iterable[Scored], reference: str) -> LeftOut:
         chosen = int(log_loss[:, others].mean(axis=1).argmin())
         now, then = (np.array([log_loss[row, place], jaccard[row, place]]) for row in (chosen, before))
         choices.append(FamilyChoice(family, settings[chosen], *now.tolist(), *(now - then).tolist()))
+    # (2, n_families): each family is one draw of what a choice gains on data that had no say in it.
     gains = np.array([(choice.log_loss_gain, choice.jaccard_gain) for choice in choices]).T
     return LeftOut(choices, *map(mean_and_error, gains))
 

@@ -56,7 +56,10 @@ def score_rows(board: Board, score: str, mark: Callable[[str], str] = lambda tex
 
 
 def rank_rows(board: Board) -> Rows:
-    """One row per judged score and kind of cell with the mean ranks of all methods."""
+    """One row per judged score and kind of cell with the mean ranks of all methods.
+
+    A rank is one more than how many are better: ties share the best, and means of few cells are rough.
+    """
     rows = []
     for score, name in JUDGED.items():
         verdicts = [board.verdict(score, method) for method in board.methods]
@@ -110,13 +113,13 @@ def family_rows(board: Board, group: str) -> Rows:
 
 
 def family_score_rows(board: Board, score: str, group: str) -> Rows:
-    """One row per family with the means of all methods over its cells."""
+    """One row per family with the means of all methods over its cells; a dash where a method lacks one of them."""
     families, means = family_means(board, score, group)
     return [[family, *map(number, row)] for family, row in zip(families, means, strict=True)]
 
 
 def groups_of(board: Board) -> list[str]:
-    """Groups that have cells."""
+    """Groups that have cells: means over real sets and over simulated crowds are never mixed."""
     return [group for group, kinds in GROUPS.items() if kinds & set(board.kinds)]
 
 
@@ -136,6 +139,7 @@ def page(board: Board, command: str) -> str:
 
     Means over families come first: they are what a method is judged by. Every score of every cell is at the end.
     """
+    # Kinds in the order of the cells, with how many of each.
     kinds = ", ".join(f"{board.kinds.count(kind)} {kind}" for kind in dict.fromkeys(board.kinds))
     lines = [
         "# Board",
@@ -176,6 +180,7 @@ def page(board: Board, command: str) -> str:
             lines += markdown_table(["family", *board.methods], family_score_rows(board, score, group))
     for score in SCORES:
         rows = score_rows(board, score, mark="**{}**".format)
+        # More settled pairs are neither good nor bad by themselves.
         bold = "" if score in NEITHER_IS_BETTER else ", the best of each row in bold"
         lines += ["", f"## {score}", "", f"Means over seeds{bold}.", ""]
         lines += markdown_table(["cell", *board.methods], rows)

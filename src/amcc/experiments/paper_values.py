@@ -59,6 +59,7 @@ METRICS = ("Accuracy", "1-RL", "1-OE")
 # The columns of Table 6: what share of each worker's answers was removed. Its cells are Accuracy.
 REMOVED = (0.1, 0.2, 0.3, 0.5)
 
+# Sets in the order of the paper's rows.
 TABLE_2 = {
     "SONYC-UST": RealSet(118, 442, 23, 1330, 3, 2.98),
     "Movie": RealSet(89, 100, 19, 6811, 35, 1.95),
@@ -85,12 +86,13 @@ def read_cells(text: str) -> tuple[Printed, ...]:
     >>> read_cells("0.815±0.000• 0.741±0.003")
     (Printed(mean=0.815, sd=0.0, mark='•'), Printed(mean=0.741, sd=0.003, mark=''))
     """
+    # Numbers of digits differ, for the paper's do.
     cells = re.findall(r"([\d.]+)±([\d.]+)([•◦]?)", text)
     return tuple(Printed(float(mean), float(sd), mark) for mean, sd, mark in cells)
 
 
 def _read_scores(table: str) -> Scores:
-    """One of the tables of paper_scores.csv."""
+    """One of the tables of paper_scores.csv: sets and methods in the order of the file, which is the paper's."""
     found: Scores = {}
     with Path(__file__).with_name("paper_scores.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

@@ -40,7 +40,11 @@ def load_crowdkit() -> Any:
 
 
 def missing_crowdkit(left_out: Collection[str]) -> str:
-    """What to tell about peers that cannot run, and the way out."""
+    """What to tell about peers that cannot run, and the way out.
+
+    >>> missing_crowdkit(["crowdkit-ds"])
+    "crowd-kit is not installed: without crowdkit-ds. Install it: pip install 'amcc[bench]'"
+    """
     return f"crowd-kit is not installed: without {', '.join(left_out)}. Install it: pip install 'amcc[bench]'"
 
 

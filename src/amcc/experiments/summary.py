@@ -28,7 +28,11 @@ JUDGED = {
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many cells."""
+    """So many of so many cells.
+
+    >>> str(Share(3, 8)), Share(3, 8).value, str(Share(0, 0))
+    ('3 of 8', 0.375, '—')
+    """
 
     count: int
     of: int
@@ -62,7 +66,9 @@ class ScoreVerdict:
 class Board:
     """Means over seeds, scores[cell, method, score], NaN where there is no entry; what is along the axes.
 
-    families : of each cell. informed : of each method, whether it was given truth that the others were not.
+    kinds, families : of each cell.
+    informed : of each method, whether it was given truth that the others were not.
+    n_draws : how often the cell with most draws was drawn.
     """
 
     cells: list[str]
@@ -101,6 +107,7 @@ class Board:
     def verdict(self, score: str, method: str) -> ScoreVerdict:
         """How one method did in one score."""
         ranks = self.ranks(score)[:, self.methods.index(method)]
+        # A kind without cells has a share of nothing and no rank, and is shown as a dash.
         of_kind = {"all": np.ones(len(self.cells), dtype=bool)}
         of_kind |= {kind: np.array([one == kind for one in self.kinds]) for kind in KINDS}
         placed = {kind: ranks[chosen & ~np.isnan(ranks)] for kind, chosen in of_kind.items()}
@@ -121,14 +128,25 @@ class Board:
         return np.asarray(values[:, self.methods.index(method)] - values[:, self.methods.index(other)])
 
     def _worst_loss(self, score: str, method: str) -> tuple[float, str] | tuple[None, None]:
-        loss = -self.lead(score, method)
-        if method == BASELINE or np.isnan(loss).all():
-            return None, None
-        return float(np.nanmax(loss)), self.cells[int(np.nanargmax(loss))]
+        """Against majority; None for majority itself."""
+        return (None, None) if method == BASELINE else largest(-self.lead(score, method), self.cells)
 
     def _above_oracle(self, score: str, method: str) -> Share:
+        """The oracle itself has no cells to be above."""
         lead = self.lead(score, method, ORACLE)
         return Share(int((lead > 0).sum()), int((~np.isnan(lead)).sum()) if method != ORACLE else 0)
+
+
+def largest(values: Floats, names: Sequence[str]) -> tuple[float, str] | tuple[None, None]:
+    """The largest value and its name; None where all are NaN.
+
+    >>> largest(np.array([0.1, np.nan, 0.3]), ["a", "b", "c"])
+    (0.3, 'c')
+    """
+    if np.isnan(values).all():  # numpy would warn, and find none
+        return None, None
+    place = int(np.nanargmax(values))
+    return float(values[place]), names[place]
 
 
 def summarise(results: Sequence[Result]) -> Board:

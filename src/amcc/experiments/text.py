@@ -1,4 +1,7 @@
-"""Numbers and tables for people: what all pages of the experiments write alike."""
+"""Numbers and tables for people: what all pages of the experiments write alike.
+
+Cells are text when they get here: how many digits a number has is up to the table.
+"""
 
 from __future__ import annotations
 

@@ -49,6 +49,7 @@ def chosen_studies(names: Sequence[str], *, quick: bool = False) -> list[Study]:
     # They take hours even where all else takes minutes.
     left_out = {study.name for family in ACTIVE for study in family.STUDIES} if quick else set()
     studies = [STUDIES[name] for name in dict.fromkeys(names or (name for name in STUDIES if name not in left_out))]
+    # Asked before anything is measured.
     if any(study.draws for study in studies):
         check_matplotlib()
     return studies

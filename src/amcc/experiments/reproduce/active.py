@@ -36,6 +36,7 @@ PROTOCOL = (
     "consensus of the votes bought; test items: their recorded votes, judged by the workers as learned so far. New "
     f"votes count at once, workers are judged anew when the votes have grown by {100 * GROWTH:.0f} %."
 )
+# Shown below figures: three partitions are the least that has an interval, see `statistics.FEWEST_UNITS`.
 BANDS = "Bands: 95 % intervals over partitions, from three on."
 
 
@@ -94,7 +95,7 @@ SHORT = Extent(
 
 
 def extent_of(plan: StudyPlan) -> Extent:
-    """Where methods are left out since they take too long, strategies are as well."""
+    """All of it, or the short one: where methods are left out since they take too long, strategies are as well."""
     return SHORT if plan.scale.left_out else WHOLE
 
 
@@ -181,7 +182,7 @@ def batch_curves(plan: StudyPlan) -> Curves:
 
 
 def mix_curves(plan: StudyPlan) -> Curves:
-    """AMCC with other η on all partitions."""
+    """AMCC with other η on all partitions; η is `correlation_mix` of the strategy (eq9)."""
     extent = extent_of(plan)
 
     def runs(paper_set: PaperSet, mix: float) -> list[PaperRun]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Columns of what was measured → what people call them; every pair of both is a panel.
 EVALUATIONS = {"training": "training items", "test": "test items"}
 READINGS = {"jaccard": "Jaccard", "precision": "precision"}
 
@@ -42,6 +43,7 @@ LOOKS: dict[Any, tuple[str, str]] = {
 def draw_line(axes: Axes, rows: Sequence[Row], x: str, colour: str, line: str, marker: str = "") -> None:
     """Means with their band; x : the column across."""
     across, low, high, mean = columns(rows, x, "ci_low", "ci_high", "mean")
+    # NaN where there are too few partitions for an interval: no band.
     axes.fill_between(across, low, high, color=colour, alpha=0.1, linewidth=0)
     axes.plot(across, mean, color=colour, linestyle=line, marker=marker, linewidth=1.5)
 
@@ -66,13 +68,20 @@ def draw_lines(
 
 
 def name_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Names beside lines that are all drawn by now: where they end in the panel depends on its limits."""
+    """Names beside lines that are all drawn by now: where they end in the panel depends on its limits.
+
+    ends : x, y, name and colour of each line.
+    """
     axes.autoscale_view()
     label_ends(axes, ends, gap=0.07)
 
 
 def draw_quality(data: pa.Table, title: str) -> Figure:
-    """Sets in rows; both evaluations against questions and against cost."""
+    """Sets in rows; both evaluations against questions and against cost.
+
+    title : what quality is, as the vertical axis calls it. Lines are named where they end at the same place, which is
+    against questions; against cost, a dot marks the end and the colour says whose it is.
+    """
     rows = data.to_pylist()
     sets = distinct(rows, "set")
     figure, axes = canvas(len(sets), 4, (3.7, 2.8))

@@ -54,7 +54,12 @@ class Partition(NamedTuple):
 
 
 def partition(n_items: int, rng: np.random.Generator) -> Partition:
-    """Parts of 5 % and 25 %, at least one item each, drawn at random."""
+    """Parts of 5 % and 25 %, at least one item each, drawn at random.
+
+    >>> parts = partition(100, np.random.default_rng(0))
+    >>> int(parts.initial.sum()), int(parts.test.sum()), bool((parts.initial & parts.test).any())
+    (5, 25, False)
+    """
     place = rng.permutation(n_items)
     n_initial, n_test = (max(1, round(share * n_items)) for share in (INITIAL_SHARE, TEST_SHARE))
     # From both ends of one permutation, so that no item is in both.
@@ -136,7 +141,10 @@ class PaperRun(OnOneDraw):
 
 
 def price_list(kind: str, draw: Draw, seed: int) -> Floats:
-    """(n_workers,) what one vote costs, by one of the `PRICE_LISTS`."""
+    """(n_workers,) what one vote costs, by one of the `PRICE_LISTS`.
+
+    Random prices hang on the seed and the number of workers, not on the strategy: all see the same.
+    """
     n_workers = draw.votes.n_workers
     if kind == "equal":
         return np.ones(n_workers)
@@ -162,7 +170,11 @@ class ReplayRun(OnOneDraw):
         return ["replay", self.strategy, self.prices, self.budget, self.seed, file_hash(__file__)]
 
     def measure(self) -> Found:
-        """Votes, Jaccard, and share of the cost of all votes at each of the price lists, point by point."""
+        """Votes, Jaccard, and share of the cost of all votes at each of the price lists, point by point.
+
+        The first point is one recorded answer per item, which is paid too. What a run costs is told at all price
+        lists, whichever the strategy saw: those that do not look at prices are run once for all of them.
+        """
         draw, rng = self.paper_set.draw(self.seed), np.random.default_rng(self.seed)
         votes = draw.votes
         prices = {kind: price_list(kind, draw, self.seed) for kind in PRICE_LISTS}

@@ -1,4 +1,8 @@
-"""Figures that show tables, and panels laid out by two columns of a table."""
+"""Figures that show tables, and panels laid out by two columns of a table.
+
+All take long tables (`rows.py`): one measurement a row. What they have in common with other figures of amcc, colours
+and names beside lines, is in `amcc.plotting`.
+"""
 
 from __future__ import annotations
 

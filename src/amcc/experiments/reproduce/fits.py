@@ -139,7 +139,10 @@ class GrowthTask:
         return ["growth", self.entrant.method, self.entrant.params, self.sizes, self.patience]
 
     def measure(self) -> Found:
-        """Seconds and votes of each size, the best of three where that is quick."""
+        """Seconds and votes of each size, the best of three where that is quick.
+
+        The smallest crowd is fitted once before time counts: methods import and compile what they need there.
+        """
         fit(self.entrant.model(0), _votes_of_size(self.sizes[0]))  # imports and compiles what it needs
         n_votes: list[int] = []
         seconds: list[float] = []
@@ -183,6 +186,7 @@ def scores(draw: Draw, predicted: Mask, proba: Floats) -> dict[str, float]:
     predicted : (n_items, n_labels) the label sets; proba : the scores behind them, which ranking is judged by.
     """
     known, truth = draw.known, draw.truth
+    # The metrics leave out what is unknown; so must the sizes of sets, or they would count labels that nobody judged.
     usual = metrics.evaluate(truth, predicted, proba, known)
     size = (predicted & known).sum(axis=1)[known.any(axis=1)]
     found = usual | {
@@ -293,6 +297,6 @@ def _key(task: Task, drawn: str) -> list[Any]:
 
 
 def fits_of(paper_set: PaperSet, entrant: Entrant, n_runs: int) -> Sequence[FitTask]:
-    """One fit per run; a single one where neither votes nor method depend on chance."""
+    """One fit per run, with seeds 0, 1 … ; a single one where neither votes nor method depend on chance."""
     chance = not paper_set.fixed or entrant.random
     return [FitTask(paper_set, seed, entrant) for seed in range(n_runs if chance else 1)]

@@ -47,6 +47,7 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     shown = []
     for paper_set in sets_of(plan):
         ours, printed = (results[FitTask(paper_set, 0, row)]["groups"] for row in (AMCC, FROBENIUS))
+        # Part of a file name.
         file = paper_set.name.lower().replace(" ", "-")
         # The default finds rates by group and label; matrices of labels are the paper's.
         shown.append(
@@ -83,6 +84,7 @@ def group_table(found: Found) -> pa.Table:
     hit, false_alarm = np.array(found["hit"]), np.array(found["false_alarm"])
     member, quality = np.array(found["worker_group"]), np.array(found["quality"], dtype=np.float64)
     n_groups, n_labels = hit.shape
+    # Rows go through the labels of one group before the next.
     group, label = np.indices(hit.shape).reshape(2, -1)
     mean_quality = np.array([_mean(quality[member == number]) for number in range(n_groups)])
     return pa.table(
@@ -113,7 +115,7 @@ def draw_groups(found: Found) -> mpl.Figure:
     n_groups = len(weights)
     figure, axes = canvas(1, 4, (2.9, 0.9 + 0.42 * n_groups), sharey=True, width_ratios=[0.7, 1.2, 1.2, 1.2])
     bars, hits, alarms, workers = axes[0]
-    n_workers = np.bincount(member, minlength=n_groups)
+    n_workers = np.bincount(member, minlength=n_groups)  # also of groups that nobody is in
     rows = np.arange(n_groups)
     bars.barh(rows, weights, color=BLUE, height=0.6)
     for row, weight in enumerate(weights):

@@ -48,7 +48,8 @@ class Provenance:
     seeds: int
 
     def sentences(self) -> list[str]:
-        """For people."""
+        """For people: date, versions and seeds. Numbers may change with any of the versions."""
+        # Those that numbers hang on.
         packages = [f"{name} {_version(name)}" for name in ("numpy", "scipy", "numba", "matplotlib")]
         seeds = f"Seeds 0 to {self.seeds - 1}" if self.seeds > 1 else "Seed 0"
         python = platform.python_version()
@@ -108,7 +109,7 @@ def render(figure: Figure) -> Drawn:
 
 
 def markdown(found: Reproduction, provenance: Provenance) -> str:
-    """The whole of results.md, with links to the figures beside it."""
+    """The whole of results.md, with links to the figures beside it; folded views are on the page only."""
     return "\n".join([f"# {TITLE}", "", *_markdown_lines(found, provenance, links=True), ""])
 
 
@@ -137,6 +138,7 @@ def check_docs(path: Path) -> None:
     """
     check_readable(path)
     text = path.read_text(encoding="utf-8")
+    # Twice would be two places for one table, the wrong way round none.
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise InputError(
             f"{path} must hold the line {BEGIN} and, after it, {END}, each once. What is between is replaced."
@@ -177,7 +179,10 @@ img { max-width: 100%; height: auto; } details { margin: .4rem 0; } summary { cu
 
 
 def page(found: Reproduction, drawn: dict[str, Drawn], provenance: Provenance) -> str:
-    """One HTML page that needs no other file and no network."""
+    """One HTML page that needs no other file and no network: styles and figures are inside.
+
+    drawn : the figures by name. Names and captions are escaped: labels of real sets hold what they like.
+    """
     outputs = list(found.all())
     # A page of twenty tables is found one's way in by their names.
     links = " ".join(f'<a href="#{output.name}">{escape(output.name)}</a>' for output in outputs)

@@ -55,13 +55,17 @@ class Scale:
     n_runs : runs with chance, as seeds 0, 1 … .
     mulan : feature sets whose workers are simulated.
     left_out : methods that take too long.
-    thinned : sets that are also used with fewer answers (tables 5 and 6); removed : shares of them (Table 6).
-    weight_powers : α and β as powers of ten; exponents : r; n_groups : M.
+    thinned : sets that are also used with fewer answers (tables 5 and 6).
+    removed : shares of answers that are removed (Table 6).
+    weight_powers : α and β as powers of ten.
+    exponents : r.
+    n_groups : M.
     sensitivity : sets of the sensitivity figures: name, answers per item.
-    growth_votes, patience : sizes of the generated crowds to be timed, and seconds after which no larger one follows.
+    growth_votes : sizes of the generated crowds to be timed.
+    patience : seconds of a fit after which no larger crowd follows.
     """
 
-    n_runs: int = 10
+    n_runs: int = 10  # as in the paper
     mulan: tuple[str, ...] = tuple(MULAN)
     left_out: tuple[str, ...] = ()
     thinned: tuple[str, ...] = tuple(REAL)
@@ -93,7 +97,11 @@ QUICK = Scale(
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """Scale, and where things are; `sets` are those that were found in `data`, by the paper's names."""
+    """How large the studies are, and where things are.
+
+    data : folder of data sets, if there is one. cache : folder of what was measured, and of simulated workers.
+    sets : those that were found in `data`, by the paper's names.
+    """
 
     scale: Scale
     data: Path | None
@@ -101,8 +109,8 @@ class StudyPlan:
     sets: frozenset[str] = frozenset()
 
     def paper_set(self, name: str, *, answers: int | None = None, removed: float = 0.0) -> PaperSet:
-        """A set of the paper, from the data at hand."""
-        # Without the folder, a generated crowd is the same wherever the data lie: so is its name in the cache.
+        """A set of the paper, from the data at hand, whole or with fewer answers."""
+        # A generated crowd needs no folder: tasks about it are equal wherever the data lie.
         data = None if name == GENERATED else str(self.data)
         return PaperSet(name, data, str(self.cache / "workers"), answers, removed)
 
@@ -126,7 +134,7 @@ class StudyPlan:
 
     @property
     def entrants(self) -> list[Entrant]:
-        """The rows of tables that can be had."""
+        """The rows of tables that can be had: methods that this version has and this scale has time for."""
         return [row for row in ROWS if row.exists and row.method not in self.scale.left_out]
 
     def missing_methods(self) -> list[str]:
@@ -139,7 +147,11 @@ class StudyPlan:
 
 @dataclass(frozen=True)
 class View:
-    """A table for people: text in rows, under a title; folded ones are shown on the page only, on demand."""
+    """A table for people: text in rows, under a title.
+
+    Columns that begin with "paper's" hold its numbers; `**` around a text prints it bold.
+    folded : shown on the page only, on demand.
+    """
 
     title: str
     head: Sequence[str]
@@ -149,7 +161,10 @@ class View:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper: all numbers for a file, and views of it."""
+    """A table of the paper.
+
+    name : of its file. data : all numbers, one measurement a row, for the file. views : parts of it, for people.
+    """
 
     name: str
     title: str
@@ -160,7 +175,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: `draw` makes a matplotlib figure; `data` are its numbers."""
+    """A figure.
+
+    name : of its files. data : its numbers, for a file. draw : makes a matplotlib figure, when it is written.
+    """
 
     name: str
     title: str
@@ -189,7 +207,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out, and what to tell."""
+    """What came out, by study, and what to tell: data and methods that were missing."""
 
     outputs: Mapping[str, Sequence[Table | Figure]]
     notes: Sequence[str] = ()

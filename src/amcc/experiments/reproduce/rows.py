@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+# A measurement: column → value. Rows of a table have the same columns in the same order.
 Row = Mapping[str, Any]
 
 

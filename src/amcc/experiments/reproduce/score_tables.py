@@ -172,6 +172,7 @@ def long_rows(lines: Sequence[Line]) -> list[Row]:
     return rows
 
 
+# Columns of the long table that are not fractions.
 TEXT = ("set", "method", "measure", "mark", "units", "paper_mark")
 COUNTS = ("answers_per_item", "runs")
 
@@ -385,6 +386,7 @@ def _table6_tasks(plan: StudyPlan) -> list[FitTask]:
     return tasks_of(plan, [paper_set for paper_sets in table6_sets(plan) for paper_set in paper_sets])
 
 
+# All methods take part in all three, so that missing methods are told.
 _study = partial(Study, compares=True)
 STUDIES = (
     _study(

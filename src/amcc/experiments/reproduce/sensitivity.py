@@ -63,6 +63,7 @@ def grid_fits(plan: StudyPlan) -> list[tuple[int, int, Sequence[FitTask]]]:
 
     α is `hsic_weight` and β is `laplacian_weight`, as in eq5.
     """
+    # In tasks and figures alike, so that both go through the same fits in the same order.
     powers, n_runs = plan.scale.weight_powers, min(plan.scale.n_runs, MOST_RUNS)
     return [
         (alpha, beta, fits_of(paper_set, row, n_runs))
@@ -181,7 +182,7 @@ def curve_tasks(plan: StudyPlan, varied: Varied) -> list[FitTask]:
 
 
 def curve_table(plan: StudyPlan, results: Results, varied: Varied, column: str) -> pa.Table:
-    """One row per set, entrant, value of the parameter, and measure."""
+    """One row per set, entrant, value of the parameter, and measure; `column` is what the parameter is called."""
     rows = []
     for value, fits in curve_fits(plan, varied):
         line = measured(fits, results)
@@ -235,6 +236,7 @@ def draw_curves(data: pa.Table, column: str, chosen: float) -> mpl.Figure:
     return figure
 
 
+# All that may be chosen by a scale, so that missing ones are told.
 SETS = tuple(REAL)
 STUDIES = (
     Study("alpha-beta", "sensitivity to α and β", grid_tasks, present_grid, SETS),

@@ -86,7 +86,8 @@ class PaperSet:
         return _drawn(self, 0 if self.fixed else seed)
 
 
-@lru_cache(maxsize=4)  # several methods in a row want the same draw
+# Several methods in a row want the same draw; more than a few would fill the memory with votes.
+@lru_cache(maxsize=4)
 def _drawn(paper_set: PaperSet, seed: int) -> Draw:
     """Thinned first and then removed from, as two people would do it who do not know of each other."""
     whole = _whole(paper_set, seed)
@@ -99,7 +100,7 @@ def _drawn(paper_set: PaperSet, seed: int) -> Draw:
 
 
 def _whole(paper_set: PaperSet, seed: int) -> Draw:
-    """Everything there is of a set."""
+    """Everything there is of a set: generated, answered by simulated workers, or read."""
     if paper_set.name == GENERATED:
         made = simulate_crowd(replace(GENERATED_SPEC, seed=seed))
         features = None if made.features is None else made.features.astype(np.float64)
