@@ -29,6 +29,7 @@ from amcc.engine.base import InMemory
 from amcc.experiments.cells import Cell, Draw, cells_of
 from amcc.experiments.leave_out import Scored, leave_one_family_out, setting_means
 
+# The reference of all gains.
 AS_IT_IS = "as it is"
 
 

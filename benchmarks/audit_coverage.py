@@ -31,8 +31,10 @@ from amcc.experiments.cells import Cell, Draw, pair_list, truth_inside
 from amcc.truth import PairList, Truth
 from amcc.votes import Votes
 
+# Items of a slice: from what somebody checks in an hour to what they check in a week.
 SIZES = (20, 50, 100, 300)
 LEVELS = (0.90, 0.95)
+# Labels below this share of the items are shown by themselves: few or none of them are in a slice.
 RARE = 0.05
 COPIES = 0.5  # share of the workers who repeat the judge
 JUDGE = (0.75, 0.06)  # hit rate and false-alarm rate of the judge that is copied
@@ -142,6 +144,7 @@ def intervals(found: Audit) -> Iterator[tuple[tuple[str, ...], float, float]]:
             yield key, row[f"{name}_low"], row[f"{name}_high"]
 
 
+# A number at the end of an interval is inside.
 ROUNDING = 1e-9
 
 

@@ -28,6 +28,7 @@ from amcc.data.simulate import CrowdSpec, simulate_crowd
 # Of planted kinds among the items that get enough votes.
 SHARES = {"clear": 0.55, "likely slip": 0.15, "hard item": 0.15, "split crowd": 0.15}
 
+# How often an unreliable worker errs: often enough to be noticed, better than a coin.
 UNRELIABLE_ERROR = 0.35
 # Larger sets are left out.
 MOST_VOTES = 1_500_000

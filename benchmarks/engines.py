@@ -20,7 +20,9 @@ from page import Record, Row, Size, line_of, write_page
 from script import parser_of, whole_number
 
 SEED = 0
+# Out of core means something only where the votes do not fit: a gigabyte is less than 10⁸ votes take.
 MEMORY = 10**9
+# Seconds: packing and fitting 10⁸ votes takes minutes.
 TIMEOUT = 900.0
 
 

@@ -28,6 +28,7 @@ from amcc.experiments.cells import Draw, cells_of, truth_inside
 from amcc.experiments.families import mean_and_error
 from amcc.truth import Truth
 
+# Of the half that cannot be asked, but for the third, which is what a requester ends up with.
 SCORES = ("log_loss", "jaccard", "log_loss of all", "wrong among settled", "settled")
 
 

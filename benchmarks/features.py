@@ -43,7 +43,9 @@ from amcc.votes import Votes
 MULAN = ("mulan_emotions", "mulan_scene", "mulan_yeast")
 TEXTS = {"crowdtruth_tweets": ("text",), "so_emotions": ("text",), "affective": ("text",),
          "varierr_nli": ("premise", "hypothesis")}  # fmt: skip
+# Answers per item: with more, votes alone know nearly all that features could tell.
 ANSWERS = (1, 2, 3)
+# Share of the items that nobody answers: enough to score, few enough to learn from the others.
 LEFT_OUT = 0.3
 N_WORKERS = 30
 # Of workers with coins: Beta distributions of their rates, share of spammers, and of how often these say yes.

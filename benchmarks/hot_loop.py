@@ -23,6 +23,7 @@ from script import parser_of, seconds_of, whole_number
 from amcc.threads import N_BLOCKS, in_threads
 
 SEED = 0
+# Turns of the contenders: whoever else uses the machine must not decide.
 REPEATS = 15
 # Numbers that each core reads to find out how fast it can: more than any cache holds.
 STREAMED = 16_000_000

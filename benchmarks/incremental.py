@@ -15,6 +15,7 @@ from page import Record, Row, short, write_page
 from script import parser_of, seconds_of, whole_number
 
 SEED = 0
+# Answers that arrive since the last fit: a day's work on a set that took months.
 SHARE_NEW = 0.01
 
 

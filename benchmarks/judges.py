@@ -22,6 +22,7 @@ from script import hush, parser_of
 from amcc import AMCC, Roster, Truth, Votes, read_roster, read_truth, read_votes
 from amcc.arrays import Floats
 
+# Sets with votes of language models and people, and a workers file.
 REAL = ("llm_framing", "llm_cebab_aspects", "llm_civilcomments")
 Rates = tuple[float, float]
 
@@ -125,6 +126,7 @@ def real_set(folder: Path) -> Judged:
 def scores(judged: Judged, proba: Floats) -> dict[str, float]:
     """Right, log-loss and calibration over the known pairs; right on those that people saw."""
     known, present, votes = judged.known, judged.present, judged.votes
+    # A single pair that is surely wrong must not decide the mean of the log-loss.
     right, sure = (proba > 0.5) == present, np.clip(proba, 1e-3, 1 - 1e-3)
     loss = -np.log(np.where(present, sure, 1 - sure))
     decile = np.minimum((proba[known] * 10).astype(int), 9)

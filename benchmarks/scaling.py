@@ -30,7 +30,9 @@ from amcc.threads import one_thread
 PAGE, PLOT = DOCS / "scaling.md", DOCS / "scaling-cores.svg"
 BEGIN, END = "<!-- simulated: written by benchmarks/scaling.py -->", "<!-- end of simulated -->"
 SEED = 0
+# Of every time, the best counts.
 REPEATS = 7
+# Blocks of a measured crowd: enough that two processes have something to share.
 N_BLOCKS = 16
 # Size of the arrays whose travel is timed.
 MEGABYTES = 64
@@ -38,6 +40,7 @@ MEGABYTES = 64
 # Bytes per second between machines of the cluster that is not here: 10 Gbit/s. An assumption.
 NETWORK = 10e9 / 8
 
+# Labels of the crowds, rounds that a fit of the default takes on them, and the usual size of a block.
 N_LABELS, N_ROUNDS, BLOCK_VOTES = 20, 45, 10**6
 CORES = 1, 10, 100, 1000
 

@@ -16,6 +16,7 @@ from amcc.active.strategies import STRATEGIES
 from amcc.votes import Votes
 
 SEED = 0
+# The shortest of a few: a choice takes seconds, and the first may import.
 REPEATS = 3
 
 

@@ -29,6 +29,7 @@ CELLS = (
     ("so_emotions", 2),
 )
 
+# The column soft first; the others are what one would take without it.
 PREDICTIONS = ("soft", "raw", "jeffreys", "probability")
 
 
