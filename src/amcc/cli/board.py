@@ -1,7 +1,16 @@
 """amcc board: every method on every crowd whose truth is known.
 
 The command parses, calls `amcc.experiments` and prints. Experiments are imported when the command runs, not before:
-they are a third of the package, and no other command needs them.
+no other command needs them.
+
+A run leaves in its folder:
+
+board.md       the page: means over families, verdicts, every score of every cell
+results.csv    one row per result: cell, method and seed, with all scores
+cache/         a file per result, named by what it depends on; a board that was interrupted goes on from there
+
+To stdout go tables, or the page with --markdown, or one object with --json (`export.board_json`, and `output`, the
+folder). Methods that cannot run here are left out with a note to stderr.
 """
 
 from __future__ import annotations
@@ -82,6 +91,7 @@ def board(
     # All that can be wrong is looked at first: the run may take hours.
     if markdown and as_json:
         raise ParameterError("give either --markdown or --json; got both.")
+    # What users type becomes what experiments take; both complain with the words of the option.
     variants, n_known = _variants(variant or []), _numbers("--known", known or "")
     chosen = _installed(METHOD_NAMES if methods is None else _between_commas(methods))
     cells = cells_of(data, n_seeds=seeds, sizes=[size for size in SIZES if size <= largest])
@@ -92,6 +102,7 @@ def board(
         )  # fmt: skip
     summary = summarise(results)
     write_table(result_table(results), output / "results.csv")
+    # With the command as it was typed, so that a page can be made again.
     text = page(summary, shlex.join(["amcc", *sys.argv[1:]]))
     with whole_file(output / "board.md") as temporary:
         temporary.write_text(text)

@@ -2,6 +2,16 @@
 
 The command parses, calls `amcc.experiments.reproduce` and prints. Like `amcc board`, it imports experiments when it
 runs, and not before: help and all other commands do without them.
+
+A run leaves in its folder:
+
+index.html     all tables and figures on one page, which needs no other file
+results.md     the tables as markdown, with links to the figures
+*.csv          the numbers of each table and figure
+*.png, *.svg   the figures
+cache/         what was measured; a run that was interrupted goes on from there
+
+To stdout go the names of what was made, or one object with --json; what is missing, and why, goes to stderr.
 """
 
 from __future__ import annotations
