@@ -11,14 +11,13 @@ and without --data they are all there is. With --gates, what is varied are the g
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from script import hush, parser_of
 
 from amcc import AMCC, metrics
 from amcc.consensus import make_model
@@ -27,10 +26,10 @@ from amcc.consensus.models.amcc.degrees import fit_degrees
 from amcc.consensus.models.amcc.dependence import Comparison, compare
 from amcc.consensus.models.amcc.readings import LEAST_DEGREES, Blend, Evidence, Gate
 from amcc.engine.base import InMemory
-from amcc.errors import ConvergenceWarning
 from amcc.experiments.cells import Cell, Draw, cells_of
 from amcc.experiments.leave_out import Scored, leave_one_family_out, setting_means
 
+# The reference of all gains.
 AS_IT_IS = "as it is"
 
 
@@ -158,13 +157,13 @@ def show(title: str, rows: list[Scored]) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seeds", type=int, default=3, help="draws where sets are thinned")
     parser.add_argument("--largest", type=int, default=100_000, help="votes of the largest simulated crowd")
     parser.add_argument("--gates", action="store_true", help="gates and shares instead of parts")
     chosen = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
+    hush()
     sizes = [size for size in (10_000, 100_000) if size <= chosen.largest]
     cells = cells_of(chosen.data, n_seeds=chosen.seeds, sizes=sizes)
     rows = list(measured(cells, chosen.seeds, gate_variants() if chosen.gates else VARIANTS))

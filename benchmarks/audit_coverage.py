@@ -15,27 +15,26 @@ the share of intervals that cover, in percent; it should be the level.
 
 from __future__ import annotations
 
-import argparse
 import json
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from script import hush, parser_of
 
 from amcc.audit import Audit, audit, cross_fitted
 from amcc.consensus import make_model
 from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
-from amcc.errors import ConvergenceWarning
-from amcc.experiments.cells import Cell
+from amcc.experiments.cells import Cell, Draw, pair_list, truth_inside
 from amcc.truth import PairList, Truth
 from amcc.votes import Votes
 
+# Items of a slice: from what somebody checks in an hour to what they check in a week.
 SIZES = (20, 50, 100, 300)
 LEVELS = (0.90, 0.95)
+# Labels below this share of the items are shown by themselves: few or none of them are in a slice.
 RARE = 0.05
 COPIES = 0.5  # share of the workers who repeat the judge
 JUDGE = (0.75, 0.06)  # hit rate and false-alarm rate of the judge that is copied
@@ -83,43 +82,28 @@ def with_values(crowd: SimulatedWorld, value: np.ndarray) -> SimulatedWorld:
     return SimulatedWorld(**{**vars(crowd), "votes": changed})
 
 
-@dataclass(frozen=True)
-class Known:
-    """Votes, and what is true: (n_items, n_labels) truth, and where that is known."""
-
-    votes: Votes
-    truth: np.ndarray
-    known: np.ndarray
-
-    def answers(self, items: np.ndarray) -> Truth:
-        """The truth of these items."""
-        inside = np.zeros(self.truth.shape, dtype=bool)
-        inside[items] = self.known[items]
-        return Truth(self.named(inside & self.truth), known_pairs=self.named(inside))
-
-    def named(self, mask: np.ndarray) -> PairList:
-        """The pairs of a mask by name."""
-        names = self.votes.item_names, self.votes.label_names
-        return PairList(
-            *(each.cast(pa.string()).take(pa.array(code)) for each, code in zip(names, np.nonzero(mask), strict=True))
-        )
-
-    def restricted(self, table: pa.Table) -> pa.Table:
-        """The rows of a consensus of which the truth is known."""
-        listed = PairList(*(table[name].combine_chunks().cast(pa.string()) for name in ("item", "label")))
-        return table.filter(pa.array(listed.among(self.named(self.known))))
+def answers(draw: Draw, items: np.ndarray) -> Truth:
+    """The truth of these items."""
+    inside = np.zeros_like(draw.known)
+    inside[items] = draw.known[items]
+    return truth_inside(draw, inside)
 
 
-def crowds(name: str, n_items: int, seeds: int, data: Path | None) -> Iterator[Known]:
+def restricted(draw: Draw, table: pa.Table) -> pa.Table:
+    """The rows of a consensus of which the truth is known."""
+    listed = PairList(*(table[name].combine_chunks().cast(pa.string()) for name in ("item", "label")))
+    return table.filter(pa.array(listed.among(pair_list(draw.votes, draw.known))))
+
+
+def crowds(name: str, n_items: int, seeds: int, data: Path | None) -> Iterator[Draw]:
     """Crowds of this kind, one per seed, or the real set of this name."""
     if data is not None:
-        draw = Cell(name, "independent", 1, str(data / name), None).draw(0)
-        yield Known(draw.votes, draw.truth, draw.known)
+        yield Cell(name, "independent", 1, str(data / name), None).draw(0)
         return
     for seed in range(seeds):
         spec = CrowdSpec(n_items=n_items, n_workers=12, n_labels=12, labels_per_item=1.2, answers_per_item=4, seed=seed)
         crowd = CROWDS[name](spec)
-        yield Known(crowd.votes, crowd.truth, np.ones(crowd.truth.shape, dtype=bool))
+        yield Draw(crowd.votes, crowd.truth, np.ones_like(crowd.truth))
 
 
 def targets(whole: Audit) -> dict[tuple[str, ...], float]:
@@ -160,6 +144,7 @@ def intervals(found: Audit) -> Iterator[tuple[tuple[str, ...], float, float]]:
             yield key, row[f"{name}_low"], row[f"{name}_high"]
 
 
+# A number at the end of an interval is inside.
 ROUNDING = 1e-9
 
 
@@ -172,20 +157,20 @@ def covered(found: Audit, true: dict[tuple[str, ...], float]) -> Iterator[tuple[
 
 
 def measured(
-    sets: list[Known], method: str, repeats: int, cross_fit: bool
+    sets: list[Draw], method: str, repeats: int, cross_fit: bool
 ) -> Iterator[tuple[int, float, str, bool, float]]:
     """Size, level, kind, covered and width of every interval of every slice."""
     for seed, each in enumerate(sets):
-        table = each.restricted(make_model(method).fit(each.votes).pairs(frame="arrow"))
+        table = restricted(each, make_model(method).fit(each.votes).pairs(frame="arrow"))
         everything = np.flatnonzero(each.known.any(axis=1))
-        true = targets(audit(table, each.votes, each.answers(everything)))
+        true = targets(audit(table, each.votes, answers(each, everything)))
         rng = np.random.default_rng(seed)
         for size in (size for size in SIZES if size < len(everything)):
             for _ in range(-(-repeats // len(sets))):
-                people = each.answers(rng.choice(everything, size, replace=False))
+                people = answers(each, rng.choice(everything, size, replace=False))
                 learned = cross_fitted(lambda: make_model(method), each.votes, people) if cross_fit else table
                 for level in LEVELS:
-                    found = audit(each.restricted(learned) if cross_fit else table, each.votes, people, level=level)
+                    found = audit(restricted(each, learned) if cross_fit else table, each.votes, people, level=level)
                     for kind, hit, width in covered(found, true):
                         if not cross_fit or kind.startswith(("prevalence", "labels", "slice")):
                             yield size, level, kind, hit, width
@@ -193,7 +178,7 @@ def measured(
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--method", default="majority")
     parser.add_argument("--crowds", default=",".join(CROWDS))
     parser.add_argument("--data", type=Path, help="folder of real sets, which --crowds then names")
@@ -203,7 +188,7 @@ def main() -> None:
     parser.add_argument("--cross-fit", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
+    hush()
     for name in options.crowds.split(","):
         hits: dict[tuple[str, float, int], list[bool]] = defaultdict(list)
         widths: dict[tuple[str, float, int], list[float]] = defaultdict(list)

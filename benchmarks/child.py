@@ -5,6 +5,7 @@ A task that takes too long or too much memory is a result as well: `{"stopped": 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import gc
 import json
@@ -12,14 +13,14 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 Result = dict[str, Any]
 
+# Bytes that a task may ask for: more than that and the machine itself would suffer.
 MEMORY_LIMIT = 14 << 30
-"""Bytes that a task may ask for: more than that and the machine itself would suffer."""
 
 
 def measure_apart(script: str, task: str, folder: Path, timeout: float) -> Result:
@@ -38,6 +39,32 @@ def measure_apart(script: str, task: str, folder: Path, timeout: float) -> Resul
         return {"stopped": f"{missing.strip().strip(chr(39))} is not installed"}
     print(run.stderr[-2000:], file=sys.stderr)
     return {"stopped": "failed"}
+
+
+def read_parquet(folder: Path) -> None:
+    """The machine's limit: read the file, nothing else."""
+    import polars as pl
+
+    pl.read_parquet(folder / "votes.parquet")
+
+
+def options_of(
+    parser: argparse.ArgumentParser, tasks: Mapping[str, Any], measure: Callable[[str, Path], Result]
+) -> argparse.Namespace | None:
+    """The options of a script, with those that its measurements need; None in a process that was started for one.
+
+    measure : what runs a task in this process; in a process of its own, its result is printed here.
+    """
+    parser.add_argument("--only", nargs="+", choices=tasks, default=list(tasks))
+    parser.add_argument("--write", action="store_true", help="also write docs/performance.md")
+    parser.add_argument("--resume", action="store_true", help="leave out what an interrupted --write has measured")
+    parser.add_argument("--child", choices=tasks, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.child:
+        return options
+    print(json.dumps(measure(options.child, options.folder)))
+    return None
 
 
 class Stopwatch:

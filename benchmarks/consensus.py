@@ -6,8 +6,6 @@ machines differ. `--write` puts the tables and plots into docs/performance.md.
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -15,23 +13,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from child import Result, clock, measure_apart, measured
+from child import Result, clock, measure_apart, measured, options_of, read_parquet
 from page import Record, Row, Size, line_of, write_page
+from script import parser_of, whole_number
 
 SEED = 0
+# The best of five says what the machine can do; a task that has taken three seconds is not disturbed by a hiccup.
 REPEATS = 5
 ENOUGH_SECONDS = 3.0
+# Ten minutes where others take seconds: who is not done by then is out of the race.
 TIMEOUT = 600.0
 
 
 # -- what is measured; each returns a table of pairs, or None ----------------------------------------------------------
-
-
-def read_parquet(folder: Path) -> None:
-    """The machine's limit: read the file, nothing else."""
-    import polars as pl
-
-    pl.read_parquet(folder / "votes.parquet")
 
 
 def read_csv(folder: Path) -> None:
@@ -95,7 +89,7 @@ def cleanlab_majority(folder: Path) -> Any:
     from cleanlab.multiannotator import get_majority_vote_label
 
     def majority(votes: Any) -> Any:
-        with clock.paused():
+        with clock.paused():  # making the table is not the method's work
             items, said = _items_by_workers(votes, np.nan)
             if not np.nanmax(said):  # nobody ticked the label, and cleanlab wants two classes
                 return items, np.zeros(len(items))
@@ -157,11 +151,11 @@ TASKS: dict[str, Callable[[Path], Any]] = {
         amcc_check_csv,
     )
 }
+# Votes up to which a task is tried, and why no further.
 LARGEST = {"cleanlab_majority": (10**6, "not tried: 4 GB for the table of each label")}
-"""Votes up to which a task is tried, and why no further."""
 
+# Seconds after which a task is given up, where it is not `TIMEOUT`.
 PATIENCE = {"snorkel_label_model": 180.0}
-"""Seconds after which a task is given up, where it is not `TIMEOUT`."""
 
 
 def measure_here(name: str, folder: Path) -> Result:
@@ -189,6 +183,7 @@ def measure(name: str, folder: Path, n_votes: int, smaller: list[Row]) -> Result
     most, why_not = LARGEST.get(name, (n_votes, ""))
     if n_votes > most:
         return {"stopped": why_not}
+    # What did not end on fewer votes will not end on more.
     if any(row["task"] == name and "stopped" in row for row in smaller):
         return {"stopped": "not tried"}
     return measure_apart(__file__, name, folder, PATIENCE.get(name, TIMEOUT))
@@ -214,16 +209,10 @@ def make_crowd(folder: Path, n_votes: int) -> Size:
 
 def main() -> None:
     """Measure everything, print row by row, write the page if asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=lambda text: int(float(text)), nargs="+", default=[10**4, 10**5, 10**6, 10**7])
-    parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("--write", action="store_true", help="also write docs/performance.md")
-    parser.add_argument("--resume", action="store_true", help="leave out what an interrupted --write has measured")
-    parser.add_argument("--child", choices=TASKS, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        print(json.dumps(measure_here(arguments.child, arguments.folder)))
+    parser = parser_of(__doc__)
+    parser.add_argument("--sizes", type=whole_number, nargs="+", default=[10**4, 10**5, 10**6, 10**7])
+    arguments = options_of(parser, TASKS, measure_here)
+    if arguments is None:
         return
     record = Record("consensus", kept=arguments.write, resume=arguments.resume)
     with tempfile.TemporaryDirectory() as scratch:

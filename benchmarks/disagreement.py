@@ -12,12 +12,12 @@ false.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from script import parser_of
 
 from amcc import Votes
 from amcc.consensus import make_model
@@ -25,12 +25,13 @@ from amcc.consensus.disagreement import KINDS
 from amcc.data.layout import read_crowd
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
+# Of planted kinds among the items that get enough votes.
 SHARES = {"clear": 0.55, "likely slip": 0.15, "hard item": 0.15, "split crowd": 0.15}
-"""Of planted kinds among the items that get enough votes."""
 
+# How often an unreliable worker errs: often enough to be noticed, better than a coin.
 UNRELIABLE_ERROR = 0.35
+# Larger sets are left out.
 MOST_VOTES = 1_500_000
-"""Larger sets are left out."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def independent(seeds: int, method: str) -> Iterator[tuple[str, dict[str, float]
 
 def main() -> None:
     """Print a table for every crowd."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--data", type=Path, help="folder of real sets")
     parser.add_argument("--method", default="dawid-skene", help="whose consensus is the start")

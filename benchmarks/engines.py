@@ -7,8 +7,6 @@ consensus.py.
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -16,23 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from child import Result, clock, measure_apart, measured
+from child import Result, clock, measure_apart, measured, options_of, read_parquet
 from hot_loop import hot_loop
 from page import Record, Row, Size, line_of, write_page
+from script import parser_of, whole_number
 
 SEED = 0
+# Out of core means something only where the votes do not fit: a gigabyte is less than 10⁸ votes take.
 MEMORY = 10**9
+# Seconds: packing and fitting 10⁸ votes takes minutes.
 TIMEOUT = 900.0
 
 
 # -- what is measured; each returns further numbers, or None -----------------------------------------------------------
-
-
-def read_parquet(folder: Path) -> None:
-    """The machine's limit: read the file, nothing else."""
-    import polars as pl
-
-    pl.read_parquet(folder / "votes.parquet")
 
 
 def pack(folder: Path) -> Row:
@@ -166,18 +160,12 @@ def make_crowd(folder: Path, n_votes: int, n_labels: int, n_workers: int | None)
 
 def main() -> None:
     """Measure everything, print row by row, write the page if asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes only: a minute or two")
-    parser.add_argument("--most", type=lambda text: int(float(text)), default=10**8, help="largest number of votes")
-    parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--most", type=whole_number, default=10**8, help="largest number of votes")
     parser.add_argument("--scratch", type=Path, help="where crowds are put; default: the folder for temporary files")
-    parser.add_argument("--write", action="store_true", help="also write docs/performance.md")
-    parser.add_argument("--resume", action="store_true", help="leave out what an interrupted --write has measured")
-    parser.add_argument("--child", choices=TASKS, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.child:
-        print(json.dumps(measure_here(arguments.child, arguments.folder)))
+    arguments = options_of(parser, TASKS, measure_here)
+    if arguments is None:
         return
     record = Record("engines", kept=arguments.write, resume=arguments.resume)
     loop = hot_loop(10**6 if arguments.quick else 10**7)

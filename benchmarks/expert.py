@@ -13,23 +13,22 @@ over families.
 
 from __future__ import annotations
 
-import argparse
 import copy
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+from script import hush, parser_of
 
 from amcc import metrics
 from amcc.active.expert import questions_for_expert
 from amcc.consensus import ConsensusModel, make_model
 from amcc.consensus.calibration import fit_calibration
-from amcc.errors import ConvergenceWarning
-from amcc.experiments.cells import Draw, cells_of
-from amcc.truth import PairList, Truth
+from amcc.experiments.cells import Draw, cells_of, truth_inside
+from amcc.experiments.families import mean_and_error
+from amcc.truth import Truth
 
+# Of the half that cannot be asked, but for the third, which is what a requester ends up with.
 SCORES = ("log_loss", "jaccard", "log_loss of all", "wrong among settled", "settled")
 
 
@@ -53,15 +52,9 @@ class Replay:
 
     def truth(self, pairs: np.ndarray) -> Truth:
         """What is true of some asked pairs."""
-        votes = self.draw.votes
-        item, label = votes.pairs.item[pairs], votes.pairs.label[pairs]
-        names = votes.item_names.cast("string"), votes.label_names.cast("string")
-
-        def listed(chosen: np.ndarray) -> PairList:
-            codes = item[chosen], label[chosen]
-            return PairList(*(name.take(pa.array(code)) for name, code in zip(names, codes, strict=True)))
-
-        return Truth(listed(self.draw.truth[item, label]), known_pairs=listed(np.ones(len(item), dtype=bool)))
+        asked, inside = self.draw.votes.pairs, np.zeros_like(self.draw.known)
+        inside[asked.item[pairs], asked.label[pairs]] = True
+        return truth_inside(self.draw, inside)
 
     def drawn(self, n: int, *, whole_items: bool, seed: int) -> np.ndarray:
         """Places of pairs drawn at random, of `n` items or `n` themselves."""
@@ -142,14 +135,13 @@ def differences(families: list[dict[str, dict[str, float]]], ways: list[tuple[st
     """Mean over families of what one way has more than another, with its standard error."""
     for one, other in ways:
         for name in SCORES[:3]:
-            gaps = np.array([family[one][name] - family[other][name] for family in families])
-            error = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
-            print(f"{one} − {other}, {name}: {gaps.mean():+.4f} ± {error:.4f}", flush=True)
+            gap = mean_and_error([family[one][name] - family[other][name] for family in families])
+            print(f"{one} − {other}, {name}: {gap.mean:+.4f} ± {gap.error:.4f}", flush=True)
 
 
 def main() -> None:
     """Replay everything, print families and means."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--known", type=int, nargs="+", default=[10, 30], help="items (or pairs) whose truth is told")
     parser.add_argument("--pairs", action="store_true", help="single pairs instead of whole items")
@@ -157,7 +149,7 @@ def main() -> None:
     parser.add_argument("--correction", action="store_true", help="no fits with truth: it corrects probabilities only")
     parser.add_argument("--families", help="only these, separated by commas")
     chosen = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
+    hush()
     wanted = chosen.families.split(",") if chosen.families else None
     print(f"{'family':24s} {'way':18s} " + "  ".join(SCORES))
     found: dict[str, dict[str, dict[str, list[dict[str, float]]]]] = {}

@@ -18,7 +18,6 @@ so_emotions with seeds 0 and 5: for these sets, numbers are in-sample.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 import time
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from script import parser_of
 
 from amcc import metrics
 from amcc.consensus import AMCC
@@ -43,11 +43,13 @@ from amcc.votes import Votes
 MULAN = ("mulan_emotions", "mulan_scene", "mulan_yeast")
 TEXTS = {"crowdtruth_tweets": ("text",), "so_emotions": ("text",), "affective": ("text",),
          "varierr_nli": ("premise", "hypothesis")}  # fmt: skip
+# Answers per item: with more, votes alone know nearly all that features could tell.
 ANSWERS = (1, 2, 3)
+# Share of the items that nobody answers: enough to score, few enough to learn from the others.
 LEFT_OUT = 0.3
 N_WORKERS = 30
+# Of workers with coins: Beta distributions of their rates, share of spammers, and of how often these say yes.
 HIT, FALSE_ALARM, SPAM, SPAM_RATE = (7.0, 3.0), (1.5, 10.0), 0.2, (2.0, 6.0)
-"""Of workers with coins: Beta distributions of their rates, share of spammers, and of how often these say yes."""
 
 
 class Case(NamedTuple):
@@ -148,7 +150,7 @@ def line(name: str, rows: list[list[float]]) -> str:
 
 def main() -> None:
     """Print a line for each crowd, a mean over seeds."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, help="folder of the sets")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="", help="crowds whose names contain this")

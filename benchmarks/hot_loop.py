@@ -14,19 +14,19 @@ The contenders take turns, so that whoever else uses the machine disturbs all of
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from script import parser_of, seconds_of, whole_number
 
 from amcc.threads import N_BLOCKS, in_threads
 
 SEED = 0
+# Turns of the contenders: whoever else uses the machine must not decide.
 REPEATS = 15
+# Numbers that each core reads to find out how fast it can: more than any cache holds.
 STREAMED = 16_000_000
-"""Numbers that each core reads to find out how fast it can: more than any cache holds."""
 
 
 def hot_loop(n_votes: int) -> list[str]:
@@ -87,20 +87,14 @@ def best_times(*tasks: Callable[[], Any]) -> list[float]:
     """The best of several times of each task, in turns, after a first run that may compile."""
     for task in tasks:
         task()
-    times = [[_seconds(task) for task in tasks] for _ in range(REPEATS)]
+    times = [[seconds_of(task) for task in tasks] for _ in range(REPEATS)]
     return np.min(times, axis=0).tolist()
-
-
-def _seconds(task: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    task()
-    return time.perf_counter() - start
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--votes", type=lambda text: int(float(text)), default=10**7)
+    parser = parser_of(__doc__)
+    parser.add_argument("--votes", type=whole_number, default=10**7)
     print("\n".join(hot_loop(parser.parse_args().votes)))
 
 

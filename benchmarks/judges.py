@@ -9,8 +9,6 @@ judges share errors through a normal variable per pair (probit), which is not th
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from scipy.stats import norm
+from script import hush, parser_of
 
 from amcc import AMCC, Roster, Truth, Votes, read_roster, read_truth, read_votes
 from amcc.arrays import Floats
-from amcc.errors import ConvergenceWarning
 
+# Sets with votes of language models and people, and a workers file.
 REAL = ("llm_framing", "llm_cebab_aspects", "llm_civilcomments")
 Rates = tuple[float, float]
 
@@ -127,6 +126,7 @@ def real_set(folder: Path) -> Judged:
 def scores(judged: Judged, proba: Floats) -> dict[str, float]:
     """Right, log-loss and calibration over the known pairs; right on those that people saw."""
     known, present, votes = judged.known, judged.present, judged.votes
+    # A single pair that is surely wrong must not decide the mean of the log-loss.
     right, sure = (proba > 0.5) == present, np.clip(proba, 1e-3, 1 - 1e-3)
     loss = -np.log(np.where(present, sure, 1 - sure))
     decile = np.minimum((proba[known] * 10).astype(int), 9)
@@ -158,11 +158,11 @@ def sets(data: Path | None, seeds: int) -> Iterator[tuple[str, list[Judged]]]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
+    hush()
     for name, drawn in sets(given.data, given.seeds):
         print(f"\n{name}")
         for how in ("without", "with"):

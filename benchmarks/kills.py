@@ -14,7 +14,6 @@ undisturbed run, byte for byte.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import importlib
 import json
@@ -34,6 +33,7 @@ from pathlib import Path
 
 import numpy as np
 import stepper
+from script import parser_of
 from typer.main import get_command
 
 from amcc.active.campaign import Campaign
@@ -51,22 +51,22 @@ from amcc.io.pack import pack_votes
 
 Tree = dict[str, bytes]
 
+# Made once: that takes longer than most tasks.
 AMCC = get_command(app)
-"""Made once: that takes longer than most tasks."""
 
 for _name in ("consensus", "pack"):
     AMCC.commands[_name].loaded  # noqa: B018  # now, and not in every process that is killed
 
+# File beside the folder: what a campaign said it had bought and spent, also in the lives before the last.
 COUNTED = "counted"
-"""File beside the folder: what a campaign said it had bought and spent, also in the lives before the last."""
 
+# How often a task that was killed is killed once more after it was started again.
 AGAIN = 0.3
-"""How often a task that was killed is killed once more after it was started again."""
 
 WORLD = simulate_crowd(CrowdSpec(n_items=30, n_workers=8, n_labels=3, answers_per_item=3, seed=1))
 OTHER = simulate_crowd(CrowdSpec(n_items=20, n_workers=8, n_labels=3, answers_per_item=3, seed=2))
+# Of the campaign, in cents: twelve rounds.
 BUDGET = 300
-"""Of the campaign, in cents: twelve rounds."""
 
 
 class Harm(Exception):  # noqa: N818, it is a finding
@@ -380,7 +380,7 @@ def warm_up(tasks: Sequence[Task]) -> None:
 
 def main() -> None:
     """Kill as often as asked; exit 1 where anything was harmed."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=900, help="stop after this time, with however many kills")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)), help="default: another every time")

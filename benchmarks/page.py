@@ -194,8 +194,8 @@ def _exponent(small: Row, large: Row) -> float:
     return math.log(large["seconds"] / small["seconds"]) / math.log(large["votes"] / small["votes"])
 
 
+# Below, memory that grows with the votes is lost among that of the packages.
 ENOUGH_VOTES = 10**6
-"""Below, memory that grows with the votes is lost among that of the packages."""
 
 
 def bytes_per_vote(row: Row) -> str:
@@ -279,6 +279,11 @@ def write_page() -> None:
 
 def against_others(crowds: Measured) -> list[str]:
     """The sections about votes in memory."""
+    return [*_about(crowds), *HOW_OTHERS_RUN, "", *_speed(crowds), *_memory_and_quality(crowds)]
+
+
+def _speed(crowds: Measured) -> list[str]:
+    """How fast, how far from the limit, and how it grows."""
     everybody = READING | OURS | OTHERS
     speed = [
         [title, f"{row['votes'] / row['seconds']:,.0f}", short(row["votes"])]
@@ -287,9 +292,6 @@ def against_others(crowds: Measured) -> list[str]:
         for row in [crowds.largest(task)]
     ]
     return [
-        *_about(crowds),
-        *HOW_OTHERS_RUN,
-        "",
         "## Which is fastest?",
         "",
         "Time of others, as a multiple of ours. Columns are numbers of votes.",
@@ -315,6 +317,13 @@ def against_others(crowds: Measured) -> list[str]:
         "The exponent of the time from one size to the next; 1 is linear, below a fixed cost weighs in.",
         "",
         *growth(crowds, everybody),
+    ]
+
+
+def _memory_and_quality(crowds: Measured) -> list[str]:
+    """What it takes beside time, and what it gives."""
+    everybody = READING | OURS | OTHERS
+    return [
         "## How much memory?",
         "",
         "Bytes per vote beyond what the process held after imports and a small crowd, from a million votes on:",

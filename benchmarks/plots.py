@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
+
+from amcc.plotting import spread
+
 Line = list[tuple[float, float]]
 Lines = dict[str, list[tuple[int, float]]]
 
 RED, BLUE, GREEN, VIOLET = "#c1272d", "#1f6fb4", "#2a8a57", "#8a5aa8"
+# Lines that end so many times before the others have their names at their end, not at the side.
 NEAR = 500
-"""Lines that end so many times before the others have their names at their end, not at the side."""
 
 COLOURS = {
     "amcc": RED,
@@ -22,8 +26,8 @@ COLOURS = {
 }
 STYLES = ("-", "--", ":")
 GREY = "#777777"
+# Least distance between two names, as a share of the height.
 GAP = 0.055
-"""Least distance between two names, as a share of the height."""
 
 
 def draw(lines: Lines, what: str, path: Path, across: str = "votes") -> None:
@@ -45,7 +49,7 @@ def draw(lines: Lines, what: str, path: Path, across: str = "votes") -> None:
     seen.clear()
     heights = [math.log(points[-1][1] / low) / math.log(high / low) for points in lines.values()]
     far = [points[-1][0] >= right / NEAR for points in lines.values()]
-    places = iter(apart([height for height, is_far in zip(heights, far, strict=True) if is_far], GAP))
+    places = iter(spread(np.array([height for height, is_far in zip(heights, far, strict=True) if is_far]), GAP))
     for (title, points), is_far in zip(lines.items(), far, strict=True):
         colour, _ = _look(title, seen)
         beside = points[-1][0] * 1.2, points[-1][1]
@@ -67,32 +71,3 @@ def _look(title: str, seen: dict[str, int]) -> tuple[str, str]:
     owner = title.partition(",")[0]
     seen[owner] = seen.get(owner, -1) + 1
     return COLOURS.get(owner, GREY), STYLES[seen[owner] % len(STYLES)]
-
-
-def apart(heights: list[float], gap: float) -> list[float]:
-    """The same heights, moved as little as needed to be `gap` apart, in the same order.
-
-    >>> [round(height, 3) for height in apart([0.5, 0.5, 0.9], 0.1)]
-    [0.45, 0.55, 0.9]
-    """
-    clusters = [([height], [index]) for height, index in sorted((h, i) for i, h in enumerate(heights))]
-    joined: list[tuple[list[float], list[int]]] = []
-    for cluster in clusters:
-        joined.append(cluster)
-        while len(joined) > 1 and _top(joined[-2], gap) + gap > _bottom(joined[-1], gap):
-            last = joined.pop()
-            joined[-1] = joined[-1][0] + last[0], joined[-1][1] + last[1]
-    placed = [0.0] * len(heights)
-    for cluster in joined:
-        for step, index in enumerate(cluster[1]):
-            placed[index] = _bottom(cluster, gap) + step * gap
-    return placed
-
-
-def _bottom(cluster: tuple[list[float], list[int]], gap: float) -> float:
-    heights = cluster[0]
-    return sum(heights) / len(heights) - gap * (len(heights) - 1) / 2
-
-
-def _top(cluster: tuple[list[float], list[int]], gap: float) -> float:
-    return _bottom(cluster, gap) + gap * (len(cluster[0]) - 1)

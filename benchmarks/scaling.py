@@ -6,7 +6,6 @@ The simulation (cluster.py) must agree with rounds on one and two Dask processes
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import pickle
@@ -24,20 +23,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from cluster import Costs, Round, Work, simulate_round
 from page import DOCS, figure, short, table
+from script import parser_of, seconds_of, whole_number
 
 from amcc.threads import one_thread
 
 PAGE, PLOT = DOCS / "scaling.md", DOCS / "scaling-cores.svg"
 BEGIN, END = "<!-- simulated: written by benchmarks/scaling.py -->", "<!-- end of simulated -->"
 SEED = 0
+# Of every time, the best counts.
 REPEATS = 7
+# Blocks of a measured crowd: enough that two processes have something to share.
 N_BLOCKS = 16
+# Size of the arrays whose travel is timed.
 MEGABYTES = 64
-"""Size of the arrays whose travel is timed."""
 
+# Bytes per second between machines of the cluster that is not here: 10 Gbit/s. An assumption.
 NETWORK = 10e9 / 8
-"""Bytes per second between machines of the cluster that is not here: 10 Gbit/s. An assumption."""
 
+# Labels of the crowds, rounds that a fit of the default takes on them, and the usual size of a block.
 N_LABELS, N_ROUNDS, BLOCK_VOTES = 20, 45, 10**6
 CORES = 1, 10, 100, 1000
 
@@ -82,15 +85,12 @@ def work_of(engine: Any) -> Work:
     return Work(engine.n_votes, len(engine.coins), len(engine.packed.entries))
 
 
-def seconds_of(task: Callable[..., Any], prepare: Callable[[], tuple[Any, ...]] = tuple) -> float:
+def best_seconds(task: Callable[..., Any], prepare: Callable[[], tuple[Any, ...]] = tuple) -> float:
     """The best time of a task that has run before; what it is given is made anew each time, out of time."""
     task(*prepare())
     times = []
     for _ in range(REPEATS):
-        given = prepare()
-        start = time.perf_counter()
-        task(*given)
-        times.append(time.perf_counter() - start)
+        times.append(seconds_of(partial(task, *prepare())))
     return min(times)
 
 
@@ -104,10 +104,10 @@ def measure_process(packed: Path) -> dict[str, float]:
     engine = amcc.LocalEngine(packed)
     work, numbers = work_of(engine), range(len(engine.packed.entries))
     with one_thread():
-        every = seconds_of(partial(engine.total_of, numbers, one_round), in_turn(engine))
+        every = best_seconds(partial(engine.total_of, numbers, one_round), in_turn(engine))
         step = one_round(engine.block(0), *in_turn(engine)())
-        place = seconds_of(lambda: added([step, step._replace(present=_placed(engine.block(0)))])) / work.coins
-        add = seconds_of(lambda: merged([{(0, 0): step}, {(0, 1): step}])) / work.coins
+        place = best_seconds(lambda: added([step, step._replace(present=_placed(engine.block(0)))])) / work.coins
+        add = best_seconds(lambda: merged([{(0, 0): step}, {(0, 1): step}])) / work.coins
     return {"vote": (every - work.blocks * work.coins * place) / work.votes, "place": place, "add": add}
 
 
@@ -185,12 +185,12 @@ def measure_dask(engine: Any) -> dict[str, float]:
 
     big = _array()
     n_tasks_of_round = len(engine._processes())
-    task = seconds_of(many_tasks) / n_tasks
-    trip = (seconds_of(lambda: engine.total(_empty)) - n_tasks_of_round * task) / 2  # there and back
-    send = seconds_of(lambda value: _wait(engine._share((value,))), lambda: (_array(),))
-    between = seconds_of(lambda made: _wait(client.submit(_nothing, made, pure=False, workers=[there])), made_here)
-    fetch = seconds_of(lambda made: engine._results([made]), made_here)
-    there_and_back = seconds_of(lambda: client.submit(_nothing, 0, pure=False).result())
+    task = best_seconds(many_tasks) / n_tasks
+    trip = (best_seconds(lambda: engine.total(_empty)) - n_tasks_of_round * task) / 2  # there and back
+    send = best_seconds(lambda value: _wait(engine._share((value,))), lambda: (_array(),))
+    between = best_seconds(lambda made: _wait(client.submit(_nothing, made, pure=False, workers=[there])), made_here)
+    fetch = best_seconds(lambda made: engine._results([made]), made_here)
+    there_and_back = best_seconds(lambda: client.submit(_nothing, 0, pure=False).result())
     per_byte = {"send": send - there_and_back / 2, "between": between - there_and_back, "fetch": fetch}
     costs = {way: max(seconds, 0.0) / big.nbytes for way, seconds in per_byte.items()}
     return {"task": task, "trip": trip, **costs}
@@ -225,7 +225,7 @@ def measure_round(engine: Any) -> float:
     """Seconds of a round without the leader's part."""
     from amcc.consensus.rounds import one_round
 
-    return seconds_of(partial(engine.total, one_round), in_turn(engine))
+    return best_seconds(partial(engine.total, one_round), in_turn(engine))
 
 
 # -- the report ------------------------------------------------------------------------------------------------------
@@ -330,9 +330,9 @@ def turning_table(costs: Costs) -> list[str]:
 def main() -> None:
     """Measure, compare, simulate; write if asked."""
     warnings.simplefilter("ignore")
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--votes", type=lambda text: int(float(text)), default=4 * 10**6, help="of the crowds measured")
-    parser.add_argument("--workers", type=lambda text: int(float(text)), default=10**5, help="of the larger crowd")
+    parser = parser_of(__doc__)
+    parser.add_argument("--votes", type=whole_number, default=4 * 10**6, help="of the crowds measured")
+    parser.add_argument("--workers", type=whole_number, default=10**5, help="of the larger crowd")
     parser.add_argument("--write", action="store_true", help="also write docs/scaling.md")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:

@@ -6,10 +6,10 @@ The votes are random: what they say does not matter for the time.
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
+from script import parser_of
 
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Anything
@@ -17,6 +17,7 @@ from amcc.active.strategies import STRATEGIES
 from amcc.votes import Votes
 
 SEED = 0
+# The shortest of a few: a choice takes seconds, and the first may import.
 REPEATS = 3
 
 
@@ -50,7 +51,7 @@ def seconds(strategy: str, beliefs: CurrentBeliefs, batch: int) -> float:
 
 def main() -> None:
     """Print one line per strategy."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("strategies", nargs="*", default=list(STRATEGIES))
     for name, default in (("items", 100_000), ("labels", 20), ("workers", 5000), ("votes", 2_000_000), ("batch", 100)):
         parser.add_argument(f"--{name}", type=int, default=default)

@@ -30,6 +30,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
+from script import parser_of
+
 NOW = "now"
 
 
@@ -226,7 +228,7 @@ def show(names: Sequence[str], tables: Sequence[list[list[Any]]]) -> None:
 
 def main() -> None:
     """Measure now and every setting, and print what they are worth."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("constants", nargs="*", help="MODULE.NAME or MODULE.NAME=VALUE")
     parser.add_argument("--modules", nargs="*", default=[], help="modules all of whose floats are tried")
     parser.add_argument("--data", type=Path, help="folder of crowd data; without it, simulated crowds")

@@ -9,18 +9,17 @@ Lower is better; `*` marks where soft is behind the raw share by more than two s
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from pathlib import Path
 
 import numpy as np
+from script import hush, parser_of
 
 from amcc import Votes, metrics
 from amcc.consensus import make_model
 from amcc.data.layout import read_crowd
-from amcc.errors import ConvergenceWarning
 from amcc.experiments.cells import thinned
 
+# Sets and answers kept; in so_emotions one person an item is left out, so that shares are 0 or 1.
 CELLS = (
     *((name, k) for name in ("apple_ekman", "apple_nakamura", "love_ekman", "love_nakamura") for k in (3, 5)),
     *(("imagenet_real_golden", k) for k in (3, 5, 10)),
@@ -29,8 +28,8 @@ CELLS = (
     *(("affective", k) for k in (3, 5)),
     ("so_emotions", 2),
 )
-"""Sets and answers kept; in so_emotions one person an item is left out, so that shares are 0 or 1."""
 
+# The column soft first; the others are what one would take without it.
 PREDICTIONS = ("soft", "raw", "jeffreys", "probability")
 
 
@@ -64,12 +63,12 @@ def scores(votes: Votes, k: int, seed: int, method: str) -> dict[str, tuple[floa
 
 def main() -> None:
     """Print one line per set: Manhattan distance / cross-entropy."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--method", default="majority", help="whose worker rates and probabilities are used")
     chosen = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
+    hush()
     print(f"{'set':26s} " + " ".join(f"{name:>15s}" for name in PREDICTIONS))
     for name, k in CELLS:
         if not (chosen.data / name / "annotations.csv.gz").exists():

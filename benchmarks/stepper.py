@@ -29,8 +29,8 @@ CALLS: dict[str, tuple[int | None, int | None, str]] = {
     "renameat": (264, 38, "at"), "renameat2": (316, 276, "at"), "unlinkat": (263, 35, "at"), "mkdirat": (258, 34, "at"),
 }  # fmt: skip
 ARCHITECTURES = ("x86_64", "aarch64")
+# Place of a call's third argument, the length of a write, among the registers.
 LENGTH_REGISTER = {"x86_64": 12, "aarch64": 2}
-"""Place of a call's third argument, the length of a write, among the registers."""
 
 N_REGISTERS = 34  # more than any of the two has
 TRACE_ME, CONTINUE, NEXT_CALL, SET_OPTIONS, GET_REGISTERS, SET_REGISTERS = 0, 7, 24, 0x4200, 0x4204, 0x4205

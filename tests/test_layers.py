@@ -11,10 +11,31 @@ from pathlib import Path
 
 import pytest
 
-SRC = Path(__file__).parents[1] / "src" / "amcc"
-
 ROOT = Path(__file__).parents[1]
+SRC = ROOT / "src" / "amcc"
 LAYERS = tomllib.loads((ROOT / "docs" / "layers.toml").read_text())["row"]
+
+
+# What the experiments may import: what any user can. Inner modules of packages may change without asking them.
+PUBLIC = {
+    "amcc",
+    "amcc.active",
+    "amcc.arrays",
+    "amcc.consensus",
+    "amcc.data",
+    "amcc.errors",
+    "amcc.evaluation",
+    "amcc.files",
+    "amcc.io",
+    "amcc.metrics",
+    "amcc.plotting",
+    "amcc.processes",
+    "amcc.truth",
+    "amcc.votes",
+}
+EXPERIMENTS = sorted((SRC / "experiments").rglob("*.py"))
+# The commands that run experiments, and import them when they are called.
+MAY_RUN_EXPERIMENTS = {SRC / "cli" / "board.py", SRC / "cli" / "reproduce.py"}
 
 
 def room_of(path: Path) -> str:
@@ -43,6 +64,57 @@ def allowed_to(room: str) -> set[str]:
 @pytest.mark.parametrize("path", sorted(SRC.rglob("*.py")), ids=lambda path: str(path.relative_to(SRC)))
 def test_imports_go_down(path: Path) -> None:
     assert imported_rooms(path) <= allowed_to(room_of(path))
+
+
+def imported_modules(tree: ast.AST) -> set[str]:
+    """Modules of amcc below a node; of `from amcc import metrics`, the module that is meant."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {alias.name for alias in node.names} if node.module == "amcc" else set()
+            modules = {name for name in names if (SRC / f"{name}.py").exists() or (SRC / name).is_dir()}
+            found |= {f"amcc.{name}" for name in modules} or {node.module}
+    return {name for name in found if name.partition(".")[0] == "amcc"}
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: str(path.relative_to(SRC)))
+def test_experiments_use_what_a_user_can_import(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    outside = {name for name in imported_modules(tree) if not name.startswith("amcc.experiments")}
+    assert outside <= PUBLIC
+    # Not through a back door either: names with an underscore belong to whoever wrote them.
+    private = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.endswith("__")
+        if not (isinstance(node.value, ast.Name) and node.value.id == "self")
+    }
+    assert private <= {"_asdict", "_fields", "_make", "_replace"}  # of named tuples, which call them public
+
+
+def test_only_their_commands_import_experiments_and_only_when_called() -> None:
+    for path in set(SRC.rglob("*.py")) - set(EXPERIMENTS):
+        tree = ast.parse(path.read_text())
+        if any(name.startswith("amcc.experiments") for name in imported_modules(tree)):
+            assert path in MAY_RUN_EXPERIMENTS
+    code = "import amcc.cli, sys; sys.exit(any(name.startswith('amcc.experiments') for name in sys.modules))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_help_of_the_commands_names_what_experiments_have() -> None:
+    """It says so without importing them."""
+    from amcc.cli.board import LARGEST, METHOD_NAMES
+    from amcc.cli.reproduce import BEGIN, END, STUDY_NAMES
+    from amcc.experiments.cells import SIZES
+    from amcc.experiments.entrants import known_methods
+    from amcc.experiments.reproduce import STUDIES, output
+
+    assert list(METHOD_NAMES) == known_methods()
+    assert SIZES[-1] == LARGEST
+    assert list(STUDY_NAMES) == list(STUDIES)
+    assert (BEGIN, END) == (output.BEGIN, output.END)
 
 
 def test_every_room_has_a_row() -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +12,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import METHODS, ParameterError, Votes
-from amcc.data.layout import read_crowd
-from amcc.data.registry import DATASETS
+from amcc.data import DATASETS, read_crowd
 from amcc.errors import EmptyInputError, MissingExtraError
 from amcc.experiments import board as module
-from amcc.experiments import peers
-from amcc.experiments.board import SCORES, entrants_of, evaluate_method, installed, parse_variant, run_board
+from amcc.experiments import cache, peers
+from amcc.experiments.board import SCORES, evaluate_method, run_board
 from amcc.experiments.cells import SHARED_TROUBLES, TROUBLES, Cell, cells_of, thinned, with_known_items
+from amcc.experiments.entrants import Entrant, entrants_of, installed, parse_variant
 from amcc.experiments.peers import ORACLE, PEERS, Peer
 
 TINY = Cell("tiny", "simulated", 2, spec=(1000, (("spammers", 0.2),)))
@@ -133,7 +129,7 @@ def test_interrupted_board_goes_on(tmp_path, monkeypatch):
 
 def test_changed_models_are_measured_again_but_not_the_oracle(tmp_path, monkeypatch):
     run_board([TINY], ["majority", ORACLE], tmp_path)
-    monkeypatch.setattr(module, "code_version", lambda: "another")
+    monkeypatch.setattr(cache, "code_version", lambda: "another")
     calls = []
     run_board([TINY], ["majority", ORACLE], tmp_path, progress=lambda *numbers: calls.append(numbers))
     assert calls[0] == (2, 4)
@@ -145,7 +141,7 @@ def test_peers_are_measured_again_when_their_tool_changes(tmp_path, monkeypatch)
     monkeypatch.setitem(PEERS, "crowdkit-ds", share)
     monkeypatch.setattr(peers, "crowdkit_version", lambda: "1")
     first = run_board([TINY], ["crowdkit-ds"], tmp_path)
-    monkeypatch.setattr(module, "code_version", lambda: "another")
+    monkeypatch.setattr(cache, "code_version", lambda: "another")
     monkeypatch.setattr(module, "evaluate_method", nothing_runs)
     assert run_board([TINY], ["crowdkit-ds"], tmp_path) == first
     monkeypatch.setattr(peers, "crowdkit_version", lambda: "2")
@@ -183,18 +179,18 @@ def test_oracle_has_no_entry_on_real_sets(tmp_path, real_set):
     by_kind = {result.kind: result.scores for result in run_board(cells, [ORACLE], tmp_path / "cache")}
     assert by_kind["independent"] is None
     assert set(by_kind["simulated"]) == set(SCORES)
-    assert {"scores": None} in [json.loads(path.read_text()) for path in (tmp_path / "cache").iterdir()]
+    assert None in [json.loads(path.read_text()) for path in (tmp_path / "cache").iterdir()]
 
 
 def test_peers_have_no_entry_above_their_limit(monkeypatch):
     monkeypatch.setitem(PEERS, "crowdkit-glad", Peer(nothing_runs, 999))
-    assert evaluate_method(TINY, 0, module.Entrant("crowdkit-glad", "crowdkit-glad")).scores is None
+    assert evaluate_method(TINY, 0, Entrant("crowdkit-glad", "crowdkit-glad")) is None
 
 
 def test_entrants_do_not_profit_from_those_before(monkeypatch):
     draw = TINY.draw(0)
     monkeypatch.setattr(Cell, "draw", lambda self, seed: draw)
-    evaluate_method(TINY, 0, module.Entrant("dawid-skene", "dawid-skene"))
+    evaluate_method(TINY, 0, Entrant("dawid-skene", "dawid-skene"))
     assert "pairs" not in vars(draw.votes)
 
 
@@ -258,30 +254,6 @@ def test_variants_are_checked_before_anything_runs(tmp_path, monkeypatch, name, 
 def test_nothing_to_compare(tmp_path):
     with pytest.raises(ParameterError, match="a method or a variant"):
         run_board([TINY], [], tmp_path)
-
-
-PATIENT = """
-import sys, time
-from amcc.experiments.board import computed
-if __name__ == "__main__":
-    print("started", file=sys.stderr, flush=True)
-    try:
-        list(computed(time.sleep, [(number, (60,)) for number in range(3)], 2))
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-"""
-
-
-@pytest.mark.parametrize("seconds", [0.5, 4])
-def test_only_the_first_process_speaks_of_ctrl_c(seconds, tmp_path):
-    """A terminal sends it to all of them, here while they start and while they work."""
-    (tmp_path / "patient.py").write_text(PATIENT)
-    command = [sys.executable, tmp_path / "patient.py"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
-        assert run.stderr.readline() == "started\n"
-        time.sleep(seconds)
-        os.killpg(run.pid, signal.SIGINT)
-        assert run.communicate(timeout=30)[1] == "interrupted\n"
 
 
 # -- how sure, and with what right ----------------------------------------------------------------------------------
@@ -409,9 +381,9 @@ def test_shared_troubles_can_be_drawn_and_have_no_oracle(trouble):
 
 def test_results_do_not_depend_on_what_people_see(monkeypatch):
     hashed = []
-    monkeypatch.setattr(module, "hash_of", lambda *paths: hashed.extend(paths) or "")
-    module.code_version.__wrapped__()
-    package = Path(module.__file__).parents[1]
+    monkeypatch.setattr(cache, "file_hash", lambda *paths: hashed.extend(paths) or "")
+    cache.code_version.__wrapped__()
+    package = Path(cache.__file__).parents[1]
     rooms = {path.relative_to(package).parts[0] for path in hashed}
     assert {"consensus", "data", "metrics.py"} <= rooms
     assert not {"cli", "experiments", "report"} & rooms

@@ -7,9 +7,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc.experiments.board import SCORES, Result
-from amcc.experiments.families import family_means, family_verdict
-from amcc.experiments.pages import FAMILY_HEAD, family_rows, page, rank_rows, score_rows, verdict_rows
-from amcc.experiments.summary import Board, Share, summarise
+from amcc.experiments.families import MeanWithError, family_means, family_verdict, mean_and_error
+from amcc.experiments.pages import (
+    FAMILY_HEAD,
+    family_rows,
+    footer,
+    groups_of,
+    mean_text,
+    page,
+    rank_rows,
+    score_rows,
+    verdict_rows,
+)
+from amcc.experiments.summary import Board, Share, largest, summarise
 
 NAN = np.nan
 
@@ -258,3 +268,50 @@ def test_a_score_that_one_draw_lacks_is_the_mean_of_the_others():
     assert_allclose(board.of("wrong_among_settled"), [[0.3]], rtol=1e-12)
     assert_allclose(board.of("jaccard"), [[0.5]], rtol=1e-12)
     assert_array_equal(summarise([of(0, None)]).of("wrong_among_settled"), [[NAN]])
+
+
+# -- small things ---------------------------------------------------------------------------------------------------
+
+
+def test_the_largest_and_its_name():
+    assert largest(np.array([NAN, 0.2, 0.1]), ["a", "b", "c"]) == (0.2, "b")
+    assert largest(np.array([0.2, 0.2]), ["a", "b"]) == (0.2, "a")  # the first of equals
+    assert largest(np.array([NAN]), ["a"]) == (None, None)
+    assert largest(np.array([]), []) == (None, None)
+
+
+@pytest.mark.parametrize(("share", "value", "text"), [(Share(1, 4), 0.25, "1 of 4"), (Share(0, 0), None, "—")])
+def test_shares_of_nothing_are_dashes(share, value, text):
+    assert (share.value, str(share)) == (value, text)
+
+
+def test_leads_are_turned_so_that_more_is_better(families):
+    loss = families.of("log_loss")
+    majority, other = families.methods.index("majority"), families.methods[1]
+    expected = loss[:, majority] - loss[:, families.methods.index(other)]
+    assert_array_equal(families.lead("log_loss", other), expected)
+    assert np.isnan(families.lead("jaccard", other, "who is not there")).all()
+
+
+def test_means_of_nothing_and_of_one():
+    assert np.isnan(mean_and_error([])).all()
+    assert mean_and_error([NAN, 3.0]).mean == 3.0
+    assert np.isnan(mean_and_error([3.0]).error)
+
+
+def test_means_have_errors_where_there_are_some():
+    assert mean_text(MeanWithError(0.5, 0.0123)) == "0.500 ± 0.012"
+    assert mean_text(MeanWithError(0.5, NAN), "+.3f") == "+0.500"
+    assert mean_text(MeanWithError(NAN, NAN)) == "—"
+
+
+def test_groups_without_cells_are_not_shown(gaps):
+    assert groups_of(gaps) == ["real sets", "simulated crowds"]
+    only_real = board_of({"real": ("independent", [0.5, 0.6])}, ["majority", "x"])
+    assert groups_of(only_real) == ["real sets"]
+    assert "families of simulated crowds" not in page(only_real, "amcc board")
+
+
+def test_the_footer_says_why_there_are_dashes(gaps):
+    assert footer(gaps) == "— no entry: true-rates needs a simulated crowd with independent votes."
+    assert footer(board_of({"a": ("own", [0.5])}, ["majority"])) == ""

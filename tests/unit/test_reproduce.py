@@ -13,29 +13,30 @@ import pytest
 from numpy.testing import assert_allclose
 
 import amcc
-from amcc import write_votes
-from amcc.data.simulate import CrowdSpec
+from amcc import plotting, write_votes
+from amcc.data import CrowdSpec
 from amcc.errors import EmptyInputError, InputError, MissingExtraError, ParameterError
-from amcc.experiments import paper_values
-from amcc.experiments.paper_values import TABLE_2, TABLE_3, TABLE_4, TABLE_5, TABLE_6, Printed
+from amcc.experiments import cache
+from amcc.experiments.cells import Draw
+from amcc.experiments.entrants import Entrant
+from amcc.experiments.paper_values import TABLE_4
 from amcc.experiments.reproduce import (
     STUDIES,
     chosen_studies,
-    crowds,
-    figures,
     fits,
     make_plan,
     output,
     run_studies,
     score_tables,
+    sets,
 )
-from amcc.experiments.reproduce.crowds import GENERATED, Crowd, FeaturedDraw
 from amcc.experiments.reproduce.data_tables import count_mulan, count_real
-from amcc.experiments.reproduce.fits import MEASURES, Contestant, Fit, Growth, by_item, run_tasks, runs_of, scores
-from amcc.experiments.reproduce.plan import AMCC, QUICK, Figure, Plan, Reproduction, Table, View
-from amcc.experiments.reproduce.statistics import Sample, estimate, mark, p_value
+from amcc.experiments.reproduce.fits import MEASURES, FitTask, GrowthTask, by_item, fits_of, run_tasks, scores
+from amcc.experiments.reproduce.plan import AMCC, QUICK, Figure, Reproduction, StudyPlan, Table, View
+from amcc.experiments.reproduce.sets import GENERATED, PaperSet
+from amcc.experiments.reproduce.statistics import Sample
 
-MV = Contestant("MV", "majority")
+MV = Entrant("MV", "majority")
 TINY = replace(
     QUICK,
     n_runs=2,
@@ -54,11 +55,11 @@ TINY = replace(
 @pytest.fixture(autouse=True)
 def everything_is_small(monkeypatch):
     monkeypatch.setitem(amcc.METHODS, "amcc", partial(amcc.AMCC, adapt=False, max_iter=5))
-    monkeypatch.setitem(figures.STYLE, "savefig.dpi", 30)
-    monkeypatch.setattr(crowds, "GENERATED_SPEC", CrowdSpec(n_items=40, n_workers=10, n_labels=4, n_features=3))
-    crowds._drawn.cache_clear()
+    monkeypatch.setitem(plotting.STYLE, "savefig.dpi", 30)
+    monkeypatch.setattr(sets, "GENERATED_SPEC", CrowdSpec(n_items=40, n_workers=10, n_labels=4, n_features=3))
+    sets._drawn.cache_clear()
     yield
-    crowds._drawn.cache_clear()
+    sets._drawn.cache_clear()
 
 
 @pytest.fixture
@@ -88,84 +89,13 @@ def data(tmp_path, crowd):
     return folder
 
 
-# -- the paper's numbers --------------------------------------------------------------------------------------------
-
-
-def test_printed_values_are_those_of_the_paper():
-    assert TABLE_2["SONYC-UST"] == (118, 442, 23, 1330, 3, 2.98)
-    assert TABLE_3["Yeast"] == (2417, 14, 4.237, 14, 6770)
-    assert TABLE_4["Yeast"]["NAM"] == (Printed(0.865, 0.008, "•"), Printed(0.726, 0.0, "•"), Printed(0.771, 0.01, "◦"))
-    assert TABLE_5["AppleNakamura"]["MV"][1] == Printed(0.856, 0.0, "")  # the paper forgot the mark
-    assert TABLE_6["SONYC-UST"]["AMCC"][3] == Printed(0.795, 0.012)
-    for table, n_sets, n_columns in ((TABLE_4, 3, 3), (TABLE_5, 7, 3), (TABLE_6, 7, 4)):
-        assert len(table) == n_sets
-        assert {len(row) for rows in table.values() for row in rows.values()} == {n_columns}
-        assert {len(rows) for rows in table.values()} == {7}
-
-
-def test_printed_values_against_the_source(shared_data):
-    source = shared_data.parent / "paper" / "amcc.tex"
-    if not source.exists():
-        pytest.skip("the paper's LaTeX is not beside the data")
-    tex = source.read_text()
-    cell = re.compile(r"\$\s*([\d.]+)\s*\\pm\s*([\d.]+)\s*(\\bullet|\\circ)?\s*\$")
-    signs = {r"\bullet": "•", r"\circ": "◦", "": ""}
-    for name, table in (("table4", TABLE_4), ("table5", TABLE_5), ("table6", TABLE_6)):
-        end = tex.index(rf"\label{{{paper_values.LABELS[name]}}}")
-        part = tex[tex.rindex(r"\begin{table", 0, end) : end]
-        found = [Printed(float(mean), float(sd), signs[sign]) for mean, sd, sign in cell.findall(part)]
-        ours = []
-        for rows in table.values():
-            by_row = list(rows.values())
-            ours += [c for row in (by_row if name == "table4" else zip(*by_row, strict=True)) for c in row]
-        assert ours == found
-
-
-# -- statistics -----------------------------------------------------------------------------------------------------
-
-
-def sample(*values: float) -> Sample:
-    return Sample(np.array(values), np.array(values))
-
-
-def test_estimates_by_hand():
-    found = estimate(sample(1.0, 2.0, 3.0))
-    assert (found.mean, found.sd) == (2.0, 1.0)
-    assert_allclose([found.low, found.high], [2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5], rtol=0, atol=1e-6)
-    alone = estimate(sample(0.7))
-    assert (alone.mean, alone.sd) == (0.7, 0.0)
-    assert np.isnan(alone.low)
-    # One run, but four items, one of which has no value: 0, 1, 1.
-    by_items = estimate(Sample(np.array([2 / 3]), np.array([0.0, 1.0, np.nan, 1.0])))
-    assert_allclose(by_items.high - by_items.mean, 4.302653 / 3, rtol=0, atol=1e-6)
-
-
-def test_marks_are_those_of_the_paper():
-    ours = sample(0.80, 0.82, 0.81, 0.83)
-    worse, better, alike = (
-        sample(0.70, 0.71, 0.72, 0.72),
-        sample(0.90, 0.91, 0.93, 0.94),
-        sample(0.83, 0.80, 0.82, 0.81),
-    )
-    assert [mark(row, ours) for row in (worse, better, alike)] == ["•", "◦", ""]
-    # Differences 1, 2, 3: t = 2 / (1 / √3) = 3.4641 with two degrees of freedom.
-    assert_allclose(p_value(sample(0, 0, 0), sample(1, 2, 3)), 0.0741799, rtol=0, atol=1e-6)
-
-
-def test_nothing_is_significant_without_chance():
-    assert mark(sample(0.5, 0.5), sample(0.6, 0.6)) == ""
-    assert mark(sample(0.5), sample(0.6)) == ""
-    assert mark(sample(0.5, 0.6), sample(0.6, 0.701)) == ""  # two runs tell too little
-    assert np.isnan(p_value(sample(0.5, 0.5), sample(0.6, 0.6)))
-
-
 # -- measuring ------------------------------------------------------------------------------------------------------
 
 
 def test_scores_by_hand():
     truth = np.array([[1, 0, 1, 0], [0, 1, 0, 0]], dtype=bool)
     proba = np.array([[0.9, 0.6, 0.6, 0.1], [0.5, 0.5, 0.2, 0.5]])
-    draw = FeaturedDraw(None, truth, np.ones_like(truth))  # type: ignore[arg-type]
+    draw = Draw(None, truth, np.ones_like(truth))  # type: ignore[arg-type]
     found = scores(draw, proba > 0.5, proba)
     assert list(found) == list(MEASURES)
     wanted = {"precision_skip": 2 / 3, "precision_0": 1 / 3, "precision_1": 5 / 6, "jaccard": 1 / 3, "labels": 1.5}
@@ -175,7 +105,7 @@ def test_scores_by_hand():
 
 
 def test_scores_of_items_average_to_scores(crowd):
-    draw = FeaturedDraw(crowd.votes, crowd.truth, np.ones_like(crowd.truth))
+    draw = Draw(crowd.votes, crowd.truth, np.ones_like(crowd.truth))
     draw.known[5] = False
     proba = amcc.DawidSkene().fit(crowd.votes).predict_proba()
     items = by_item(draw, proba > 0.5, proba)
@@ -185,25 +115,25 @@ def test_scores_of_items_average_to_scores(crowd):
 
 
 def test_deterministic_runs_are_not_repeated(data):
-    fixed = Crowd("Affective", str(data))
+    fixed = PaperSet("Affective", str(data))
     assert fixed.fixed
-    assert len(runs_of(fixed, MV, 10)) == 1
-    assert len(runs_of(fixed, AMCC, 10)) == 10
-    assert len(runs_of(replace(fixed, removed=0.5), MV, 10)) == 10
+    assert len(fits_of(fixed, MV, 10)) == 1
+    assert len(fits_of(fixed, AMCC, 10)) == 10
+    assert len(fits_of(replace(fixed, removed=0.5), MV, 10)) == 10
     assert AMCC.model(3).random_state == 3  # type: ignore[attr-defined]
 
 
 def test_crowds_are_thinned_as_they_say(data):
-    whole, few = Crowd("Affective", str(data)).draw(0), Crowd("Affective", str(data), answers=2).draw(0)
-    removed = Crowd("Affective", str(data), removed=0.5).draw(1)
+    whole, few = PaperSet("Affective", str(data)).draw(0), PaperSet("Affective", str(data), answers=2).draw(0)
+    removed = PaperSet("Affective", str(data), removed=0.5).draw(1)
     assert set(few.votes.answers_per_item.tolist()) == {2}
     share = removed.votes.answers_per_item.sum() / whole.votes.answers_per_item.sum()
     assert share == pytest.approx(0.5, abs=0.1)
-    assert Crowd("Affective", removed=0.5, answers=3).title == "Affective @3 −50%"
+    assert PaperSet("Affective", removed=0.5, answers=3).title == "Affective @3 −50%"
 
 
 def test_fingerprints_depend_on_features(data, tmp_path):
-    draw = Crowd("Emotions", str(data), str(tmp_path / "workers")).draw(0)
+    draw = PaperSet("Emotions", str(data), str(tmp_path / "workers")).draw(0)
     assert draw.features is not None
     assert draw.votes.n_workers == 13
     assert draw.fingerprint() != replace(draw, features=None).fingerprint()
@@ -211,7 +141,7 @@ def test_fingerprints_depend_on_features(data, tmp_path):
 
 
 def test_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
-    tasks = [Fit(Crowd(GENERATED), seed, MV) for seed in range(3)]
+    tasks = [FitTask(PaperSet(GENERATED), seed, MV) for seed in range(3)]
     real, seen = fits._measure, []
 
     def interrupted(task):
@@ -235,32 +165,32 @@ def test_interrupted_reproduction_goes_on(tmp_path, monkeypatch):
 
 
 def test_other_code_is_measured_again(tmp_path, monkeypatch):
-    task = Fit(Crowd(GENERATED), 0, MV)
+    task = FitTask(PaperSet(GENERATED), 0, MV)
     run_tasks([task], tmp_path)
-    monkeypatch.setattr(fits, "code_version", lambda: "another")
+    monkeypatch.setattr(cache, "code_version", lambda: "another")
     run_tasks([task], tmp_path)
     assert len(list(tmp_path.glob("*.json"))) == 2
 
 
 def test_growth_stops_when_patience_ends(tmp_path):
-    found = Growth(MV, (500, 1_000, 2_000), 0.0).measure()
+    found = GrowthTask(MV, (500, 1_000, 2_000), 0.0).measure()
     assert len(found["votes"]) == len(found["seconds"]) == 1
-    assert len(Growth(MV, (500, 1_000), 60.0).measure()["votes"]) == 2
+    assert len(GrowthTask(MV, (500, 1_000), 60.0).measure()["votes"]) == 2
 
 
 # -- tables and figures ---------------------------------------------------------------------------------------------
 
 
 def test_counts_by_hand(toy_votes):
-    draw = FeaturedDraw(toy_votes, np.zeros((2, 2), bool), np.ones((2, 2), bool))
-    assert count_real(draw) == (3, 2, 2, 6, 6, 11, 3.0, 1.0)
+    draw = Draw(toy_votes, np.zeros((2, 2), bool), np.ones((2, 2), bool))
+    assert tuple(count_real(draw).values()) == (3, 2, 2, 6, 6, 11, 3.0, 1.0)
 
 
 def test_mulan_counts_by_hand(data):
-    from amcc.experiments.reproduce.crowds import feature_set
+    from amcc.experiments.reproduce.sets import feature_set
 
-    found = count_mulan(feature_set(Crowd("Emotions", str(data))))
-    assert (found.items, found.labels, found.features, found.annotations) == (60, 4, 3, 7 * 24)
+    found = count_mulan(feature_set(PaperSet("Emotions", str(data))))
+    assert [found[name] for name in ("items", "labels", "features", "annotations")] == [60, 4, 3, 7 * 24]
 
 
 def test_everything_with_data(data, tmp_path):
@@ -270,7 +200,7 @@ def test_everything_with_data(data, tmp_path):
     found = run_studies(chosen_studies(names), plan)
     assert list(found.outputs) == names
     assert any("without SONYC-UST: sonyc_ust_fine_val is not" in note and "zenodo" in note for note in found.notes)
-    with figures.style():
+    with plotting.style():
         drawn = [made.draw() for made in found.all() if isinstance(made, Figure)]
     assert len(drawn) == 10
     few = Reproduction({name: found.outputs[name] for name in ("table5", "m")}, found.notes)
@@ -305,18 +235,25 @@ def test_nothing_to_show_is_an_error(tmp_path):
 
 
 def test_tables_mark_and_embolden(tmp_path):
-    crowd = Crowd(GENERATED)
+    crowd = PaperSet(GENERATED)
     high, low = (np.array(values) for values in ([0.9, 0.91, 0.93], [0.5, 0.52, 0.51]))
     lines = [
-        score_tables.Line(crowd, who, dict.fromkeys(MEASURES, Sample(runs, runs)), 1.0, 3)
+        score_tables.Line(crowd, who, dict.fromkeys(MEASURES, Sample(runs, runs)), 1.0, 3, {})
         for who, runs in ((MV, low), (AMCC, high))
     ]
-    view = score_tables.score_view(lines, {})
+    view = score_tables.score_view(lines)
     jaccard = list(view.head).index("Jaccard")
     assert view.rows[0][jaccard] == "0.510 ±0.010 •"
     assert view.rows[1][jaccard] == "**0.913 ±0.015**"
     assert view.rows[0][jaccard + 1] == "0.485–0.535"
-    beside = score_tables.score_view([replace(line, crowd=Crowd("Yeast")) for line in lines], TABLE_4)
+    yeast = PaperSet("Yeast")
+    printed = [score_tables.printed_row(TABLE_4, line.entrant, yeast) for line in lines]
+    beside = score_tables.score_view(
+        [
+            replace(line, paper_set=yeast, printed={"precision_skip": row[0]})
+            for line, row in zip(lines, printed, strict=True)
+        ]
+    )
     assert beside.head[1] == "paper's Accuracy"
     assert [row[1] for row in beside.rows] == ["0.815 ±0.000 •", "0.892 ±0.003"]
 
@@ -324,9 +261,9 @@ def test_tables_mark_and_embolden(tmp_path):
 def test_rows_that_amcc_does_not_have_are_told(monkeypatch, tmp_path):
     from amcc.experiments.reproduce import plan as module
 
-    monkeypatch.setattr(module, "ROWS", (MV, Contestant("Oracle", "oracle"), AMCC))
-    plan = Plan(replace(TINY, left_out=("amcc",)), None, tmp_path)
-    assert plan.contestants == [MV]
+    monkeypatch.setattr(module, "ROWS", (MV, Entrant("Oracle", "oracle"), AMCC))
+    plan = StudyPlan(replace(TINY, left_out=("amcc",)), None, tmp_path)
+    assert plan.entrants == [MV]
     assert [note.split(":")[0] for note in plan.missing_methods()] == ["without Oracle", "without AMCC"]
 
 

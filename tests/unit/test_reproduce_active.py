@@ -10,50 +10,57 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
-from amcc import DawidSkene, MajorityVote, Votes, write_votes
+from amcc import DawidSkene, MajorityVote, Votes, plotting, write_votes
 from amcc.active.beliefs import Learner
 from amcc.active.candidates import Recorded
 from amcc.active.replay import GOALS, CostOfGoal, Curve, cost_of_goals, first_votes, purchases
 from amcc.active.strategies import STRATEGIES
-from amcc.data.simulate import CrowdSpec
-from amcc.experiments.reproduce import STUDIES, active, active_replay, active_runs, crowds, figures, fits, run_studies
+from amcc.data import CrowdSpec
+from amcc.experiments.cells import Draw
+from amcc.experiments.reproduce import (
+    STUDIES,
+    active,
+    active_figures,
+    active_replay,
+    active_runs,
+    fits,
+    run_studies,
+    sets,
+)
 from amcc.experiments.reproduce.active_runs import (
     PRICE_BLIND,
     PRICE_LISTS,
-    FurtherCrowd,
     PaperRun,
     ReplayRun,
-    further_crowds,
     partition,
     price_list,
     quality,
     replay_run,
     worker_accuracy,
 )
-from amcc.experiments.reproduce.crowds import GENERATED, Crowd, FeaturedDraw
-from amcc.experiments.reproduce.plan import FULL, QUICK, Figure, Plan, Table
+from amcc.experiments.reproduce.plan import FULL, QUICK, Figure, StudyPlan, Table
+from amcc.experiments.reproduce.sets import GENERATED, PaperSet, further_sets
 
-CROWD = Crowd(GENERATED)
+CROWD = PaperSet(GENERATED)
 
 
 @pytest.fixture(autouse=True)
 def everything_is_small(monkeypatch):
     monkeypatch.setitem(amcc.METHODS, "amcc", partial(amcc.DawidSkene, max_iter=20))  # quicker
-    monkeypatch.setitem(figures.STYLE, "savefig.dpi", 30)
+    monkeypatch.setitem(plotting.STYLE, "savefig.dpi", 30)
     spec = CrowdSpec(n_items=40, n_workers=10, n_labels=4, answers_per_item=4, n_features=3)
-    monkeypatch.setattr(crowds, "GENERATED_SPEC", spec)
+    monkeypatch.setattr(sets, "GENERATED_SPEC", spec)
     monkeypatch.setattr(active, "SHORT", replace(active.SHORT, up_to=0.3))
-    monkeypatch.setattr(active_replay, "SHORT", active.SHORT)
-    crowds._drawn.cache_clear()
+    sets._drawn.cache_clear()
     yield
-    crowds._drawn.cache_clear()
+    sets._drawn.cache_clear()
 
 
 @pytest.fixture
 def hand_made():
     """Two workers, three items, one label; the truth of the last item is unknown."""
     votes = Votes.from_dense([[[1], [1], [1]], [[1], [-1], [-1]]])
-    return FeaturedDraw(votes, np.array([[True], [True], [False]]), np.array([[True], [True], [False]]))
+    return Draw(votes, np.array([[True], [True], [False]]), np.array([[True], [True], [False]]))
 
 
 # -- measuring -------------------------------------------------------------------------------------------------------
@@ -96,7 +103,9 @@ def test_the_protocol_asks_a_hundred_questions_and_adds_up():
     steps = np.diff(found["cost"])
     assert (steps >= 5).all()  # nobody costs less than 1
     assert (steps <= 5 * 10).all()  # or more than the number of workers
-    assert set(found) == {"queries", "cost"} | {f"{p} {r}" for p in active.EVALUATIONS for r in active.READINGS}
+    assert set(found) == {"queries", "cost"} | {
+        f"{p} {r}" for p in active_figures.EVALUATIONS for r in active_figures.READINGS
+    }
     assert found == PaperRun(CROWD, 0, "uniform").measure()
     assert found != PaperRun(CROWD, 1, "uniform").measure()
 
@@ -143,7 +152,7 @@ def test_settings_are_part_of_the_key():
         ReplayRun(CROWD, 0, "amcc", "equal"),
         ReplayRun(CROWD, 0, "amcc", "paper"),
     ]
-    assert len({fits._key(run, "") for run in runs}) == len(runs)
+    assert len({str(fits._key(run, "")) for run in runs}) == len(runs)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -176,13 +185,13 @@ def test_replays_count_the_cost_at_every_price_list():
 
 
 def test_further_sets(tmp_path):
-    assert further_crowds(None) == further_crowds(tmp_path) == []
+    assert further_sets(None) == further_sets(tmp_path) == []
     folder = tmp_path / "crowdtruth_tweets"
     folder.mkdir()
     write_votes(Votes.from_dense([[[1, -1], [-1, 1]]] * 3), folder / "annotations.csv.gz")
     (folder / "truth.csv").write_text("item,label\n0,0\n")
-    (tweets,) = further_crowds(tmp_path)
-    assert tweets == FurtherCrowd("Tweets", str(tmp_path))
+    (tweets,) = further_sets(tmp_path)
+    assert tweets == PaperSet("Tweets", str(tmp_path))
     assert tweets.fixed
     assert len(tweets.draw(5).votes) == 12
     assert PaperRun(tweets, 5, "voi").drawn_from == (tweets, 0)
@@ -241,7 +250,7 @@ def test_leads_of_chance_by_hand():
 
 def test_means_over_partitions_by_hand():
     runs = [PaperRun(CROWD, seed, "amcc") for seed in range(3)]
-    columns = [f"{part} {reading}" for part in active.EVALUATIONS for reading in active.READINGS]
+    columns = [f"{part} {reading}" for part in active_figures.EVALUATIONS for reading in active_figures.READINGS]
     results = {
         run: {"queries": [0, 5], "cost": [0.0, 10.0 * value], **{key: [0.0, value] for key in columns}}
         for run, value in zip(runs, (0.1, 0.2, 0.3), strict=True)
@@ -255,11 +264,11 @@ def test_means_over_partitions_by_hand():
 
 
 def test_everything_without_data(tmp_path, monkeypatch):
-    plan = Plan(QUICK, None, tmp_path / "cache")
+    plan = StudyPlan(QUICK, None, tmp_path / "cache")
     names = ["active", "active-batch", "active-eta", "active-replay"]
     found = run_studies([STUDIES[name] for name in names], plan)
     assert list(found.outputs) == names
-    with figures.style():
+    with plotting.style():
         drawn = {made.name: made.draw() for made in found.all() if isinstance(made, Figure)}
     assert list(drawn) == [
         "active-jaccard", "active-precision", "active-cost", "active-batch", "active-eta", "active-replay-curves",
@@ -275,17 +284,17 @@ def test_everything_without_data(tmp_path, monkeypatch):
 
 
 def test_the_whole_has_all_strategies_sets_and_prices(tmp_path):
-    plan = Plan(FULL, tmp_path, tmp_path, frozenset(crowds.REAL))
-    runs = active.tasks(plan)
+    plan = StudyPlan(FULL, tmp_path, tmp_path, frozenset(sets.REAL))
+    runs = active.strategy_curves(plan).tasks()
     assert {run.strategy for run in runs} == set(STRATEGIES)
-    assert {run.crowd.name for run in runs} == set(crowds.REAL)
+    assert {run.paper_set.name for run in runs} == set(sets.REAL)
     assert {run.seed for run in runs} == set(range(10))
-    assert {run.batch for run in active.batch_tasks(plan)} == {2, 5, 10, 25}
-    assert {run.crowd.name for run in active.batch_tasks(plan)} == {"Affective", "SONYC-UST"}
-    mixes = {dict(run.params).get("correlation_mix", 0.3) for run in active.mix_tasks(plan)}
+    assert {run.batch for run in active.batch_curves(plan).tasks()} == {2, 5, 10, 25}
+    assert {run.paper_set.name for run in active.batch_curves(plan).tasks()} == {"Affective", "SONYC-UST"}
+    mixes = {dict(run.params).get("correlation_mix", 0.3) for run in active.mix_curves(plan).tasks()}
     assert min(mixes) == 0
     assert max(mixes) == 1
     replays = [run for run in active_replay.tasks(plan) if isinstance(run, ReplayRun)]
     assert {run.prices for run in replays} == set(PRICE_LISTS)
     assert {run.prices for run in replays if run.strategy == "amcc-nlc"} == {"equal"}
-    assert {run.crowd.name for run in replays} == {*active_replay.SETS, GENERATED}
+    assert {run.paper_set.name for run in replays} == {*active_replay.SETS, GENERATED}

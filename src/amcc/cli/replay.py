@@ -39,9 +39,9 @@ from amcc.cli.output import Json, print_json
 from amcc.cli.paths import PICTURE, TABLE
 from amcc.consensus import make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError
-from amcc.experiments.board import computed
 from amcc.files import whole_file
 from amcc.io import write_table
+from amcc.processes import computed
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -357,25 +357,25 @@ def draw_curves(found: Mapping[str, Replay], quality: float, path: Path) -> None
 
     Lines meet where everything is bought, so their names stand beside it in the order of what they cost.
     """
-    from amcc.experiments.reproduce import figures
+    from amcc import plotting
 
     # First all colours with a whole line, then again with broken ones: few strategies differ by colour alone.
-    looks = [(colour, line) for line in LINES for colour in figures.COLOURS]
+    looks = [(colour, line) for line in LINES for colour in plotting.COLOURS]
     look = dict(zip(found, looks, strict=False))
-    with figures.style():
-        figure, panels = figures.canvas(1, 1, (6.4, 4.0))
+    with plotting.style():
+        figure, panels = plotting.canvas(1, 1, (6.4, 4.0))
         axes = panels[0, 0]
         for name, each in found.items():
             _draw_curves(axes, each, *look[name], band=len(found) <= MOST_BANDS)
-        axes.text(1.02, 0.95, "● stays from", transform=axes.transAxes, color=figures.GREY, fontsize=8)
+        axes.text(1.02, 0.95, "● stays from", transform=axes.transAxes, color=plotting.GREY, fontsize=8)
         for rank, name in enumerate(sorted(found, key=lambda name: _cost_of_all(found[name]))):
             colour, line = look[name]
             text = f"{LINES[line]} {name}: {_in_percent(found[name].sustained_cost[1.0])}"
             axes.text(1.02, 0.89 - 0.06 * rank, text, transform=axes.transAxes, color=colour, fontsize=8)
-        axes.axhline(quality, color=figures.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axhline(quality, color=plotting.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         axes.annotate(
             f"all votes: {quality:.3f}", (0, quality), (4, 4), xycoords=("axes fraction", "data"),
-            textcoords="offset points", color=figures.GREY, fontsize=8,
+            textcoords="offset points", color=plotting.GREY, fontsize=8,
         )  # fmt: skip
         axes.set_title("What quality costs; ● from here on the same as with all votes")
         axes.set_xlabel("money spent, % of what all votes cost")

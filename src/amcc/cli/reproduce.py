@@ -1,94 +1,124 @@
-"""amcc reproduce: every table and figure of the paper."""
+"""amcc reproduce: every table and figure of the paper.
+
+The command parses, calls `amcc.experiments.reproduce` and prints. Like `amcc board`, it imports experiments when it
+runs, and not before: help and all other commands do without them.
+
+A run leaves in its folder:
+
+index.html     all tables and figures on one page, which needs no other file
+results.md     the tables as markdown, with links to the figures
+*.csv          the numbers of each table and figure
+*.png, *.svg   the figures
+cache/         what was measured; a run that was interrupted goes on from there
+
+To stdout go the names of what was made, or one object with --json; what is missing, and why, goes to stderr.
+"""
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from amcc.cli.common import Json, notes, print_json, screen
 from amcc.cli.paths import FILE, FOLDER, READS
+from amcc.cli.studies import Processes, n_processes, progress_bar
 from amcc.data.reading import data_folder
 from amcc.errors import ParameterError
-from amcc.experiments.reproduce import STUDIES, chosen_studies, make_plan, run_studies
-from amcc.experiments.reproduce import output as files
-from amcc.experiments.reproduce.plan import FULL, QUICK, Reproduction
+
+if TYPE_CHECKING:
+    from amcc.experiments.reproduce.plan import Reproduction, Scale
+
+# What help texts say of the experiments without importing them; a test compares both.
+STUDY_NAMES = (
+    "table2", "table3", "table4", "table5", "table6", "groups", "alpha-beta", "r", "m", "convergence", "runtime",
+    "active", "active-batch", "active-eta", "active-replay",
+)  # fmt: skip
+BEGIN, END = "<!-- reproduce -->", "<!-- /reproduce -->"
+
+What = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[WHAT]...", help=f"Which tables and figures: {', '.join(STUDY_NAMES)}. Default: all."),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Folder of data sets (default: AMCC_DATA); without one, a generated crowd only."),
+    READS,
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for all files and the cache."), FOLDER]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="In a few minutes: fewer runs, sets and methods; active studies only by name.")
+]
+Seeds = Annotated[int | None, typer.Option(help="Runs where there is chance. Default: 10, with --quick 2.")]
+Docs = Annotated[
+    Path | None, typer.Option(help=f"Also put the tables into this markdown file, between {BEGIN} and {END}."), FILE
+]
 
 
 def reproduce(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[WHAT]...", help=f"Which tables and figures: {', '.join(STUDIES)}. Default: all."),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder of data sets (default: AMCC_DATA); without one, a generated crowd only."),
-        READS,
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for all files and the cache."), FOLDER] = Path(
-        "reproduction"
-    ),
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="In a few minutes: fewer runs, sets and methods; active studies only by name."),
-    ] = False,
-    seeds: Annotated[int | None, typer.Option(help="Runs where there is chance. Default: 10, with --quick 2.")] = None,
-    docs: Annotated[
-        Path | None,
-        typer.Option(help=f"Also put the tables into this markdown file, between {files.BEGIN} and {files.END}."),
-        FILE,
-    ] = None,
-    processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
+    what: What = None,
+    data: Data = None,
+    out: Out = Path("reproduction"),
+    quick: Quick = False,
+    seeds: Seeds = None,
+    docs: Docs = None,
+    processes: Processes = 0,
     as_json: Json = False,
 ) -> None:
     """Reproduce tables and figures of the paper beside its numbers; interrupted, it goes on where it stopped."""
-    studies = chosen_studies(what or [], quick=quick)
-    scale = QUICK if quick else FULL
-    if seeds is not None:
-        if seeds < 1:
-            raise ParameterError(f"seeds must be at least 1; got {seeds}.")
-        scale = replace(scale, n_runs=seeds)
-    if docs is not None:
-        files.check_docs(docs)
+    from amcc.experiments.reproduce import chosen_studies, make_plan, output, run_studies
+
+    # All that can be wrong is looked at first: the run may take hours.
+    studies, scale = chosen_studies(what or [], quick=quick), _scale(quick, seeds)
+    if docs is not None:  # before hours of measuring
+        output.check_docs(docs)
     plan = make_plan(scale, data_folder(data), out / "cache")
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
-        bar = progress.add_task("Reproducing", total=None)
-        found = run_studies(
-            studies,
-            plan,
-            n_processes=processes or os.cpu_count() or 1,
-            progress=lambda done, total: progress.update(bar, completed=done, total=total),
-        )
-        progress.update(bar, description="Drawing")
-        provenance = files.Provenance(_command(what or [], plan.data is not None, quick, seeds), scale.n_runs)
-        written = files.write_all(found, out, provenance)
+    with progress_bar("Reproducing") as progress:
+        found = run_studies(studies, plan, n_processes=n_processes(processes), progress=progress)
+    provenance = output.Provenance(_command(what or [], plan.data is not None, quick, seeds), scale.n_runs)
+    with progress_bar("Drawing"):
+        written = output.write_all(found, out, provenance)
     if docs is not None:
-        files.update_docs(docs, found, provenance)
+        output.update_docs(docs, found, provenance)
+    # What is missing goes to stderr, also with --json: it is for people.
     for note in found.notes:
         notes.print(note, soft_wrap=True)
     if as_json:
         print_json(_as_json(found, written, docs))
         return
-    for output in found.all():
-        screen.print(f"{output.name:<28} {output.title}", soft_wrap=True)
+    for made in found.all():
+        screen.print(f"{made.name:<28} {made.title}", soft_wrap=True)
     screen.print(f"all on one page: {out / 'index.html'}", soft_wrap=True)
+
+
+def _scale(quick: bool, seeds: int | None) -> Scale:
+    """How large the studies are, with as many runs as wanted; --quick also means fewer sets and methods."""
+    from amcc.experiments.reproduce.plan import FULL, QUICK
+
+    scale = QUICK if quick else FULL
+    if seeds is None:
+        return scale
+    if seeds < 1:
+        raise ParameterError(f"seeds must be at least 1; got {seeds}.")
+    return replace(scale, n_runs=seeds)
 
 
 def _command(what: Sequence[str], with_data: bool, quick: bool, seeds: int | None) -> str:
     """What to type for the same tables; whose folders these were is nobody's business."""
+    # Folders of one machine would be wrong on every other.
     options = [*(["--data", "DATA"] if with_data else []), *(["--quick"] if quick else [])]
     return shlex.join(["amcc", "reproduce", *what, *options, *([] if seeds is None else ["--seeds", str(seeds)])])
 
 
 def _as_json(found: Reproduction, written: Sequence[Path], docs: Path | None) -> dict[str, Any]:
-    """What was written, by study, and what is missing."""
+    """What was written, by study, and what is missing.
+
+    studies : study → names of its tables and figures. files : paths. docs : the document that was changed, or null.
+    """
     return {
         "studies": {name: [output.name for output in outputs] for name, outputs in found.outputs.items()},
         "files": [str(path) for path in written],

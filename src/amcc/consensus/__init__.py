@@ -7,6 +7,7 @@ imported from here. Further models need no line in this file: they are in `amcc.
 from __future__ import annotations
 
 from amcc.consensus.base import ConsensusModel
+from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.models.amcc.estimator import AMCC
 from amcc.consensus.models.c_ds import CDS
 from amcc.consensus.models.dawid_skene import DawidSkene
@@ -36,6 +37,7 @@ __all__ = [
     "ConsensusModel",
     "DSTree",
     "DawidSkene",
+    "GroupedModel",
     "MajorityVote",
     "PaperAMCC",
     "RakelGlad",

@@ -6,3 +6,28 @@ features, feature_set    features of items that were voted on; features and labe
 simulate                 crowds of any size, drawn from a `CrowdSpec`
 simulated_workers        the paper's workers: classifiers (ranksvm) and spammers
 """
+
+from amcc.data.feature_set import FeatureSet
+from amcc.data.layout import read_crowd
+from amcc.data.reading import data_folder, is_present, read_feature_set, read_set
+from amcc.data.registry import DATASETS, family_of
+from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
+from amcc.data.simulated_workers import ANSWERED_SHARE, TRAINING_SHARES, cached_workers, without_answers
+
+__all__ = [
+    "ANSWERED_SHARE",
+    "DATASETS",
+    "TRAINING_SHARES",
+    "CrowdSpec",
+    "FeatureSet",
+    "SimulatedWorld",
+    "cached_workers",
+    "data_folder",
+    "family_of",
+    "is_present",
+    "read_crowd",
+    "read_feature_set",
+    "read_set",
+    "simulate_crowd",
+    "without_answers",
+]

@@ -1,75 +1,49 @@
 """The board: every method on every cell, kept in a cache.
 
-An *entrant* is what stands in a column: a method of amcc, one with other parameters (a *variant*), the default with the
-truth of some items, a peer or the oracle. A *result* is one entrant on one draw of one cell. Results are kept, so that
-a board that was interrupted goes on where it stopped, and a board after a change runs only what the change may have
-changed.
+A *cell* is a crowd to compare on (`cells.py`), an *entrant* who competes (`entrants.py`). A *result* is one entrant on
+one draw of one cell: scores, or None where the entrant cannot run there. `summary.py` reads results.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import multiprocessing
-import os
-import re
-import signal
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-import amcc
-from amcc import METHODS, metrics
+from amcc import METHODS, ConsensusModel, metrics
 from amcc.arrays import Floats, Mask
-from amcc.consensus import ConsensusModel, make_model
-from amcc.errors import ConvergenceWarning, EmptyInputError, MissingExtraError, ParameterError, TooLargeError
-from amcc.experiments import peers
+from amcc.errors import ConvergenceWarning, EmptyInputError, TooLargeError
+from amcc.experiments import cache, peers
+from amcc.experiments.cache import Count, Progress, kept, place, silent
 from amcc.experiments.cells import Cell, Draw, Kind, with_known_items
+from amcc.experiments.entrants import Entrant, Variant, entrants_of
 from amcc.experiments.peers import ORACLE, PEERS
-from amcc.files import make_folder, whole_file
+from amcc.files import make_folder
 from amcc.truth import Truth
 
+# Those of `metrics.evaluate`, those of `trust_scores`, and the time.
 SCORES = (
     "jaccard", "f1", "hamming", "one_minus_rl", "one_minus_oe",
     "ece", "log_loss", "settled", "wrong_among_settled", "claimed_error", "true_error", "seconds",
 )  # fmt: skip
-"""Those of `metrics.evaluate`, those of `trust_scores`, and the time."""
 HIGHER_IS_BETTER = SCORES[:5]
+# More of it is good only if it is right, which other scores tell.
 NEITHER_IS_BETTER = ("settled", "claimed_error")
-"""More of it is good only if it is right, which other scores tell."""
-
-LEARNS_FROM_TRUTH = "amcc"
-"""The method that is also shown with the truth of some items."""
-
-Variant = tuple[str, Mapping[str, Any]]
-"""A method of amcc and arguments of its constructor."""
-
-
-@dataclass(frozen=True)
-class Entrant:
-    """What competes under a name; with `known`, it is given the truth of so many items and scored on the others."""
-
-    name: str
-    method: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    known: int = 0
-
-    def model(self) -> ConsensusModel:
-        """The model, if it is a method of amcc."""
-        return make_model(self.method).set_params(**self.params)
 
 
 @dataclass(frozen=True)
 class Result:
-    """The scores of one entrant on one draw of one cell; None where it has no entry, a score where it is undefined."""
+    """The scores of one entrant on one draw of one cell.
+
+    scores : by name, one of `SCORES`, None where one is undefined; None altogether where the entrant has no entry.
+    family : of the cell. known : of how many items the entrant was given the truth.
+    """
 
     cell: str
     kind: Kind
@@ -80,91 +54,7 @@ class Result:
     known: int = 0
 
 
-# -- who takes part -------------------------------------------------------------------------------------------------
-
-
-def known_methods() -> list[str]:
-    """Everything that can be named as a method."""
-    return [*METHODS, *PEERS, ORACLE]
-
-
-def installed(methods: Iterable[str]) -> list[str]:
-    """Those that can run here: peers need their tool."""
-    return [method for method in methods if method not in PEERS or peers.crowdkit_version() is not None]
-
-
-def parse_variant(text: str) -> tuple[str, Variant]:
-    """Read NAME=METHOD:param=value,param=value; values are JSON, or else text.
-
-    >>> parse_variant("strict=dawid-skene:hit_prior=[8, 2],max_iter=50")
-    ('strict', ('dawid-skene', {'hit_prior': [8, 2], 'max_iter': 50}))
-    """
-    name, _, chosen = text.partition("=")
-    method, colon, listed = chosen.partition(":")
-    # A comma separates parameters only where another one follows: lists have commas too.
-    pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", listed)] if colon else []
-    params = {key.strip(): value.strip() for key, _, value in pairs}
-    complete = all([name.strip(), method.strip(), *params, *params.values()])
-    if not complete or len(params) < len(pairs):
-        raise ParameterError(f"a variant must look like NAME=METHOD:param=value,param=value; got {text!r}.")
-    return name.strip(), (method.strip(), {key: _parse_value(key, value) for key, value in params.items()})
-
-
-def _parse_value(name: str, text: str) -> Any:
-    if text in ("True", "False", "None"):  # as text, all three would count as true
-        raise ParameterError(f"{name} must be written as in JSON: true, false or null; got {text}.")
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
-def entrants_of(methods: Iterable[str], variants: Mapping[str, Variant], known: Iterable[int] = ()) -> list[Entrant]:
-    """Methods, the default with the truth of so many items, then variants, all checked before anything runs."""
-    entrants = [Entrant(method, method) for method in dict.fromkeys(methods)]
-    for entrant in entrants:
-        if entrant.method not in known_methods():
-            raise ParameterError(f"methods must be among {', '.join(known_methods())}; got {entrant.method!r}.")
-    if missing := [entrant.method for entrant in entrants if not installed([entrant.method])]:
-        raise MissingExtraError(peers.missing_crowdkit(missing))
-    entrants += _with_truth(entrants, dict.fromkeys(known))
-    for name, (method, params) in variants.items():
-        if name in known_methods():
-            raise ParameterError(f"a variant must have a name of its own; got {name!r}, which is a method.")
-        if method not in METHODS:
-            raise ParameterError(f"variant {name!r} must be of one of {', '.join(METHODS)}; got {method!r}.")
-        entrants.append(Entrant(name, method, params))
-        _check_variant(entrants[-1])
-    if not entrants:
-        raise ParameterError("there must be a method or a variant to compare; got none.")
-    return entrants
-
-
-def _with_truth(entrants: Sequence[Entrant], known: Iterable[int]) -> list[Entrant]:
-    """The default once more for each number of known items."""
-    learner = [entrant for entrant in entrants if entrant.method == LEARNS_FROM_TRUTH]
-    made = []
-    for number in known:
-        if number < 1:
-            raise ParameterError(f"known items must be at least 1; got {number}.")
-        if not learner:
-            raise ParameterError(f"known items are given to {LEARNS_FROM_TRUTH}, which must be among the methods.")
-        made.append(replace(learner[0], name=f"{LEARNS_FROM_TRUTH}, {number} known items", known=number))
-    return made
-
-
-def _check_variant(variant: Entrant) -> None:
-    try:
-        variant.model().check_params()
-    except ParameterError as error:
-        raise ParameterError(f"variant {variant.name!r}: {error}") from None
-    except TypeError as error:  # such as text where a number is compared
-        raise ParameterError(f"variant {variant.name!r} has a parameter of the wrong type: {error}.") from None
-
-
 # -- running --------------------------------------------------------------------------------------------------------
-
-Task = tuple[Cell, int, Entrant]
 
 
 def run_board(
@@ -176,7 +66,7 @@ def run_board(
     known: Iterable[int] = (),
     known_draws: int = 1,
     n_processes: int = 1,
-    progress: Callable[[int, int], object] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> list[Result]:
     """Results of every entrant on every draw, those in the cache of `folder` first.
 
@@ -187,21 +77,18 @@ def run_board(
     if not cells:
         raise EmptyInputError("there must be a crowd to compare on; neither data nor a simulated size was chosen.")
     make_folder(folder)
-    tasks: list[tuple[Task, Path]] = []
+    tasks: list[tuple[Path, tuple[Cell, int, Entrant]]] = []
     for cell in cells:
         for seed in range(max(n_draws(cell, entrant, known_draws) for entrant in entrants)):
+            # Drawn here once more than needed: what a draw is belongs into the name of its results.
             drawn = cell.draw(seed).fingerprint()
             running = [entrant for entrant in entrants if seed < n_draws(cell, entrant, known_draws)]
-            tasks += [((cell, seed, entrant), _place(folder, drawn, seed, entrant)) for entrant in running]
-    missing = [(number, task) for number, (task, path) in enumerate(tasks) if not path.exists()]
-    done = len(tasks) - len(missing)
-    progress(done, len(tasks))
-    for number, new in computed(evaluate_method, missing, n_processes):
-        with whole_file(tasks[number][1]) as temporary:
-            temporary.write_text(json.dumps({"scores": new.scores}))
-        done += 1
-        progress(done, len(tasks))
-    return [_result(task, json.loads(path.read_text())["scores"]) for task, path in tasks]
+            tasks += [(place(folder, _depends_on(drawn, seed, entrant)), (cell, seed, entrant)) for entrant in running]
+    found = kept(evaluate_method, tasks, n_processes=n_processes, count=Count(len(tasks), progress))
+    return [
+        Result(cell.name, cell.kind, seed, entrant.name, scores, cell.family or cell.name, entrant.known)
+        for (_, (cell, seed, entrant)), scores in zip(tasks, found, strict=True)
+    ]
 
 
 def n_draws(cell: Cell, entrant: Entrant, known_draws: int) -> int:
@@ -210,81 +97,44 @@ def n_draws(cell: Cell, entrant: Entrant, known_draws: int) -> int:
     return known_draws if entrant.known and is_whole else cell.n_seeds
 
 
-def _result(task: Task, scores: Mapping[str, float | None] | None) -> Result:
-    cell, seed, entrant = task
-    return Result(cell.name, cell.kind, seed, entrant.name, scores, cell.family or cell.name, entrant.known)
+def _depends_on(drawn: str, seed: int, entrant: Entrant) -> list[Any]:
+    """What the scores of an entrant on a draw depend on; SCORES, for a file without a new score will not do."""
+    # Which items are known is drawn by the seed; without them, the draw says all about it.
+    truth = [entrant.known, seed] if entrant.known else None
+    return [drawn, entrant.method, dict(entrant.params), _version(entrant.method), truth, SCORES]
 
 
-Name = TypeVar("Name")
-Made = TypeVar("Made")
+def _version(method: str) -> list[str | None]:
+    """The code that a result depends on. Peers and oracle are slow or settled: amcc's models do not concern them."""
+    if method in METHODS:
+        return [cache.code_version()]
+    ours = cache.file_hash(peers.__file__, metrics.__file__)
+    return [peers.crowdkit_version() if method in PEERS else None, ours]
 
 
-def computed(
-    work: Callable[..., Made], tasks: Iterable[tuple[Name, Sequence[Any]]], n_processes: int
-) -> Iterator[tuple[Name, Made]]:
-    """What `work` makes of the arguments of each task, in the order in which they are done, by name."""
-    if n_processes == 1:
-        yield from ((name, work(*arguments)) for name, arguments in tasks)
-        return
-    # Fresh processes, not copies of this one: a copy would keep the number of threads that numpy has already chosen.
-    context = multiprocessing.get_context("spawn")
-    with _one_thread_each(), ProcessPoolExecutor(n_processes, context, _die_of_interrupts) as pool:
-        with _interrupts_wait():
-            running = {pool.submit(work, *arguments): name for name, arguments in tasks}
-        try:
-            yield from ((running[future], future.result()) for future in as_completed(running))
-        finally:
-            pool.shutdown(cancel_futures=True)  # after an error, what waits need not run
+# -- one result -----------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Ctrl-C waits until the block has ended; in processes started inside, until `_die_of_interrupts`."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def evaluate_method(cell: Cell, seed: int, entrant: Entrant) -> dict[str, float | None] | None:
+    """Run one entrant on one draw and score it; None where it has no entry.
 
-
-def _die_of_interrupts() -> None:
-    """In a process of the pool: Ctrl-C ends it without a word, for the one that started it has the last."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes started inside compute linear algebra with one thread each, so that they do not share cores."""
-    settings = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            del os.environ[name]
-            if value is not None:
-                os.environ[name] = value
-
-
-def evaluate_method(cell: Cell, seed: int, entrant: Entrant) -> Result:
-    """Run one entrant on one draw and score it."""
+    Runs in a process of its own, so that it draws the crowd again: votes are larger than the recipe for them.
+    """
     draw = cell.draw(seed)
     truth, scored = with_known_items(draw, entrant.known, seed) if entrant.known else (None, draw)
     # A copy without what an earlier entrant has worked out and left in the votes: all pay for it.
     find_consensus = _way_to_consensus(entrant, replace(draw, votes=replace(draw.votes)), truth)
     if find_consensus is None:
-        return _result((cell, seed, entrant), None)
+        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         start = time.perf_counter()
         try:
             consensus = find_consensus()
         except TooLargeError:  # the paper's matrices of labels, where there are hundreds
-            return _result((cell, seed, entrant), None)
+            return None
         seconds = time.perf_counter() - start
-    return _result((cell, seed, entrant), {**scores_of(consensus, scored), "seconds": seconds})
+    return {**scores_of(consensus, scored), "seconds": seconds}
 
 
 class Consensus(NamedTuple):
@@ -296,7 +146,10 @@ class Consensus(NamedTuple):
 
 
 def scores_of(consensus: Consensus, draw: Draw) -> dict[str, float | None]:
-    """All scores but the time; None where one is undefined."""
+    """All scores but the time; None where one is undefined.
+
+    What is said about trust is about pairs that somebody was asked about: nobody calls the others settled.
+    """
     asked = np.zeros_like(draw.known)
     asked[draw.votes.item, draw.votes.label] = True
     found = metrics.evaluate(draw.truth, consensus.predicted, consensus.proba, draw.known)
@@ -311,6 +164,7 @@ def trust_scores(truth: Mask, consensus: Consensus, known: Mask) -> dict[str, fl
     claimed_error : how many decisions should be wrong by its own probabilities; true_error : how many are, both as
     shares. All by the label sets, which are what users take.
     """
+    # By the label sets, which need not be what is more likely than not.
     wrong = consensus.predicted != truth
     claimed = np.where(consensus.predicted, 1 - consensus.proba, consensus.proba)
     found = {"claimed_error": mean_at(claimed, known), "true_error": mean_at(wrong, known)}
@@ -335,51 +189,21 @@ def _way_to_consensus(entrant: Entrant, draw: Draw, truth: Truth | None) -> Call
         peer = PEERS[entrant.method]
         if len(draw.votes) > peer.max_votes:
             return None
-        peers.load_crowdkit()
+        peers.load_crowdkit()  # before time counts
         return partial(_decided, peer.proba, draw.votes)
     return partial(_fitted, entrant.model(), draw, truth)
 
 
 def _decided(find_proba: Callable[..., Floats], *arguments: Any) -> Consensus:
+    """Label sets of those who only have probabilities."""
     proba = find_proba(*arguments)
     return Consensus(proba > 0.5, proba)
 
 
 def _fitted(model: ConsensusModel, draw: Draw, truth: Truth | None) -> Consensus:
+    """What a model of amcc finds, given the truth of some items or none."""
     model.fit(draw.votes, truth=truth)
+    # What nobody was asked about is not settled.
     settled = np.zeros_like(draw.known)
     settled[model.pair_item_, model.pair_label_] = model.pair_settled_
     return Consensus(model.predict(), model.predict_proba(), settled)
-
-
-# -- the cache ------------------------------------------------------------------------------------------------------
-
-
-def _place(folder: Path, drawn: str, seed: int, entrant: Entrant) -> Path:
-    """Where a result is kept: under what it depends on, and which scores it holds."""
-    truth = [entrant.known, seed] if entrant.known else None  # which items are known hangs on the seed
-    depends = [drawn, entrant.method, entrant.params, _version(entrant.method), truth, SCORES]
-    wanted = json.dumps(depends, sort_keys=True)
-    return folder / f"{hashlib.sha256(wanted.encode()).hexdigest()[:24]}.json"
-
-
-def _version(method: str) -> list[str | None]:
-    """The code that a result depends on. Peers and oracle are slow or settled: amcc's models do not concern them."""
-    if method in METHODS:
-        return [code_version()]
-    return [peers.crowdkit_version() if method in PEERS else None, hash_of(peers.__file__, metrics.__file__)]
-
-
-@cache
-def code_version() -> str:
-    """Changes with any code that models, data or metrics consist of."""
-    package = Path(amcc.__file__).parent
-    sources = sorted(package.rglob("*.py"))
-    code = [path for path in sources if path.relative_to(package).parts[0] not in {"cli", "experiments", "report"}]
-    return hash_of(*code)
-
-
-@cache
-def hash_of(*paths: str | Path) -> str:
-    """Changes with the content of the files."""
-    return hashlib.sha256(b"".join(Path(path).read_bytes() for path in paths)).hexdigest()

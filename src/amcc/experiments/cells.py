@@ -1,8 +1,11 @@
-"""Cells of the board: crowds whose truth is known, as they are, thinned to fewer answers, or simulated."""
+"""Cells of the board: crowds whose truth is known, as they are, thinned to fewer answers, or simulated.
+
+A `Cell` says which crowd; `Cell.draw(seed)` makes a `Draw` of it: votes with their truth. Which cells there are follows
+from the tables at the top of this file (`THINNED`, `TROUBLES`, `SHARED_TROUBLES`) and from the folders at hand.
+"""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,16 +18,16 @@ import pyarrow.compute as pc
 
 from amcc import Votes
 from amcc.arrays import Floats, Mask
-from amcc.data.layout import read_crowd
-from amcc.data.registry import DATASETS, family_of
-from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.data import DATASETS, CrowdSpec, family_of, read_crowd, simulate_crowd
 from amcc.errors import EmptyInputError, ParameterError
+from amcc.experiments.cache import array_hash
 from amcc.truth import PairList, Truth
 
+# Whether the truth was found without the votes, from the very votes, or before there were any.
 Kind = Literal["independent", "own", "simulated"]
-"""Whether the truth was found without the votes, from the very votes, or before there were any."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+# Answers per item that the board uses of a set, None for all of them.
 THINNED: dict[str, tuple[int | None, ...]] = {
     # Truth made from the very votes: only a part of the answers may be used, or majority is right by definition.
     "apple_ekman": (3, 5),
@@ -42,18 +45,20 @@ THINNED: dict[str, tuple[int | None, ...]] = {
     "llm_cebab_aspects": (None,),
     "llm_civilcomments": (None,),
 }
-"""Answers per item that the board uses of a set, None for all of them."""
+# The same for every other set.
 USUAL = (None, 3)
-"""The same for every other set."""
 
+
+# Crowds whose votes are independent given presence.
 TROUBLES: dict[str, dict[str, float]] = {
     "20 % spammers": {"spammers": 0.2},
     "60 % spammers": {"spammers": 0.6},
     "half unasked": {"asked_share": 0.5},
 }
-"""Crowds whose votes are independent given presence."""
+# Crowds whose workers share something (`amcc.data.troubles`), or whose truth is another thing than presence.
 SHARED_TROUBLES: dict[str, dict[str, float]] = {
     "dependent": {"pair_spread": 1.5},
+    # All workers answer everything about many labels, few of them true: there errors add up.
     "dense, rare labels": {
         "n_workers": 8, "answers_per_item": 8, "spammers": 0.0, "n_labels": 28, "labels_per_item": 1.5,
         "pair_spread": 1.5,
@@ -65,18 +70,20 @@ SHARED_TROUBLES: dict[str, dict[str, float]] = {
         "n_workers": 7, "answers_per_item": 1, "spammers": 0.0, "labels_per_item": 3.0, "n_specialties": 2,
         "n_models": 6, "n_families": 3, "family_correlation": 0.9, "model_correlation": 0.7, "people_share": 0.25,
     },
+    # Experts who call a label present sooner, or later, than the workers do: no votes can tell, known items can.
     "lenient experts": {"pair_spread": 2.0, "convention": 1 / 3, "convention_spread": 0.5},
     "strict experts": {"pair_spread": 2.0, "convention": 0.8, "convention_spread": 0.5},
 }  # fmt: skip
-"""Crowds whose workers share something (`simulate.troubles`), or whose truth is another thing than presence."""
+
+# Votes of simulated crowds: small as most real sets, and large enough for what only many votes can tell.
 SIZES = (10_000, 100_000, 1_000_000)
+# Votes of the largest crowd with shared trouble: more votes do not make dependent ones more telling.
 MOST_SHARED = 100_000
-"""Votes of the largest crowd with shared trouble: more votes do not make dependent ones more telling."""
+# Simulated crowds are large, so that few of them tell enough.
 MOST_SIMULATED_SEEDS = 3
-"""Simulated crowds are large, so that few of them tell enough."""
 
 
-class Rates(NamedTuple):
+class TrueRates(NamedTuple):
     """Chance of a yes to a label that is present and to one that is absent, both (n_workers, n_labels)."""
 
     hit: Floats
@@ -85,27 +92,36 @@ class Rates(NamedTuple):
 
 @dataclass(frozen=True)
 class Draw:
-    """One crowd with its truth and where that is known, both (n_items, n_labels); rates only where simulated."""
+    """One crowd with its truth, as a seed gave it.
+
+    truth, known : (n_items, n_labels) what is true, and where that is known.
+    rates : of the workers, where a simulation knows them and votes are independent given presence.
+    features : (n_items, n_features) of the items, where there are any.
+    """
 
     votes: Votes
     truth: Mask
     known: Mask
-    rates: Rates | None = None
+    rates: TrueRates | None = None
+    features: Floats | None = None
 
     def fingerprint(self) -> str:
         """Equal for equal draws, whatever code has read, thinned or simulated them."""
         votes = self.votes
-        found = hashlib.sha256(repr((votes.n_items, votes.n_workers, votes.n_labels)).encode())
-        for array in (votes.item, votes.worker, votes.label, votes.value, self.truth, self.known, *(self.rates or ())):
-            found.update(np.ascontiguousarray(array).data)
-        return found.hexdigest()
+        # The shape first: without it, codes alone do not say how many items or workers never occur.
+        shape = repr((votes.n_items, votes.n_workers, votes.n_labels))
+        about = (*(self.rates or ()), *(() if self.features is None else (self.features,)))
+        return array_hash(shape, votes.item, votes.worker, votes.label, votes.value, self.truth, self.known, *about)
 
 
 @dataclass(frozen=True)
 class Cell:
     """A crowd to compare on: a named set, possibly thinned to `answers` per item, or a simulated crowd.
 
-    Cells of one `family` have a source in common: a mean over families counts them once.
+    n_seeds : how often it is drawn.
+    folder, answers : of a set, and how many answers per item are used; None for all of them.
+    spec : of a simulated crowd, votes and what makes it troublesome.
+    family : cells of one family have a source in common: a mean over families counts them once.
     """
 
     name: str
@@ -121,7 +137,8 @@ class Cell:
         if self.spec is not None:
             n_votes, changes = self.spec
             crowd = simulate_crowd(CrowdSpec.for_votes(n_votes, seed=seed, **dict(changes)))
-            rates = Rates(crowd.hit_rate, crowd.false_alarm_rate) if crowd.independent else None
+            # Rates say all about votes only where nothing else joins them: else an oracle would be none.
+            rates = TrueRates(crowd.hit_rate, crowd.false_alarm_rate) if crowd.independent else None
             return Draw(crowd.votes, crowd.truth, np.ones_like(crowd.truth), rates)
         whole = _read_set(str(self.folder))
         votes = whole.votes if self.answers is None else thinned(whole.votes, self.answers, seed)
@@ -129,7 +146,10 @@ class Cell:
 
 
 def cells_of(data: Path | None, *, n_seeds: int = 10, sizes: Sequence[int] = SIZES) -> list[Cell]:
-    """All sets with truth below `data`, and the simulated crowds."""
+    """All sets with truth below `data`, and the simulated crowds of these sizes.
+
+    n_seeds : draws of each thinned set; simulated crowds have at most `MOST_SIMULATED_SEEDS`.
+    """
     if n_seeds < 1:
         raise ParameterError(f"seeds must be at least 1; got {n_seeds}.")
     cells = [cell for folder in _folders(data) for cell in _cells_of_set(folder, n_seeds)]
@@ -148,7 +168,10 @@ def _folders(data: Path | None) -> list[Path]:
 
 
 def _cells_of_set(folder: Path, n_seeds: int) -> list[Cell]:
-    """A set as it is and thinned, as far as that changes something."""
+    """A set as it is and thinned, as far as that changes something.
+
+    A set that is thinned to more answers than any item has would be the set itself under another name.
+    """
     name, known_set = folder.name, DATASETS.get(folder.name)
     kind: Kind = "own" if known_set and known_set.truth == "own" else "independent"
     cells = []
@@ -159,17 +182,20 @@ def _cells_of_set(folder: Path, n_seeds: int) -> list[Cell]:
 
 
 def _simulated(trouble: str, changes: Mapping[str, float], size: int, n_seeds: int) -> Cell:
-    name = f"simulated {size:.0e}, {trouble}".replace("e+0", "e")
+    """A crowd with one trouble; all sizes of it are one family."""
+    name = f"simulated {size:.0e}, {trouble}".replace("e+0", "e")  # 1e4, not 1e+04
     seeds = min(n_seeds, MOST_SIMULATED_SEEDS)
     return Cell(name, "simulated", seeds, spec=(size, tuple(changes.items())), family=f"simulated: {trouble}")
 
 
 def _can_be_thinned(cell: Cell) -> bool:
+    """Whether some item has more answers than are kept."""
     return bool(_read_set(str(cell.folder)).votes.answers_per_item.max() > (cell.answers or 0))
 
 
-@cache
+@cache  # cells of one set, and all their seeds, read it once
 def _read_set(folder: str) -> Draw:
+    """A whole set, without the votes of workers who had a part in its truth."""
     crowd, known_set = read_crowd(Path(folder)), DATASETS.get(Path(folder).name)
     votes = crowd.votes
     if known_set and known_set.scored_voters:  # the truth was made from the answers of the others
@@ -180,10 +206,17 @@ def _read_set(folder: str) -> Draw:
 
 
 def thinned(votes: Votes, n_answers: int, seed: int) -> Votes:
-    """At most `n_answers` random answers per item."""
+    """At most `n_answers` random answers per item; an answer is all that one worker says about one item.
+
+    >>> votes = Votes.from_dense([[[1, -1], [1, 1]], [[1, -1], [-1, 1]], [[1, 1], [1, 1]]])
+    >>> few = thinned(votes, 2, seed=0)
+    >>> few.answers_per_item.tolist(), len(few)
+    ([2, 2], 8)
+    """
     answer = votes.item.astype(np.int64) * votes.n_workers + votes.worker
     distinct, answer_of_vote = np.unique(answer, return_inverse=True)
     item = distinct // votes.n_workers
+    # Answers of an item in random order; the place of each in its item says whether it is kept.
     order = np.lexsort((np.random.default_rng(seed).random(len(distinct)), item))
     place = np.empty(len(distinct), dtype=np.int64)
     place[order] = np.arange(len(distinct)) - np.searchsorted(item, item[order])
@@ -196,13 +229,20 @@ def with_known_items(draw: Draw, n_items: int, seed: int) -> tuple[Truth, Draw]:
     At least half of the known items stay to be scored.
     """
     there = np.flatnonzero(draw.known.any(axis=1))
+    # The number of items is part of the seed: 30 known items are not the 10 and 20 more, but drawn anew.
     chosen = np.random.default_rng((seed, n_items)).choice(there, min(n_items, len(there) // 2), replace=False)
     inside = np.zeros_like(draw.known)
     inside[chosen] = draw.known[chosen]
-    truth = Truth(_pairs(draw.votes, draw.truth & inside), known_pairs=_pairs(draw.votes, inside))
-    return truth, replace(draw, known=draw.known & ~inside)
+    return truth_inside(draw, inside), replace(draw, known=draw.known & ~inside)
 
 
-def _pairs(votes: Votes, mask: Mask) -> PairList:
-    item, label = (pa.array(codes) for codes in np.nonzero(mask))
-    return PairList(votes.item_names.cast(pa.string()).take(item), votes.label_names.cast(pa.string()).take(label))
+def truth_inside(draw: Draw, inside: Mask) -> Truth:
+    """What is true of the pairs (n_items, n_labels) inside, as a requester would tell it: by name."""
+    return Truth(pair_list(draw.votes, draw.truth & inside), known_pairs=pair_list(draw.votes, inside))
+
+
+def pair_list(votes: Votes, mask: Mask) -> PairList:
+    """The pairs of a mask (n_items, n_labels) by their names."""
+    names = votes.item_names, votes.label_names
+    codes = (pa.array(code) for code in np.nonzero(mask))
+    return PairList(*(name.cast(pa.string()).take(code) for name, code in zip(names, codes, strict=True)))

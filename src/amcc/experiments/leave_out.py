@@ -15,9 +15,9 @@ import numpy as np
 
 from amcc.arrays import Floats
 from amcc.errors import ParameterError
-from amcc.experiments.families import Estimate, mean_and_error
+from amcc.experiments.families import MeanWithError, mean_and_error
 
-__all__ = ["Choice", "LeftOut", "Scored", "SettingMean", "leave_one_family_out", "setting_means"]
+__all__ = ["FamilyChoice", "LeftOut", "Scored", "SettingMean", "leave_one_family_out", "setting_means"]
 
 
 class Scored(NamedTuple):
@@ -34,13 +34,13 @@ class SettingMean(NamedTuple):
     """Means of one setting over families, and of what it gains there over a reference: in-sample if chosen by them."""
 
     setting: str
-    log_loss: Estimate
-    jaccard: Estimate
-    log_loss_gain: Estimate
-    jaccard_gain: Estimate
+    log_loss: MeanWithError
+    jaccard: MeanWithError
+    log_loss_gain: MeanWithError
+    jaccard_gain: MeanWithError
 
 
-class Choice(NamedTuple):
+class FamilyChoice(NamedTuple):
     """What the other families choose for one family, and what it gives there beyond the reference.
 
     log_loss, jaccard : on the family that was left out. log_loss_gain, jaccard_gain : minus those of the reference; a
@@ -59,9 +59,9 @@ class Choice(NamedTuple):
 class LeftOut:
     """One choice per family, and the mean gains over the reference with their standard errors."""
 
-    choices: Sequence[Choice]
-    log_loss_gain: Estimate
-    jaccard_gain: Estimate
+    choices: Sequence[FamilyChoice]
+    log_loss_gain: MeanWithError
+    jaccard_gain: MeanWithError
 
 
 def leave_one_family_out(scored: Iterable[Scored], reference: str) -> LeftOut:
@@ -82,16 +82,21 @@ def leave_one_family_out(scored: Iterable[Scored], reference: str) -> LeftOut:
         raise ParameterError(f"there must be two families or more to leave one out; got {', '.join(families)}.")
     choices = []
     for place, family in enumerate(families):
+        # The family itself has no say in what is chosen for it.
         others = np.arange(len(families)) != place
         chosen = int(log_loss[:, others].mean(axis=1).argmin())
         now, then = (np.array([log_loss[row, place], jaccard[row, place]]) for row in (chosen, before))
-        choices.append(Choice(family, settings[chosen], *now.tolist(), *(now - then).tolist()))
+        choices.append(FamilyChoice(family, settings[chosen], *now.tolist(), *(now - then).tolist()))
+    # (2, n_families): each family is one draw of what a choice gains on data that had no say in it.
     gains = np.array([(choice.log_loss_gain, choice.jaccard_gain) for choice in choices]).T
     return LeftOut(choices, *map(mean_and_error, gains))
 
 
 def setting_means(scored: Iterable[Scored], reference: str) -> list[SettingMean]:
-    """Means of each setting over families and its gains over `reference`, paired over families."""
+    """Means of each setting over families and its gains over `reference`, paired over families.
+
+    Whoever takes the best of these has chosen in-sample: see `leave_one_family_out` for what the choice is worth.
+    """
     settings, _, log_loss, jaccard = _family_tables(list(scored))
     before = _place(reference, settings)
     parts = zip(log_loss, jaccard, log_loss - log_loss[before], jaccard - jaccard[before], strict=True)
@@ -99,6 +104,7 @@ def setting_means(scored: Iterable[Scored], reference: str) -> list[SettingMean]
 
 
 def _place(reference: str, settings: Sequence[str]) -> int:
+    """Where the reference stands among the settings."""
     if reference not in settings:
         raise ParameterError(f"the reference must be one of the settings {', '.join(settings)}; got {reference!r}.")
     return settings.index(reference)
@@ -111,11 +117,13 @@ def _family_tables(scored: Sequence[Scored]) -> tuple[list[str], list[str], Floa
     table = np.full((2, len(settings), len(cells)), np.nan)
     for row in scored:
         table[:, settings.index(row.setting), cells.index((row.family, row.cell))] = row.log_loss, row.jaccard
+    # A hole would be a mean over other cells than those of the other settings.
     missing = np.argwhere(np.isnan(table[0]))
     if missing.size:
         setting, cell = settings[missing[0][0]], cells[missing[0][1]][1]
         raise ParameterError(f"every setting must have a score on every cell; {setting!r} has none on {cell!r}.")
     families = list(dict.fromkeys(family for family, _ in cells))
+    # (n_families, n_cells) weights that make means over the cells of a family of sums over all cells.
     member = np.array([[family == one for family, _ in cells] for one in families], dtype=np.float64)
     log_loss, jaccard = table @ (member / member.sum(axis=1, keepdims=True)).T if scored else table
     return settings, families, log_loss, jaccard

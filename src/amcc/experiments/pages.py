@@ -1,8 +1,12 @@
-"""The board for people: tables, and the page that holds them all."""
+"""The board for people: tables, and the page that holds them all.
+
+The command prints some of these tables, board.md holds all of them. Every function takes a `Board` and gives rows of
+text; what they are written with is in `text.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date
 
 import numpy as np
@@ -11,24 +15,18 @@ import amcc
 from amcc.experiments import peers
 from amcc.experiments.board import NEITHER_IS_BETTER, SCORES
 from amcc.experiments.cells import KINDS, MOST_SIMULATED_SEEDS
-from amcc.experiments.families import GAINS, GROUPS, MEANS, Estimate, family_means, family_verdict
+from amcc.experiments.families import GAINS, GROUPS, MEANS, MeanWithError, family_means, family_verdict
 from amcc.experiments.peers import ORACLE, PEERS
 from amcc.experiments.summary import BASELINE, JUDGED, TIE, Board
+from amcc.experiments.text import EMPTY, Rows, markdown_table, number
 
-EMPTY = "—"
-
-Rows = list[list[str]]
+# Firsts are told by kind of truth as well: on sets with their own truth, majority is hard to beat.
 FIRST_HEAD = [f"first ({kind})" for kind in ("all", *KINDS)]
 VERDICT_HEAD = ["method", *FIRST_HEAD, "mean rank", "worst loss", "where", f"above {ORACLE}"]
 
 
-def number(value: float | None, form: str = ".3f") -> str:
-    """A number for people; what is not there is a dash."""
-    return EMPTY if value is None or np.isnan(value) else format(value, form)
-
-
 def verdict_rows(board: Board, score: str) -> Rows:
-    """One row per method under `VERDICT_HEAD`."""
+    """One row per method under `VERDICT_HEAD`: on how many cells it is first, its mean rank, and its worst loss."""
     rows = []
     for method in board.methods:
         verdict = board.verdict(score, method)
@@ -39,8 +37,12 @@ def verdict_rows(board: Board, score: str) -> Rows:
 
 
 def score_rows(board: Board, score: str, mark: Callable[[str], str] = lambda text: text) -> Rows:
-    """One row per cell with the entries of all methods; the best competitor is marked, where there is a best."""
+    """One row per cell with the entries of all methods; the best competitor is marked, where there is a best.
+
+    mark : what to do with the text of the best, such as to print it bold.
+    """
     values = board.of(score)
+    # Where neither more nor less is better, nothing is best.
     judged = board.competes & (score not in NEITHER_IS_BETTER)
     goodness = np.where(judged, board.goodness(score), -np.inf)
     best = np.nan_to_num(goodness, nan=-np.inf).max(axis=1, initial=-np.inf)
@@ -54,7 +56,10 @@ def score_rows(board: Board, score: str, mark: Callable[[str], str] = lambda tex
 
 
 def rank_rows(board: Board) -> Rows:
-    """One row per judged score and kind of cell with the mean ranks of all methods."""
+    """One row per judged score and kind of cell with the mean ranks of all methods.
+
+    A rank is one more than how many are better: ties share the best, and means of few cells are rough.
+    """
     rows = []
     for score, name in JUDGED.items():
         verdicts = [board.verdict(score, method) for method in board.methods]
@@ -64,7 +69,7 @@ def rank_rows(board: Board) -> Rows:
 
 
 def footer(board: Board) -> str:
-    """Why there are dashes, as far as there may be."""
+    """Why there are dashes, as far as there may be; empty where none of these methods takes part."""
     reasons = [f"{method} runs up to {PEERS[method].max_votes:,} votes" for method in board.methods if method in PEERS]
     reasons += [f"{ORACLE} needs a simulated crowd with independent votes"] if ORACLE in board.methods else []
     return f"{EMPTY} no entry: {'; '.join(reasons)}." if reasons else ""
@@ -72,6 +77,7 @@ def footer(board: Board) -> str:
 
 # -- families ---------------------------------------------------------------------------------------------------------
 
+# Columns in the order of the question: how good, how sure and with what right, and where it is worst.
 FAMILY_HEAD = [
     "method",
     "families",
@@ -83,8 +89,12 @@ FAMILY_HEAD = [
 ]
 
 
-def estimate(value: Estimate, form: str = ".3f") -> str:
-    """A mean with its standard error, where there is one."""
+def mean_text(value: MeanWithError, form: str = ".3f") -> str:
+    """A mean with its standard error, where there is one.
+
+    >>> mean_text(MeanWithError(0.7, 0.012)), mean_text(MeanWithError(0.7, np.nan), "+.2f")
+    ('0.700 ± 0.012', '+0.70')
+    """
     told = number(value.mean, form)
     return told if np.isnan(value.error) else f"{told} ± {number(value.error)}"
 
@@ -96,20 +106,20 @@ def family_rows(board: Board, group: str) -> Rows:
         found = family_verdict(board, method, group)
         worst = [number(found.worst_lead, "+.3f"), found.worst_cell or EMPTY]
         settled = [number(found.most_wrong_among_settled), found.most_wrong_cell or EMPTY]
-        means = [estimate(found.means[score]) for score in MEANS]
-        means += [estimate(found.gains[score], "+.3f") for score in GAINS]
+        means = [mean_text(found.means[score]) for score in MEANS]
+        means += [mean_text(found.gains[score], "+.3f") for score in GAINS]
         rows.append([method, str(found.n_families), *means, *settled, *worst, str(found.first)])
     return rows
 
 
 def family_score_rows(board: Board, score: str, group: str) -> Rows:
-    """One row per family with the means of all methods over its cells."""
+    """One row per family with the means of all methods over its cells; a dash where a method lacks one of them."""
     families, means = family_means(board, score, group)
     return [[family, *map(number, row)] for family, row in zip(families, means, strict=True)]
 
 
 def groups_of(board: Board) -> list[str]:
-    """Groups that have cells."""
+    """Groups that have cells: means over real sets and over simulated crowds are never mixed."""
     return [group for group, kinds in GROUPS.items() if kinds & set(board.kinds)]
 
 
@@ -125,7 +135,11 @@ FAMILY_NOTE = (
 
 
 def page(board: Board, command: str) -> str:
-    """The whole of board.md; `command` made it."""
+    """The whole of board.md; `command` made it.
+
+    Means over families come first: they are what a method is judged by. Every score of every cell is at the end.
+    """
+    # Kinds in the order of the cells, with how many of each.
     kinds = ", ".join(f"{board.kinds.count(kind)} {kind}" for kind in dict.fromkeys(board.kinds))
     lines = [
         "# Board",
@@ -159,22 +173,17 @@ def page(board: Board, command: str) -> str:
     for score, name in JUDGED.items():
         lines += ["", f"### {name}", "", *markdown_table(VERDICT_HEAD, verdict_rows(board, score))]
     lines += ["", "## Mean ranks", "", *markdown_table(["score, cells", *board.methods], rank_rows(board))]
+    # By family: the decisions, and the probabilities behind them; the other scores are by cell.
     for group in groups_of(board):
         for score in ("jaccard", "log_loss"):
             lines += ["", f"## {JUDGED[score]}, families of {group}", ""]
             lines += markdown_table(["family", *board.methods], family_score_rows(board, score, group))
     for score in SCORES:
         rows = score_rows(board, score, mark="**{}**".format)
+        # More settled pairs are neither good nor bad by themselves.
         bold = "" if score in NEITHER_IS_BETTER else ", the best of each row in bold"
         lines += ["", f"## {score}", "", f"Means over seeds{bold}.", ""]
         lines += markdown_table(["cell", *board.methods], rows)
         if any(EMPTY in row for row in rows):
             lines += ["", footer(board)]
     return "\n".join([*lines, ""])
-
-
-def markdown_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """Lines of a table."""
-    table = [[cell.replace("|", "\\|") for cell in row] for row in (list(head), *rows)]
-    lines = [f"| {' | '.join(row)} |" for row in table]
-    return [lines[0], "|---" * len(table[0]) + "|", *lines[1:]]

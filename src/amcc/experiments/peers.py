@@ -1,7 +1,7 @@
 """Whom the board compares with: models of crowd-kit, and an oracle that knows how simulated workers err.
 
 crowd-kit has no multi-label models of this kind: they run label by label, as its own `BinaryRelevance` does. It is an
-optional package, imported when first needed.
+optional package, imported when first needed: importing it takes seconds.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from amcc import Votes, passes
-from amcc.arrays import Floats
-from amcc.consensus.models.dawid_skene import slot_evidence
+from amcc import Votes
+from amcc.arrays import Floats, safe_log, sigmoid
 from amcc.errors import MissingExtraError
-from amcc.experiments.cells import Rates
+from amcc.experiments.cells import TrueRates
 
 # -- crowd-kit ------------------------------------------------------------------------------------------------------
 
@@ -41,7 +40,11 @@ def load_crowdkit() -> Any:
 
 
 def missing_crowdkit(left_out: Collection[str]) -> str:
-    """What to tell about peers that cannot run, and the way out."""
+    """What to tell about peers that cannot run, and the way out.
+
+    >>> missing_crowdkit(["crowdkit-ds"])
+    "crowd-kit is not installed: without crowdkit-ds. Install it: pip install 'amcc[bench]'"
+    """
     return f"crowd-kit is not installed: without {', '.join(left_out)}. Install it: pip install 'amcc[bench]'"
 
 
@@ -71,6 +74,7 @@ class Peer(NamedTuple):
     max_votes: int
 
 
+# GLAD fits one number per worker and item by gradient steps, which is a hundred times slower than counting.
 PEERS: dict[str, Peer] = {
     "crowdkit-ds": Peer(crowdkit_ds, 1_100_000),
     "crowdkit-glad": Peer(crowdkit_glad, 12_000),
@@ -81,6 +85,7 @@ PEERS: dict[str, Peer] = {
 def _label_by_label(votes: Votes, make: Callable[[], Any]) -> Floats:
     """Fit one yes-or-no model per label; pairs that nobody was asked about get the label's share of yes."""
     proba = np.zeros((votes.n_items, votes.n_labels))
+    # By label, and inside by worker, as `_yes_or_no` wants them.
     order = np.lexsort((votes.item, votes.worker, votes.label))
     for rows in np.split(order, np.searchsorted(votes.label[order], np.arange(1, votes.n_labels))):
         if rows.size:
@@ -89,7 +94,7 @@ def _label_by_label(votes: Votes, make: Callable[[], Any]) -> Floats:
             if yes.any() and not yes.all():  # else all say the same, and some models divide by zero
                 item, found = _yes_or_no(votes.item[rows], votes.worker[rows], yes, make())
                 proba[item, label] = found
-    return proba.clip(0.0, 1.0)
+    return proba.clip(0.0, 1.0)  # crowd-kit's rounding may leave [0, 1] by a little
 
 
 def _yes_or_no(item: Any, worker: Any, yes: Any, model: Any) -> tuple[Any, Floats]:
@@ -112,17 +117,16 @@ def _yes_or_no(item: Any, worker: Any, yes: Any, model: Any) -> tuple[Any, Float
 ORACLE = "true-rates"
 
 
-def true_rates(votes: Votes, rates: Rates, prevalence: Floats) -> Floats:
+def true_rates(votes: Votes, rates: TrueRates, prevalence: Floats) -> Floats:
     """(n_items, n_labels) probabilities by Bayes' rule from the workers' true rates: nothing is learned.
 
     `prevalence` is the true share of items with each label, (n_labels,). The oracle looks at one label at a time and
     takes all items for equally difficult, as Dawid–Skene does: a method that sees more may be above it.
     """
-    coins, pairs = votes.coins, votes.pairs
-    of_coin = coins.worker, coins.label
-    evidence = slot_evidence(rates.hit[of_coin], rates.false_alarm[of_coin])
-    proba = np.tile(prevalence, (votes.n_items, 1))
-    proba[pairs.item, pairs.label] = passes.posterior_pass(
-        coins.slot, pairs.start, evidence, logit(prevalence)[pairs.label]
-    ).proba
-    return proba
+    hit, false_alarm = (rate[votes.worker, votes.label] for rate in rates)
+    says_yes = votes.value > 0
+    log_odds = np.tile(logit(prevalence), (votes.n_items, 1))
+    # A yes is worth hit / false alarm, a no the same of their complements; `safe_log`, for rates may be 0 or 1.
+    evidence = np.where(says_yes, safe_log(hit) - safe_log(false_alarm), safe_log(1 - hit) - safe_log(1 - false_alarm))
+    np.add.at(log_odds, (votes.item, votes.label), evidence)
+    return sigmoid(log_odds)

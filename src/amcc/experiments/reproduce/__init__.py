@@ -1,9 +1,9 @@
 """Every table and figure of the paper, by one command.
 
 plan.py     what a study, a table and a figure are; how large; which data are there
-crowds.py   the paper's crowds      fits.py    measuring, with a cache      statistics.py   means, intervals, tests
+sets.py     the paper's data sets   fits.py    measuring, with a cache      statistics.py   means, intervals, tests
 *_tables.py, groups.py, …           one file per family of tables or figures, each with its STUDIES
-output.py   the files
+figures.py  figures of the score tables     rows.py    long tables    output.py   the files
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from amcc.data.reading import is_present
-from amcc.data.registry import DATASETS
+from amcc.data import DATASETS, is_present
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.experiments.reproduce import (
     active,
@@ -24,17 +23,17 @@ from amcc.experiments.reproduce import (
     score_tables,
     sensitivity,
 )
-from amcc.experiments.reproduce.crowds import MULAN, REAL
-from amcc.experiments.reproduce.figures import check_matplotlib
 from amcc.experiments.reproduce.fits import run_tasks
-from amcc.experiments.reproduce.plan import Plan, Reproduction, Scale, Study
+from amcc.experiments.reproduce.plan import Reproduction, Scale, Study, StudyPlan
+from amcc.experiments.reproduce.sets import MULAN, REAL
+from amcc.plotting import check_matplotlib
 
 ACTIVE = active, active_replay
+# Modules with STUDIES; a further family of figures is one more name here.
 FAMILIES = (data_tables, score_tables, groups, sensitivity, convergence, runtime, *ACTIVE)
-"""Modules with STUDIES; a further family of figures is one more name here."""
 
+# The paper's name of a set → its name in the registry.
 ENTRIES = MULAN | REAL
-"""The paper's name of a set → its name in the registry."""
 
 STUDIES: dict[str, Study] = {study.name: study for family in FAMILIES for study in family.STUDIES}
 
@@ -47,26 +46,34 @@ def chosen_studies(names: Sequence[str], *, quick: bool = False) -> list[Study]:
     for name in names:
         if name not in STUDIES:
             raise ParameterError(f"what to reproduce must be among {', '.join(STUDIES)}; got {name!r}.")
+    # They take hours even where all else takes minutes.
     left_out = {study.name for family in ACTIVE for study in family.STUDIES} if quick else set()
     studies = [STUDIES[name] for name in dict.fromkeys(names or (name for name in STUDIES if name not in left_out))]
+    # Asked before anything is measured.
     if any(study.draws for study in studies):
         check_matplotlib()
     return studies
 
 
-def make_plan(scale: Scale, data: Path | None, cache: Path) -> Plan:
+def make_plan(scale: Scale, data: Path | None, cache: Path) -> StudyPlan:
     """The plan for the data that are there."""
-    return Plan(scale, data, cache, frozenset(name for name in ENTRIES if data and is_present(ENTRIES[name], data)))
+    return StudyPlan(
+        scale, data, cache, frozenset(name for name in ENTRIES if data and is_present(ENTRIES[name], data))
+    )
 
 
 def run_studies(
     studies: Sequence[Study],
-    plan: Plan,
+    plan: StudyPlan,
     *,
     n_processes: int = 1,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Reproduction:
-    """Measure what is not in the cache yet, and make tables and figures of it."""
+    """Measure what is not in the cache yet, and make tables and figures of it.
+
+    Tasks of all studies are run together: what two of them need is measured once. Raises where no study has anything
+    to show, saying which data it would need.
+    """
     tasks = [task for study in studies for task in study.tasks(plan)]
     results = run_tasks(tasks, plan.cache, n_processes=n_processes, progress=progress)
     outputs = {study.name: study.present(plan, results) for study in studies}
@@ -75,8 +82,8 @@ def run_studies(
     return Reproduction({name: made for name, made in outputs.items() if made}, notes_of(studies, plan))
 
 
-def notes_of(studies: Sequence[Study], plan: Plan) -> list[str]:
-    """What is missing and why, with the way to get it."""
+def notes_of(studies: Sequence[Study], plan: StudyPlan) -> list[str]:
+    """What is missing and why, with the way to get it: sets that are not there, or too slow, and methods."""
     wanted = dict.fromkeys(name for study in studies for name in study.sets)
     absent = [name for name in wanted if name not in plan.sets]
     if plan.data is None:
@@ -90,6 +97,7 @@ def notes_of(studies: Sequence[Study], plan: Plan) -> list[str]:
             f"{DATASETS[ENTRIES[name]].source}"
             for name in absent
         ]
+    # Sets that are there, but too large for a quick look.
     quick = [name for name in wanted if name in MULAN and plan.has(name) and name not in plan.scale.mulan]
     if quick and any(study.draws for study in studies):
         notes.append(f"without {', '.join(quick)}: left out by --quick, for simulating their workers takes long")

@@ -1,138 +1,167 @@
-"""Our larger replay: what would the quality of all votes have cost, had a strategy chosen the questions?"""
+"""Our larger replay: what would the quality of all votes have cost, had a strategy chosen the questions?
+
+A *case* is one strategy on one set at one price list, with its seeds. Every case gives a curve of quality against
+money; tables say from where on the curve stays at the quality of all votes, and by how much asking at random leads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from amcc.active.beliefs import GROWTH
-from amcc.active.replay import GOALS, SAME_QUALITY, Curve, cost_of_goals, mean_curve
-from amcc.experiments.reproduce import figures
-from amcc.experiments.reproduce.active import LOOKS, SHORT, extent_of, name_ends
-from amcc.experiments.reproduce.active_runs import FURTHER, ReplayRun, further_crowds, replay_run
-from amcc.experiments.reproduce.crowds import GENERATED, Crowd
-from amcc.experiments.reproduce.figures import GREY
-from amcc.experiments.reproduce.fits import Fit, Results, Task
-from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
+from amcc.active import GOALS, GROWTH, SAME_QUALITY, Curve, cost_of_goals, mean_curve
+from amcc.experiments.reproduce import active
+from amcc.experiments.reproduce.active import extent_of
+from amcc.experiments.reproduce.active_figures import LOOKS, name_ends
+from amcc.experiments.reproduce.active_runs import ReplayRun, replay_run
+from amcc.experiments.reproduce.fits import FitTask, Found, Results, Task
+from amcc.experiments.reproduce.plan import AMCC, Figure, Study, StudyPlan, Table, View
+from amcc.experiments.reproduce.rows import Row, columns, distinct, where
+from amcc.experiments.reproduce.sets import FURTHER, GENERATED, PaperSet, further_sets
+from amcc.experiments.text import EMPTY
+from amcc.plotting import GREY, canvas
 
+if TYPE_CHECKING:
+    from matplotlib import figure as mpl
+    from matplotlib.axes import Axes
+
+# Sets of the paper with at least five answers per item: with fewer there is little to choose.
 SETS = ("AppleNakamura", "AppleEkman", "LoveNakamura", "LoveEkman", "Affective")
-"""Sets of the paper with at least five answers per item."""
+# Of a mean curve: one for each percent of the cost.
 N_POINTS = 101
-"""Of a mean curve."""
+# Share of the cost from which on a strategy should not be worse than asking at random: before, all know too little.
 SPENT_ALREADY = 0.1
-"""Share of the cost from which on a strategy should not be worse than asking at random."""
 
+# What people call the price lists.
 TITLES = {"equal": "equal prices", "paper": "the paper's prices, 1 to W", "random": "random prices, 1 to 10"}
-"""What people call the price lists."""
 
+# What these leave out of `amcc` is about pairs: they are compared with it at equal prices only, to save time.
 ABOUT_PAIRS = ("amcc-rsl", "amcc-nlc")
-"""What these leave out of `amcc` is about pairs: they are compared with it at equal prices only, to save time."""
 
 
-def crowds_of(plan: Plan) -> list[Crowd]:
-    """Sets with answers enough and a generated crowd; in short, two small sets."""
-    of_paper = [plan.crowd(name) for name in plan.among(SETS) if name in extent_of(plan).sets]
-    if extent_of(plan) is SHORT:
-        return of_paper or [plan.crowd(GENERATED)]
-    return [*of_paper, *further_crowds(plan.data), plan.crowd(GENERATED)]
+# -- cases -----------------------------------------------------------------------------------------------------------
 
 
-def seeds_of(plan: Plan, crowd: Crowd, strategy: str, prices: str) -> range:
-    """A few; more for those on the shortlist. First answers, ties and random prices change with them."""
+class Case(NamedTuple):
+    """One strategy on one set at one price list: its runs, and the fits of all votes that they are compared with."""
+
+    paper_set: PaperSet
+    prices: str
+    strategy: str
+    runs: list[ReplayRun]
+    all_votes: list[FitTask]
+
+
+def sets_of(plan: StudyPlan) -> list[PaperSet]:
+    """Sets with answers enough and a generated crowd; in short, two small sets, or a generated crowd without them."""
+    of_paper = [plan.paper_set(name) for name in plan.among(SETS) if name in extent_of(plan).sets]
+    if extent_of(plan) is active.SHORT:
+        return of_paper or [plan.paper_set(GENERATED)]
+    return [*of_paper, *further_sets(plan.data), plan.paper_set(GENERATED)]
+
+
+def seeds_of(plan: StudyPlan, paper_set: PaperSet, strategy: str, prices: str) -> range:
+    """A few; more for those on the shortlist, at equal prices. First answers, ties and random prices change with them.
+
+    Between the strategies on the shortlist the differences are small: it takes ten runs to see them.
+    """
     extent, most = extent_of(plan), plan.scale.n_runs
-    often = strategy in extent.shortlist and prices == "equal" and crowd.name not in FURTHER  # these take long
+    often = strategy in extent.shortlist and prices == "equal" and paper_set.name not in FURTHER  # these take long
     return range(most if often else min(most, extent.most_runs))
 
 
-def runs_of(plan: Plan, crowd: Crowd, strategy: str, prices: str) -> list[ReplayRun]:
-    """A strategy with its seeds."""
-    budget = extent_of(plan).budget
-    return [replay_run(crowd, seed, strategy, prices, budget) for seed in seeds_of(plan, crowd, strategy, prices)]
+def cases_of(plan: StudyPlan) -> list[Case]:
+    """All strategies on all sets at all price lists, but for those whose question is answered at equal prices.
+
+    A set that is always the same is fitted once with all votes, however many seeds its runs have.
+    """
+    extent, found = extent_of(plan), []
+    for paper_set in sets_of(plan):
+        for prices in extent.price_lists:
+            for strategy in extent.strategies:
+                if prices == "equal" or strategy not in ABOUT_PAIRS:
+                    seeds = seeds_of(plan, paper_set, strategy, prices)
+                    runs = [replay_run(paper_set, seed, strategy, prices, extent.budget) for seed in seeds]
+                    fits = [FitTask(paper_set, seed, AMCC) for seed in ([0] if paper_set.fixed else seeds)]
+                    found.append(Case(paper_set, prices, strategy, runs, fits))
+    return found
 
 
-def all_votes(crowd: Crowd, seeds: range) -> list[Fit]:
-    """The consensus that it is compared with."""
-    return [Fit(crowd, seed, AMCC) for seed in ([0] if crowd.fixed else seeds)]
+def tasks(plan: StudyPlan) -> list[Task]:
+    """The runs of all cases, and the consensus of all votes; equal ones once."""
+    found: dict[Task, None] = {}
+    for case in cases_of(plan):
+        found |= dict.fromkeys(case.all_votes)
+        found |= dict.fromkeys(case.runs)
+    return list(found)
 
 
-def _cases(plan: Plan) -> list[tuple[Crowd, str, str]]:
-    return [
-        (crowd, prices, strategy)
-        for crowd in crowds_of(plan)
-        for prices in extent_of(plan).price_lists
-        for strategy in extent_of(plan).strategies
-        if prices == "equal" or strategy not in ABOUT_PAIRS
-    ]
+# -- tables ----------------------------------------------------------------------------------------------------------
 
 
-def tasks(plan: Plan) -> list[Task]:
-    """All strategies on all sets at all price lists, and the consensus of all votes."""
-    found: list[Task] = []
-    for crowd, prices, strategy in _cases(plan):
-        found += all_votes(crowd, seeds_of(plan, crowd, strategy, prices))
-        found += runs_of(plan, crowd, strategy, prices)
-    return list(dict.fromkeys(found))
-
-
-def curve_of(found: Mapping[str, Any], prices: str) -> Curve:
+def curve_of(found: Found, prices: str) -> Curve:
     """What a run has measured, at one of the price lists."""
     return Curve(*(np.array(found[column], dtype=np.float64) for column in (prices, "votes", "jaccard")))
 
 
-def present(plan: Plan, results: Results) -> Sequence[Table | Figure]:
-    """Costs of the goals, and the curves."""
-    goal_rows, curve_rows = [], []
-    for crowd, prices, strategy in _cases(plan):
-        fits = all_votes(crowd, seeds_of(plan, crowd, strategy, prices))
-        quality = float(np.mean([results[fit]["scores"]["jaccard"] for fit in fits]))
-        curves = [curve_of(results[run], prices) for run in runs_of(plan, crowd, strategy, prices)]
-        mean = mean_curve(curves, N_POINTS)
-        where = {"set": crowd.title, "prices": prices, "strategy": strategy, "all_votes_jaccard": quality}
-        goal_rows += [
-            {
-                **where,
-                "goal": goal,
-                "runs": len(curves),
-                "first_share": float(mean.cost_share[0]),
-                "sustained_cost": cost.median,
-                "least": cost.least,
-                "most": cost.most,
-            }
-            for goal, cost in cost_of_goals(curves, quality).items()
-        ]
-        of_runs = np.array([np.interp(mean.cost_share, each.cost_share, each.jaccard) for each in curves])
-        curve_rows += [
-            {**where, "cost_share": share, "mean": jaccard, "ci_low": low, "ci_high": high}
-            for share, jaccard, low, high in zip(
-                mean.cost_share.tolist(), mean.jaccard.tolist(), of_runs.min(0).tolist(), of_runs.max(0).tolist(),
-                strict=True,
-            )
-        ]  # fmt: skip
-    goals, curves_table = pa.Table.from_pylist(goal_rows), pa.Table.from_pylist(curve_rows)
-    drawn = (
-        "The curves of the table: means as lines, seeds as bands; dashed: all votes; ●: from here on the mean stays."
-    )
-    title = "What the quality of all votes would have cost"
-    figure = Figure("active-replay-curves", f"{title}, drawn", drawn, curves_table, partial(draw, curves_table))
-    leads = pa.Table.from_pylist(leads_of_uniform(curve_rows))
+def rows_of(case: Case, results: Results) -> tuple[list[Row], list[Row]]:
+    """What each goal costs, a row per goal; and the mean curve with the range of its runs, a row per point.
+
+    A goal is a share of the Jaccard index that the default has with all votes of the same seeds.
+    """
+    quality = float(np.mean([results[fit]["scores"]["jaccard"] for fit in case.all_votes]))
+    curves = [curve_of(results[run], case.prices) for run in case.runs]
+    mean = mean_curve(curves, N_POINTS)
+    about: Row = {
+        "set": case.paper_set.title, "prices": case.prices, "strategy": case.strategy, "all_votes_jaccard": quality,
+    }  # fmt: skip
+    goals: list[Row] = [
+        {
+            **about,
+            "goal": goal,
+            "runs": len(curves),
+            "first_share": float(mean.cost_share[0]),
+            "sustained_cost": cost.median,
+            "least": cost.least,
+            "most": cost.most,
+        }
+        for goal, cost in cost_of_goals(curves, quality).items()
+    ]
+    # [run, point]: runs have points of their own, so that all are read at those of the mean.
+    of_runs = np.array([np.interp(mean.cost_share, each.cost_share, each.jaccard) for each in curves])
+    points = np.stack([mean.cost_share, mean.jaccard, of_runs.min(axis=0), of_runs.max(axis=0)], axis=1).tolist()
+    names = "cost_share", "mean", "ci_low", "ci_high"
+    return goals, [{**about, **dict(zip(names, point, strict=True))} for point in points]
+
+
+def present(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
+    """Costs of the goals, leads of asking at random, and the curves: two tables and a figure."""
+    found = [rows_of(case, results) for case in cases_of(plan)]
+    goal_rows = [row for goals, _ in found for row in goals]
+    curve_rows = [row for _, points in found for row in points]
+    leads = leads_of_uniform(curve_rows)
     about_leads = (
         "The largest lead in Jaccard of asking at random, anywhere on the mean curves from "
         f"{100 * SPENT_ALREADY:.0f} % of the cost on; 0 where it never leads."
     )
+    drawn = (
+        "The curves of the table: means as lines, seeds as bands; dashed: all votes; ●: from here on the mean stays."
+    )
+    title = "What the quality of all votes would have cost"
+    goals, points, led = map(pa.Table.from_pylist, (goal_rows, curve_rows, leads))
     return [
         Table("active-replay", title, _about_goals(plan), goals, goal_views(goal_rows)),
-        Table(
-            "active-replay-leads", "Is it ever worse than chance?", about_leads, leads, lead_views(leads.to_pylist())
-        ),
-        figure,
+        Table("active-replay-leads", "Is it ever worse than chance?", about_leads, led, lead_views(leads)),
+        Figure("active-replay-curves", f"{title}, drawn", drawn, points, partial(draw, points)),
     ]
 
 
-def _about_goals(plan: Plan) -> str:
+def _about_goals(plan: StudyPlan) -> str:
+    """The caption of the table of costs."""
     budget = extent_of(plan).budget
     return (
         "Share of the cost of all votes from which on a run never again falls below a share of the Jaccard index that "
@@ -145,7 +174,8 @@ def _about_goals(plan: Plan) -> str:
     )
 
 
-def _runs_in_words(plan: Plan) -> str:
+def _runs_in_words(plan: StudyPlan) -> str:
+    """How many runs each case has."""
     extent = extent_of(plan)
     usual, often = min(plan.scale.n_runs, extent.most_runs), plan.scale.n_runs
     if not extent.shortlist or often == usual:
@@ -154,31 +184,33 @@ def _runs_in_words(plan: Plan) -> str:
     return f"{often} runs of {names} at equal prices (not on {elsewhere}), {usual} of all else"
 
 
-def goal_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
-    """Strategies in rows, sets in columns; the highest goal first, others folded."""
-    sets = list(dict.fromkeys(row["set"] for row in rows))
-    views = []
+def goal_views(rows: Sequence[Row]) -> list[View]:
+    """Strategies in rows, sets in columns; the highest goal first, others folded.
+
+    Cells are the median share of the cost over runs, with its range where runs differ; the least of a set is bold.
+    """
+    sets, views = distinct(rows, "set"), []
     for goal in sorted(GOALS, reverse=True):
-        for prices in dict.fromkeys(row["prices"] for row in rows):
-            here = {
-                (row["strategy"], row["set"]): tuple(row[which] for which in ("sustained_cost", "least", "most"))
-                for row in rows
-                if (row["prices"], row["goal"]) == (prices, goal)
-            }
-            strategies = list(dict.fromkeys(strategy for strategy, _ in here))
-            columns = [_percents([here[strategy, name] for strategy in strategies]) for name in sets]
-            body = [[name, *cells] for name, *cells in zip(strategies, *columns, strict=True)]
+        for prices in distinct(rows, "prices"):
+            here = where(rows, prices=prices, goal=goal)
+            cost = {(row["strategy"], row["set"]): (row["sustained_cost"], row["least"], row["most"]) for row in here}
+            strategies = distinct(here, "strategy")
+            cells = [_percents([cost[strategy, name] for strategy in strategies]) for name in sets]
+            body = [list(row) for row in zip(strategies, *cells, strict=True)]
             title = f"{100 * goal:.0f} % of the quality, {TITLES[prices]}"
             views.append(View(title, ["strategy", *sets], body, folded=goal != 1))
     return views
 
 
-def leads_of_uniform(curve_rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """By how much `uniform` is ahead of each strategy at most, where it has been run as well."""
+def leads_of_uniform(curve_rows: Sequence[Row]) -> list[Row]:
+    """By how much `uniform` is ahead of each strategy at most, where it has been run as well.
+
+    Curves are compared at equal cost, at the points of the strategy; before `SPENT_ALREADY`, nothing counts.
+    """
     curves: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for row in curve_rows:
         curves.setdefault((row["set"], row["prices"], row["strategy"]), []).append((row["cost_share"], row["mean"]))
-    leads = []
+    leads: list[Row] = []
     for (name, prices, strategy), curve in curves.items():
         share, jaccard = np.array(curve).T
         of_chance = np.interp(share, *np.array(curves[name, prices, "uniform"]).T)
@@ -187,13 +219,14 @@ def leads_of_uniform(curve_rows: Sequence[Mapping[str, Any]]) -> list[dict[str, 
     return leads
 
 
-def lead_views(rows: Sequence[Mapping[str, Any]]) -> list[View]:
+def lead_views(rows: Sequence[Row]) -> list[View]:
     """Strategies in rows, sets in columns, a table for each price list."""
-    sets, views = list(dict.fromkeys(row["set"] for row in rows)), []
-    for prices in dict.fromkeys(row["prices"] for row in rows):
-        here = {(row["strategy"], row["set"]): row["lead"] for row in rows if row["prices"] == prices}
-        others = [strategy for strategy in dict.fromkeys(strategy for strategy, _ in here) if strategy != "uniform"]
-        body = [[each, *(f"{here[each, name]:.3f}" for name in sets)] for each in others]
+    sets, views = distinct(rows, "set"), []
+    for prices in distinct(rows, "prices"):
+        here = where(rows, prices=prices)
+        lead = {(row["strategy"], row["set"]): row["lead"] for row in here}
+        others = [strategy for strategy in distinct(here, "strategy") if strategy != "uniform"]
+        body = [[each, *(f"{lead[each, name]:.3f}" for name in sets)] for each in others]
         views.append(View(TITLES[prices].capitalize(), ["strategy", *sets], body, folded=prices != "equal"))
     return views
 
@@ -206,8 +239,9 @@ def _percents(costs: Sequence[tuple[float | None, float | None, float | None]]) 
     """
 
     def text(share: float | None, form: str) -> str:
-        return "—" if share is None else form.format(100 * share)
+        return EMPTY if share is None else form.format(100 * share)
 
+    # Of those whose median run reaches the goal at all.
     best = min((median for median, _, _ in costs if median is not None), default=None)
     texts = []
     for median, least, most in costs:
@@ -217,34 +251,36 @@ def _percents(costs: Sequence[tuple[float | None, float | None, float | None]]) 
     return texts
 
 
-def draw(data: pa.Table) -> Any:
+# -- drawing ---------------------------------------------------------------------------------------------------------
+
+
+def draw(data: pa.Table) -> mpl.Figure:
     """Sets in rows, price lists in columns."""
     rows = data.to_pylist()
-    sets, lists = (list(dict.fromkeys(row[column] for row in rows)) for column in ("set", "prices"))
-    figure, axes = figures.canvas(len(sets), len(lists), (4.6, 3.0))
+    sets, lists = distinct(rows, "set"), distinct(rows, "prices")
+    figure, axes = canvas(len(sets), len(lists), (4.6, 3.0))
     for line_of_axes, name in zip(axes, sets, strict=True):
         for panel, prices in zip(line_of_axes, lists, strict=True):
-            _draw_panel(panel, [row for row in rows if (row["set"], row["prices"]) == (name, prices)])
+            _draw_panel(panel, where(rows, set=name, prices=prices))
             panel.set_title(f"{name}, {TITLES[prices]}")
             panel.set_xlabel("money spent, % of what all votes cost")
         line_of_axes[0].set_ylabel("Jaccard")
     return figure
 
 
-def _draw_panel(panel: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    quality = rows[0]["all_votes_jaccard"]
-    panel.axhline(quality, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+def _draw_panel(panel: Axes, rows: Sequence[Row]) -> None:
+    """The curves of all strategies, a dot where each comes to stay, and dashed the quality of all votes."""
+    panel.axhline(rows[0]["all_votes_jaccard"], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     ends = []
-    for name in dict.fromkeys(row["strategy"] for row in rows):
-        here = [row for row in rows if row["strategy"] == name]
-        share = 100 * np.array([row["cost_share"] for row in here])
-        mean, low, high = (np.array([row[column] for row in here]) for column in ("mean", "ci_low", "ci_high"))
+    for name in distinct(rows, "strategy"):
+        here = where(rows, strategy=name)
+        share, mean, low, high = map(np.array, columns(here, "cost_share", "mean", "ci_low", "ci_high"))
+        share = 100 * share
         colour, line = LOOKS[name]
         panel.fill_between(share, low, high, color=colour, alpha=0.1, linewidth=0)
         panel.plot(share, mean, color=colour, linestyle=line, linewidth=1.4)
-        stays = Curve(share, share, mean).sustained_cost(
-            here[0]["all_votes_jaccard"] - SAME_QUALITY
-        )  # of its own seeds
+        # Against the quality of all votes in its own seeds: strategies on the shortlist have more of them.
+        stays = Curve(share, share, mean).sustained_cost(here[0]["all_votes_jaccard"] - SAME_QUALITY)
         if stays is not None:
             panel.plot(stays, np.interp(stays, share, mean), marker="o", color=colour, markersize=5, zorder=4)
         ends.append((float(share[-1]), float(mean[-1]), name, colour))

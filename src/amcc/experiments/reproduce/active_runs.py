@@ -1,40 +1,46 @@
-"""Measuring strategies on recorded votes: by the paper's protocol, and on whole sets."""
+"""Measuring strategies on recorded votes: by the paper's protocol, and on whole sets.
+
+Both buy recorded votes batch after batch (`amcc.active.purchases`) and note quality and cost on the way. They differ in
+where they begin, when they end, and which items count.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from amcc import metrics
-from amcc.active.beliefs import Learner, cold_beliefs
-from amcc.active.replay import first_votes, purchases, usual_batch
-from amcc.active.scores import paper_prices
-from amcc.active.strategies import STRATEGIES
-from amcc.active.strategy import Strategy
+from amcc import NAM, Votes, make_model, metrics
+from amcc.active import (
+    STRATEGIES,
+    Learner,
+    Strategy,
+    cold_beliefs,
+    first_votes,
+    paper_prices,
+    purchases,
+    usual_batch,
+)
 from amcc.arrays import Floats, Mask, weight_per_code
-from amcc.consensus import NAM, make_model
-from amcc.data.reading import is_present, read_set
 from amcc.errors import ConvergenceWarning
-from amcc.experiments.board import hash_of
-from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
+from amcc.experiments.cache import file_hash
+from amcc.experiments.cells import Draw
 from amcc.experiments.reproduce.fits import Found, OnOneDraw
-from amcc.votes import Votes
+from amcc.experiments.reproduce.sets import PaperSet
 
+# Of the items, in the paper's protocol; the others are the pool to ask about.
 INITIAL_SHARE, TEST_SHARE = 0.05, 0.25
-"""Of the items; the others are the pool."""
+# 20 rounds of 5 questions, as in the paper.
 N_QUESTIONS, PAPER_BATCH = 100, 5
-"""20 rounds of 5 questions."""
 
+# All the same; from 1 to the number of workers by accuracy; or whole numbers from 1 to 10 at random.
 PRICE_LISTS = ("equal", "paper", "random")
-"""All the same; from 1 to the number of workers by accuracy; or whole numbers from 1 to 10 by lot."""
+# Strategies whose questions do not depend on prices: one run of them tells the cost at every price list.
 PRICE_BLIND = ("amcc-rw", "sac", "nam-a", "mv-rsw", "uniform")
-"""Strategies whose questions do not depend on prices: one run of them tells the cost at every price list."""
 
 
 # -- the paper's protocol --------------------------------------------------------------------------------------------
@@ -48,24 +54,31 @@ class Partition(NamedTuple):
 
 
 def partition(n_items: int, rng: np.random.Generator) -> Partition:
-    """Parts of 5 % and 25 %, at least one item each, drawn at random."""
+    """Parts of 5 % and 25 %, at least one item each, drawn at random.
+
+    >>> parts = partition(100, np.random.default_rng(0))
+    >>> int(parts.initial.sum()), int(parts.test.sum()), bool((parts.initial & parts.test).any())
+    (5, 25, False)
+    """
     place = rng.permutation(n_items)
     n_initial, n_test = (max(1, round(share * n_items)) for share in (INITIAL_SHARE, TEST_SHARE))
+    # From both ends of one permutation, so that no item is in both.
     return Partition(place < n_initial, place >= n_items - n_test)
 
 
-def worker_accuracy(draw: FeaturedDraw, item: Mask) -> Floats:
+def worker_accuracy(draw: Draw, item: Mask) -> Floats:
     """(n_workers,) share of each worker's votes on these items that are true; NaN without any that can be judged."""
     votes = draw.votes
     judged = draw.known[votes.item, votes.label] & item[votes.item]
     right = judged & ((votes.value > 0) == draw.truth[votes.item, votes.label])
-    n_judged = weight_per_code(votes.worker, judged.astype(float), votes.n_workers)
-    n_right = weight_per_code(votes.worker, right.astype(float), votes.n_workers)
+    n_judged, n_right = (
+        weight_per_code(votes.worker, which.astype(float), votes.n_workers) for which in (judged, right)
+    )
     return np.where(n_judged > 0, n_right / np.maximum(n_judged, 1.0), np.nan)
 
 
-def quality(draw: FeaturedDraw, item: Mask, proba: Floats) -> dict[str, float]:
-    """Both readings of accuracy on these items."""
+def quality(draw: Draw, item: Mask, proba: Floats) -> dict[str, float]:
+    """Both readings of the paper's accuracy on these items."""
     known = draw.known & item[:, None]
     return {
         "jaccard": metrics.jaccard(draw.truth, proba > 0.5, known),
@@ -91,14 +104,14 @@ class PaperRun(OnOneDraw):
     def depends_on(self) -> list[Any]:
         """All settings, and how it is measured."""
         settings = [self.strategy, self.params, self.batch, self.every, self.up_to]
-        return ["active", *settings, self.seed, hash_of(__file__)]
+        return ["active", *settings, self.seed, file_hash(__file__)]
 
     def measure(self) -> Found:
         """Questions, their cost, and quality on training and test items, point by point.
 
         The quality on test items is that of their recorded votes, judged by the workers as learned so far.
         """
-        draw, rng = self.crowd.draw(self.seed), np.random.default_rng(self.seed)
+        draw, rng = self.paper_set.draw(self.seed), np.random.default_rng(self.seed)
         votes = draw.votes
         initial, test = partition(votes.n_items, rng)
         prices = paper_prices(worker_accuracy(draw, initial))
@@ -107,6 +120,7 @@ class PaperRun(OnOneDraw):
         n_questions = N_QUESTIONS if self.up_to is None else round(self.up_to * len(votes)) - int(first.sum())
         strategy = STRATEGIES[self.strategy](**dict(self.params))
         learner = _learner(strategy, draw)
+        # The paper's cost is that of the questions: what the first items cost is not part of it.
         spent_first = float(prices[train_votes.worker[first]].sum())
         points = []
         with _without_warnings():
@@ -118,7 +132,7 @@ class PaperRun(OnOneDraw):
                     for part, (item, proba) in of_parts.items():
                         point |= {f"{part} {name}": value for name, value in quality(draw, item, proba).items()}
                     points.append(point)
-                if n_asked + self.batch > n_questions:
+                if n_asked + self.batch > n_questions:  # the next batch would be too many
                     break
         return _columns(points)
 
@@ -126,8 +140,11 @@ class PaperRun(OnOneDraw):
 # -- whole sets ------------------------------------------------------------------------------------------------------
 
 
-def price_list(kind: str, draw: FeaturedDraw, seed: int) -> Floats:
-    """(n_workers,) what one vote costs, by one of the `PRICE_LISTS`."""
+def price_list(kind: str, draw: Draw, seed: int) -> Floats:
+    """(n_workers,) what one vote costs, by one of the `PRICE_LISTS`.
+
+    Random prices hang on the seed and the number of workers, not on the strategy: all see the same.
+    """
     n_workers = draw.votes.n_workers
     if kind == "equal":
         return np.ones(n_workers)
@@ -138,7 +155,10 @@ def price_list(kind: str, draw: FeaturedDraw, seed: int) -> Floats:
 
 @dataclass(frozen=True)
 class ReplayRun(OnOneDraw):
-    """One strategy that buys all votes of a set, from one answer per item on; `prices` are those that it sees."""
+    """One strategy that buys all votes of a set, from one answer per item on.
+
+    prices : those that the strategy sees. budget : share of the cost of all votes, at these prices, that it may spend.
+    """
 
     strategy: str
     prices: str
@@ -147,69 +167,42 @@ class ReplayRun(OnOneDraw):
     @property
     def depends_on(self) -> list[Any]:
         """All settings, and how it is measured."""
-        return ["replay", self.strategy, self.prices, self.budget, self.seed, hash_of(__file__)]
+        return ["replay", self.strategy, self.prices, self.budget, self.seed, file_hash(__file__)]
 
     def measure(self) -> Found:
-        """Votes, Jaccard, and share of the cost of all votes at each of the price lists, point by point."""
-        draw, rng = self.crowd.draw(self.seed), np.random.default_rng(self.seed)
+        """Votes, Jaccard, and share of the cost of all votes at each of the price lists, point by point.
+
+        The first point is one recorded answer per item, which is paid too. What a run costs is told at all price
+        lists, whichever the strategy saw: those that do not look at prices are run once for all of them.
+        """
+        draw, rng = self.paper_set.draw(self.seed), np.random.default_rng(self.seed)
         votes = draw.votes
         prices = {kind: price_list(kind, draw, self.seed) for kind in PRICE_LISTS}
         share = {kind: each[votes.worker] / each[votes.worker].sum() for kind, each in prices.items()}
+        seen = prices[self.prices]
         strategy = STRATEGIES[self.strategy]()
-        learner = _learner(strategy, draw)
-        first = first_votes(votes, "one", rng)
-        limit = self.budget * float(prices[self.prices][votes.worker].sum())
+        bought = purchases(
+            votes, first_votes(votes, "one", rng), strategy, _learner(strategy, draw), seen,
+            batch=usual_batch(votes), limit=self.budget * float(seen[votes.worker].sum()), rng=rng,
+        )  # fmt: skip
         points = []
         with _without_warnings():
-            for moment in purchases(
-                votes, first, strategy, learner, prices[self.prices], batch=usual_batch(votes), limit=limit, rng=rng
-            ):
+            for moment in bought:
                 jaccard = metrics.jaccard(draw.truth, moment.beliefs.proba > 0.5, draw.known)
                 shares = {kind: float(each[moment.asked].sum()) for kind, each in share.items()}
                 points.append({"votes": int(moment.asked.sum()), "jaccard": jaccard, **shares})
         return _columns(points)
 
 
-def replay_run(crowd: Crowd, seed: int, strategy: str, prices: str, budget: float) -> ReplayRun:
-    """The run that tells the cost of a strategy at these prices: those blind to prices need only one."""
-    return ReplayRun(crowd, seed, strategy, "equal" if strategy in PRICE_BLIND else prices, budget)
-
-
-# -- sets that the paper does not have -------------------------------------------------------------------------------
-
-FURTHER = {"Tweets": "crowdtruth_tweets"}
-"""Name → name in the registry."""
-
-
-@dataclass(frozen=True)
-class FurtherCrowd(Crowd):
-    """A set beside those of the paper, as it is."""
-
-    @property
-    def fixed(self) -> bool:
-        """All seeds give the same crowd."""
-        return True
-
-    def draw(self, seed: int) -> FeaturedDraw:
-        """The whole set."""
-        return _read(FURTHER[self.name], str(self.data))
-
-
-@lru_cache(maxsize=1)
-def _read(name: str, data: str) -> FeaturedDraw:
-    found = read_set(name, Path(data))
-    return FeaturedDraw(found.votes, found.truth, found.known)
-
-
-def further_crowds(data: Path | None) -> list[Crowd]:
-    """Those whose data are there."""
-    return [FurtherCrowd(name, str(data)) for name, entry in FURTHER.items() if data and is_present(entry, data)]
+def replay_run(paper_set: PaperSet, seed: int, strategy: str, prices: str, budget: float) -> ReplayRun:
+    """The run that tells the cost of a strategy at these prices: those that do not look at prices need only one."""
+    return ReplayRun(paper_set, seed, strategy, "equal" if strategy in PRICE_BLIND else prices, budget)
 
 
 # -- small things ---------------------------------------------------------------------------------------------------
 
 
-def _learner(strategy: Strategy, draw: FeaturedDraw) -> Learner:
+def _learner(strategy: Strategy, draw: Draw) -> Learner:
     """With features for those to whom the paper gives them: strategies, and NAM, which cannot do without."""
     make = partial(make_model, strategy.model)
     return Learner(make, features=draw.features, describe=isinstance(make(), NAM))
@@ -226,4 +219,5 @@ def _without_warnings() -> Any:
 
 
 def _columns(points: list[dict[str, float]]) -> Mapping[str, list[float]]:
+    """Points as columns; six digits, for files of thousands of points are read again and again."""
     return {name: [round(point[name], 6) for point in points] for name in points[0]}

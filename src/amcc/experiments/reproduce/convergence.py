@@ -1,41 +1,50 @@
-"""Figure "convergence": the objective in each round."""
+"""Figure "convergence": the objective in each round.
+
+The paper says that its loss no longer changes after five rounds. Shown are both forms of AMCC, whose objectives have
+opposite signs: the default climbs a bound of the likelihood, the paper's form goes down a loss (eq5).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from amcc.experiments.reproduce import figures
-from amcc.experiments.reproduce.crowds import GENERATED, Crowd
-from amcc.experiments.reproduce.figures import BLUE, GREY, VERMILION
-from amcc.experiments.reproduce.fits import Fit, Results
-from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Plan, Study
+from amcc.experiments.reproduce.figures import cross
+from amcc.experiments.reproduce.fits import FitTask, Results
+from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Study, StudyPlan
+from amcc.experiments.reproduce.rows import Row, columns
+from amcc.experiments.reproduce.sets import GENERATED, PaperSet
+from amcc.plotting import BLUE, GREY, VERMILION
 
-OBJECTIVES = {AMCC.name: "bound, rises", FROBENIUS.name: "loss, falls"}
+if TYPE_CHECKING:
+    from matplotlib import figure as mpl
+    from matplotlib.axes import Axes
+
+# What each form of AMCC improves, and its colour.
+OBJECTIVES = {AMCC.name: ("bound, rises", BLUE), FROBENIUS.name: ("loss, falls", VERMILION)}
+# After so many, the paper says, AMCC has converged.
 PAPER_ROUNDS = 5
-"""After so many, the paper says, AMCC has converged."""
 
 
-def crowds_of(plan: Plan) -> list[Crowd]:
+def sets_of(plan: StudyPlan) -> list[PaperSet]:
     """Affective and SONYC-UST as in the paper, or else a generated crowd."""
-    return [plan.crowd(name) for name in plan.among(["Affective", "SONYC-UST"]) or [GENERATED]]
+    return [plan.paper_set(name) for name in plan.among(["Affective", "SONYC-UST"]) or [GENERATED]]
 
 
-def tasks(plan: Plan) -> list[Fit]:
+def tasks(plan: StudyPlan) -> list[FitTask]:
     """Both forms of AMCC on one draw."""
-    return [Fit(crowd, 0, row) for crowd in crowds_of(plan) for row in (AMCC, FROBENIUS)]
+    return [FitTask(paper_set, 0, row) for paper_set in sets_of(plan) for row in (AMCC, FROBENIUS)]
 
 
-def present(plan: Plan, results: Results) -> Sequence[Figure]:
+def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     """One figure."""
     rows = [
-        {"set": crowd.name, "method": row.name, "round": number, "objective": value}
-        for crowd in crowds_of(plan)
-        for row in (AMCC, FROBENIUS)
-        for number, value in enumerate(results[Fit(crowd, 0, row)]["history"], 1)
+        {"set": task.paper_set.name, "method": task.entrant.name, "round": number, "objective": value}
+        for task in tasks(plan)
+        for number, value in enumerate(results[task]["history"], 1)
     ]
     data = pa.Table.from_pylist(rows)
     caption = (
@@ -45,40 +54,33 @@ def present(plan: Plan, results: Results) -> Sequence[Figure]:
     return [Figure("convergence", "Objective in each round", caption, data, partial(draw, data))]
 
 
-def draw(data: pa.Table) -> Any:
-    """Crowds in columns, forms of AMCC in rows."""
-    rows = data.to_pylist()
-    sets = list(dict.fromkeys(row["set"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure, axes = figures.canvas(len(methods), len(sets), (3.6, 2.2))
-    for row_of_axes, method, colour in zip(axes, methods, (BLUE, VERMILION), strict=False):
-        for panel, name in zip(row_of_axes, sets, strict=True):
-            here = [row for row in rows if (row["set"], row["method"]) == (name, method)]
-            course = [row["objective"] for row in here]
-            panel.plot([row["round"] for row in here], course, color=colour, marker="o", markersize=3)
-            panel.axvline(PAPER_ROUNDS, color=GREY, linewidth=1, linestyle=":")
-            height = 0.08 if course[-1] > course[0] else 0.88  # away from the curve
-            panel.text(
-                0.97, height, reached_text(course), transform=panel.transAxes, ha="right", fontsize=8, color=GREY
-            )
-        row_of_axes[0].set_ylabel(f"{method}:\n{OBJECTIVES[method]}")
-    for panel, name in zip(axes[0], sets, strict=True):
-        panel.set_title(name)
-    for panel in axes[-1]:
-        panel.set_xlabel("round")
+def draw(data: pa.Table) -> mpl.Figure:
+    """Sets in columns, forms of AMCC in rows."""
+    figure, first_panels = cross(data, _draw_panel, "round", (3.6, 2.2))
+    for panel, method in first_panels:
+        panel.set_ylabel(f"{method}:\n{OBJECTIVES[method][0]}")
     return figure
 
 
-def reached_text(course: Sequence[float]) -> str:
+def _draw_panel(panel: Axes, rows: Sequence[Row]) -> None:
+    """The objective round by round, and how much of its change the paper's rounds made."""
+    number, value = columns(rows, "round", "objective")
+    panel.plot(number, value, color=OBJECTIVES[rows[0]["method"]][1], marker="o", markersize=3)
+    panel.axvline(PAPER_ROUNDS, color=GREY, linewidth=1, linestyle=":")
+    height = 0.08 if value[-1] > value[0] else 0.88  # away from the curve
+    panel.text(0.97, height, reached_text(value), transform=panel.transAxes, ha="right", fontsize=8, color=GREY)
+
+
+def reached_text(values: Sequence[float]) -> str:
     """How much of the change was done after the paper's five rounds.
 
     >>> reached_text([0.0, 2.0, 3.0, 3.5, 3.75, 4.0])
     'after 5 of 6 rounds: 94 %'
     """
-    whole = course[-1] - course[0]
-    done = course[min(PAPER_ROUNDS, len(course)) - 1] - course[0]
-    share = 1.0 if whole == 0 else done / whole
-    return f"after {min(PAPER_ROUNDS, len(course))} of {len(course)} rounds: {share:.0%}".replace("%", " %")
+    whole = values[-1] - values[0]
+    done = values[min(PAPER_ROUNDS, len(values)) - 1] - values[0]
+    share = 1.0 if whole == 0 else done / whole  # what does not change is all done
+    return f"after {min(PAPER_ROUNDS, len(values))} of {len(values)} rounds: {share:.0%}".replace("%", " %")
 
 
 STUDIES = (Study("convergence", "objective in each round", tasks, present, ("Affective", "SONYC-UST")),)

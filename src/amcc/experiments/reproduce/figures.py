@@ -1,162 +1,66 @@
-"""How figures look, and those that show tables.
+"""Figures that show tables, and panels laid out by two columns of a table.
 
-matplotlib is an optional package, imported when a figure is drawn. Colours are those of Okabe and Ito, which most
-colour-blind people can tell apart; shapes or line styles say the same once more, for print in grey. Names stand beside
-what they name.
+All take long tables (`rows.py`): one measurement a row. What they have in common with other figures of amcc, colours
+and names beside lines, is in `amcc.plotting`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from math import ceil
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import Floats
-from amcc.errors import MissingExtraError
+from amcc.experiments.reproduce.rows import Row, columns, distinct, where
+from amcc.plotting import BLUE, GREEN, GREY, ORANGE, PALE, VERMILION, canvas, grid, key, label_ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, VERMILION, GREEN, PURPLE, SKY = "#0072b2", "#e69f00", "#d55e00", "#009e73", "#cc79a7", "#56b4e9"
-GREY, PALE = "#5f6b76", "#c3cad1"
-COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
-MARKERS = ("o", "s", "^", "D", "v", "P")
-HEAT = "cividis"
-"""Dark to light, the same to colour-blind eyes and in grey."""
-
-STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "font.family": "DejaVu Sans",
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelcolor": "#30383f",
-    "axes.edgecolor": "#8b959e",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e6e9ec",
-    "grid.linewidth": 0.8,
-    "xtick.color": "#30383f",
-    "ytick.color": "#30383f",
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5,
-    "figure.dpi": 100,
-    "savefig.dpi": 160,
-    "savefig.bbox": "tight",
-    "savefig.facecolor": "white",
-    "svg.hashsalt": "amcc",
-}
+# Lines that stand out; all others are pale, for sixteen colours tell nobody apart.
+HIGHLIGHTED = {"AMCC": (BLUE, "o"), "MV": (VERMILION, "s"), "Dawid–Skene": (GREEN, "^")}
 
 
-def check_matplotlib() -> None:
-    """Raise unless figures can be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            f"figures need matplotlib, which cannot be imported ({error}). Install it: pip install 'amcc[plot]'. "
-            "table2 and table3 do without."
-        ) from error
+def cross(
+    data: pa.Table, draw: Callable[[Axes, Sequence[Row]], None], x_title: str, size: tuple[float, float], **options: Any
+) -> tuple[Figure, list[tuple[Axes, str]]]:
+    """Methods in rows of panels, sets in columns, `draw` in each; also the first panel of each row, with its method.
 
-
-@contextmanager
-def style() -> Iterator[None]:
-    """Figures that are drawn and saved inside look alike."""
-    import matplotlib as mpl
-
-    with mpl.rc_context(STYLE):
-        yield
-
-
-def canvas(n_rows: int, n_columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
-    """A figure and its (n_rows, n_columns) axes; `size` is that of one panel in inches."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(size[0] * n_columns, size[1] * n_rows), layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False, **options)
-
-
-def grid(n_panels: int, size: tuple[float, float], n_columns: int = 4, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels, row by row; places left over stay empty."""
-    columns = min(n_panels, n_columns)
-    figure, axes = canvas(ceil(n_panels / columns), columns, size, **options)
-    for spare in axes.flat[n_panels:]:
-        spare.set_visible(False)
-    return figure, list(axes.flat[:n_panels])
-
-
-def key(figure: Figure, entries: Sequence[tuple[str, str]]) -> None:
-    """Words in their colours above the panels: what would else be a box far away."""
-    figure.suptitle(" ")  # room for the words
-    offset = 0.01
-    for text, colour in entries:
-        figure.text(offset, 0.995, text, color=colour, fontsize=9.5, fontweight="bold", va="top")
-        offset += (len(text) + 4) * 0.075 / figure.get_figwidth()
-
-
-def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]], gap: float = 0.055) -> None:
-    """Names beside the right ends (x, y, name, colour) of lines, moved apart where they would overlap."""
-    to_panel = axes.transData + axes.transAxes.inverted()
-    places = to_panel.transform([(x, y) for x, y, _, _ in ends])
-    for (x, y, name, colour), across, height in zip(ends, places[:, 0], spread(places[:, 1], gap), strict=True):
-        axes.annotate(
-            name,
-            (x, y),
-            (across + 0.05, height),
-            textcoords="axes fraction",
-            color=colour,
-            fontsize=8,
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 3},
-        )
-
-
-def spread(heights: Floats, gap: float) -> Floats:
-    """The same heights, moved as little as keeps them `gap` apart.
-
-    >>> spread(np.array([0.5, 0.5, 0.9]), 0.1).round(3).tolist()
-    [0.45, 0.55, 0.9]
+    data : a long table with columns set and method. draw : gets a panel and the rows of its set and method.
+    size : of a panel, in inches. Sets are named above the first row, the axis below the last.
     """
-    order = np.argsort(heights, kind="stable")
-    blocks: list[list[float]] = []  # [sum of wished starts, how many]: neighbours that touch move together
-    for rank, height in enumerate(heights[order]):
-        blocks.append([height - rank * gap, 1.0])
-        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
-            total, count = blocks.pop()
-            blocks[-1][0] += total
-            blocks[-1][1] += count
-    starts = np.repeat([total / count for total, count in blocks], [int(count) for _, count in blocks])
-    moved = np.empty_like(heights)
-    moved[order] = starts + gap * np.arange(len(heights))
-    return moved
-
-
-# -- figures of tables ----------------------------------------------------------------------------------------------
+    rows = data.to_pylist()
+    methods, sets = distinct(rows, "method"), distinct(rows, "set")
+    figure, axes = canvas(len(methods), len(sets), size, **options)
+    for row_of_axes, method in zip(axes, methods, strict=True):
+        for panel, name in zip(row_of_axes, sets, strict=True):
+            draw(panel, where(rows, set=name, method=method))
+    for panel, name in zip(axes[0], sets, strict=True):
+        panel.set_title(name)
+    for panel in axes[-1]:
+        panel.set_xlabel(x_title)
+    return figure, list(zip(axes[:, 0], methods, strict=True))
 
 
 def score_panels(data: pa.Table) -> Figure:
-    """Per crowd and method: Jaccard and precision with intervals, and the paper's Accuracy."""
+    """Per set and method: Jaccard and precision with intervals, and the paper's Accuracy.
+
+    One panel per set, and per number of answers where it was thinned; methods from top to bottom as in the table.
+    """
     rows = data.to_pylist()
-    crowds = list(dict.fromkeys((row["set"], row["answers_per_item"]) for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure, panels = grid(len(crowds), (2.6, 0.7 + 0.19 * len(methods)), sharex=True, sharey=True)
-    place = {method: len(methods) - number for number, method in enumerate(methods)}
-    for axes, (name, answers) in zip(panels, crowds, strict=True):
-        for row in rows:
-            if (row["set"], row["answers_per_item"]) == (name, answers) and row["mean"] is not None:
+    sets = list(dict.fromkeys((row["set"], row["answers_per_item"]) for row in rows))
+    methods = distinct(rows, "method")
+    figure, panels = grid(len(sets), (2.6, 0.7 + 0.19 * len(methods)), sharex=True, sharey=True)
+    place = {method: len(methods) - number for number, method in enumerate(methods)}  # the first on top
+    for axes, (name, answers) in zip(panels, sets, strict=True):
+        for row in where(rows, set=name, answers_per_item=answers):
+            if row["mean"] is not None:
                 _score_mark(axes, row, place[row["method"]])
         axes.set_title(name if answers is None else f"{name}, {answers} answers")
         axes.set_yticks(list(place.values()), list(place))
         axes.set_ylim(0.3, len(methods) + 0.7)
-        if "AMCC" in place:
+        if "AMCC" in place:  # a stripe behind the method that all are compared with
             axes.axhspan(place["AMCC"] - 0.5, place["AMCC"] + 0.5, color="#eaf2f8", zorder=0)
         axes.grid(axis="y", visible=False)
         axes.tick_params(labelbottom=True)
@@ -164,38 +68,33 @@ def score_panels(data: pa.Table) -> Figure:
     return figure
 
 
-def _score_mark(axes: Axes, row: dict[str, Any], height: float) -> None:
+def _score_mark(axes: Axes, row: Row, height: float) -> None:
+    """Jaccard a little below the line of its method, precision and the paper's number a little above."""
     is_jaccard = row["measure"] == "jaccard"
-    colour, shift = (BLUE, -0.17) if is_jaccard else (ORANGE, 0.17)
+    colour, shift, marker, face = (BLUE, -0.17, "o", BLUE) if is_jaccard else (ORANGE, 0.17, "s", "white")
     if row["ci_low"] is not None:
         axes.plot([row["ci_low"], row["ci_high"]], [height + shift] * 2, color=colour, linewidth=1.4)
-    face = colour if is_jaccard else "white"
-    axes.plot(
-        row["mean"], height + shift, marker="o" if is_jaccard else "s", color=colour, markerfacecolor=face, markersize=4
-    )
+    axes.plot(row["mean"], height + shift, marker=marker, color=colour, markerfacecolor=face, markersize=4)
     if row["paper_mean"] is not None:
         axes.plot(row["paper_mean"], height + 0.17, marker="x", color=GREY, markersize=4.5)
 
 
-HIGHLIGHTED = {"AMCC": (BLUE, "o"), "MV": (VERMILION, "s"), "Dawid–Skene": (GREEN, "^")}
-
-
 def removal_panels(data: pa.Table) -> Figure:
-    """Per set: Jaccard against the share of answers removed."""
-    rows = data.to_pylist()
-    sets = list(dict.fromkeys(row["set"] for row in rows))
+    """Per set: Jaccard against the share of answers removed; three methods stand out, and have their names."""
+    rows = [row for row in data.to_pylist() if row["mean"] is not None]
+    sets = distinct(rows, "set")
     figure, panels = grid(len(sets), (2.7, 2.3))
     for axes, name in zip(panels, sets, strict=True):
-        here = [row for row in rows if row["set"] == name and row["mean"] is not None]
+        here = where(rows, set=name)
         ends = []
-        for method in dict.fromkeys(row["method"] for row in here):
+        for method in distinct(here, "method"):
             colour, marker = HIGHLIGHTED.get(method, (PALE, ""))
-            of_method = [row for row in here if row["method"] == method]
-            x, y = [100 * row["removed"] for row in of_method], [row["mean"] for row in of_method]
+            removed, y = columns(where(here, method=method), "removed", "mean")
+            x = [100 * share for share in removed]
             axes.plot(x, y, color=colour, marker=marker, zorder=3 if marker else 2, linewidth=1.8 if marker else 1)
             ends += [(x[-1], y[-1], method, colour)] * bool(marker)
         axes.set_title(name)
-        axes.set_xticks(sorted({100 * row["removed"] for row in here}))
+        axes.set_xticks([100 * share for share in sorted(distinct(here, "removed"))])
         axes.set_xlabel("answers removed, %")
         label_ends(axes, ends, gap=0.09)
     panels[0].set_ylabel("Jaccard")

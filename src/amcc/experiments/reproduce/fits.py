@@ -1,34 +1,34 @@
-"""Measuring: one task after the other, or two at a time, each kept in a cache.
+"""Measuring: what a task is, the tasks that fit models, and how tasks are run.
 
-A task says what to measure and what it depends on; `run_tasks` measures those whose result is not in the cache yet.
-So a reproduction that was interrupted goes on where it stopped. Tasks that take time are run alone.
+A task says what to measure and what the result depends on; `run_tasks` measures those whose result is not in the cache
+yet. Tasks that take time run alone, all others several at a time.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from amcc import METHODS, metrics
+from amcc import Votes, metrics
 from amcc.arrays import Floats, Mask, weight_per_code
-from amcc.consensus import NAM, ConsensusModel, PaperAMCC, make_model
-from amcc.consensus.grouped import GroupedModel
-from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.decode import decode
+from amcc.consensus import NAM, ConsensusModel, GroupedModel, PaperAMCC
+from amcc.data import CrowdSpec, simulate_crowd
 from amcc.errors import ConvergenceWarning
-from amcc.experiments.board import code_version, computed, hash_of
-from amcc.experiments.reproduce.crowds import Crowd, FeaturedDraw
-from amcc.files import make_folder, whole_file
-from amcc.votes import Votes
+from amcc.experiments import cache
+from amcc.experiments.cache import Count, Progress, kept, place, silent
+from amcc.experiments.cells import Draw
+from amcc.experiments.entrants import Entrant
+from amcc.experiments.reproduce.sets import PaperSet
+from amcc.files import make_folder
+from amcc.processes import computed
 
+# What "Accuracy" may mean (deviation D12). The paper's formula is the first; it leaves items without a label out.
 READINGS = {
     "precision_skip": "precision",
     "jaccard": "Jaccard",
@@ -39,59 +39,34 @@ READINGS = {
     "precision_0": "precision, empty = 0",
     "precision_1": "precision, empty = 1",
 }
-"""What "Accuracy" may mean (deviation D12). The paper's formula is the first; it leaves items without a label out."""
 RANKINGS = {"one_minus_rl": "1−RL", "one_minus_oe": "1−OE"}
+# What to know about sets before comparing precision: small ones have it easy.
 SIZES = {"labels": "labels per item", "empty": "empty sets"}
-"""What to know about sets before comparing precision: small ones have it easy."""
 MEASURES = READINGS | RANKINGS | SIZES
 
+# Labels of the crowds that are timed: larger ones have more items and workers.
 GROWTH_LABELS = 10
-"""Labels of the crowds that are timed: larger ones have more items and workers."""
 
 SET_RULE = "a label is in the set if its probability is above ½ (the same rule for all methods)"
 
+# What a task has measured, ready for JSON.
 Found = Mapping[str, Any]
-"""What a task has measured, ready for JSON."""
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A row of a table: a method of amcc, possibly with other parameters."""
-
-    name: str
-    method: str
-    params: tuple[tuple[str, Any], ...] = ()
-
-    @property
-    def known(self) -> bool:
-        """Whether this version of amcc has the method."""
-        return self.method in METHODS
-
-    @property
-    def random(self) -> bool:
-        """Whether a seed changes what it finds."""
-        return "random_state" in self.model(0).get_params()
-
-    def model(self, seed: int) -> ConsensusModel:
-        """The model for the run with this seed."""
-        model = make_model(self.method).set_params(**dict(self.params))
-        return model.set_params(random_state=seed) if "random_state" in model.get_params() else model
 
 
 class Task(Protocol):
-    """Something to measure; equal tasks are measured once."""
+    """Something to measure; equal tasks are measured once, so that studies may share them."""
 
     @property
     def alone(self) -> bool:
-        """Whether nothing else may run meanwhile, for it takes time."""
+        """Whether nothing else may run meanwhile, for seconds are what it measures."""
 
     @property
-    def drawn_from(self) -> tuple[Crowd, int] | None:
-        """The crowd it needs, and the seed."""
+    def drawn_from(self) -> tuple[PaperSet, int] | None:
+        """The set it needs, and the seed."""
 
     @property
     def depends_on(self) -> list[Any]:
-        """What the result depends on beside the crowd and the code, ready for JSON."""
+        """What the result depends on beside the draw and the code, ready for JSON."""
 
     def measure(self) -> Found:
         """Do it."""
@@ -105,42 +80,42 @@ Results = Mapping[Task, Found]
 
 @dataclass(frozen=True)
 class OnOneDraw:
-    """What tasks have in common that need one draw of one crowd."""
+    """What tasks have in common that need one draw of one set."""
 
-    crowd: Crowd
+    paper_set: PaperSet
     seed: int
     alone = False
 
     @property
-    def drawn_from(self) -> tuple[Crowd, int]:
-        """The crowd and its seed."""
-        return self.crowd, 0 if self.crowd.fixed else self.seed
+    def drawn_from(self) -> tuple[PaperSet, int]:
+        """The set and its seed; that of a set that is always the same is 0, so that it is drawn once."""
+        return self.paper_set, 0 if self.paper_set.fixed else self.seed
 
 
 @dataclass(frozen=True)
-class Fit(OnOneDraw):
-    """One contestant on one draw of one crowd."""
+class FitTask(OnOneDraw):
+    """One entrant on one draw of one set."""
 
-    contestant: Contestant
+    entrant: Entrant
 
     @property
     def depends_on(self) -> list[Any]:
-        """The model, and whether items are kept."""
-        seed = self.seed if self.contestant.random else None
-        return ["fit", self.contestant.method, self.contestant.params, seed, self.crowd.fixed]
+        """The model, and whether items are kept; the seed only where it changes the model."""
+        seed = self.seed if self.entrant.random else None
+        return ["fit", self.entrant.method, self.entrant.params, seed, self.paper_set.fixed]
 
     def measure(self) -> Found:
-        """Scores, seconds, course of the objective, and of AMCC the groups."""
-        draw = self.crowd.draw(self.seed)
-        model, seconds = fit(self.contestant.model(self.seed), draw.votes, draw.features)
+        """Scores, seconds, the objective round by round, and of AMCC the groups."""
+        draw = self.paper_set.draw(self.seed)
+        model, seconds = fit(self.entrant.model(self.seed), draw.votes, draw.features)
         proba = model.predict_proba()
-        predicted = decode(proba, "threshold")
+        predicted = proba > 0.5  # one rule for all methods, see `SET_RULE`
         found: dict[str, Any] = {
             "scores": scores(draw, predicted, proba),
             "seconds": seconds,
             "history": list(model.objective_history_),
         }
-        if self.crowd.fixed:
+        if self.paper_set.fixed:  # then items are the units of chance, see `statistics`
             found["items"] = {
                 name: values.round(6).tolist() for name, values in by_item(draw, predicted, proba).items()
             }
@@ -150,11 +125,10 @@ class Fit(OnOneDraw):
 
 
 @dataclass(frozen=True)
-class Growth:
-    """Seconds that a contestant takes on generated crowds of growing size, until a fit takes longer than "
-    "`patience`."""
+class GrowthTask:
+    """Seconds that an entrant takes on generated crowds of growing size, until a fit takes longer than `patience`."""
 
-    contestant: Contestant
+    entrant: Entrant
     sizes: tuple[int, ...]
     patience: float
     alone = True
@@ -163,17 +137,21 @@ class Growth:
     @property
     def depends_on(self) -> list[Any]:
         """The model and the sizes."""
-        return ["growth", self.contestant.method, self.contestant.params, self.sizes, self.patience]
+        return ["growth", self.entrant.method, self.entrant.params, self.sizes, self.patience]
 
     def measure(self) -> Found:
-        """Seconds and votes of each size, the best of three where that is quick."""
-        fit(self.contestant.model(0), _votes_of_size(self.sizes[0]))  # imports and compiles what it needs
+        """Seconds and votes of each size, the best of three where that is quick.
+
+        The smallest crowd is fitted once before time counts: methods import and compile what they need there.
+        """
+        fit(self.entrant.model(0), _votes_of_size(self.sizes[0]))  # imports and compiles what it needs
         n_votes: list[int] = []
         seconds: list[float] = []
         for size in self.sizes:
             votes = _votes_of_size(size)
-            times = [fit(self.contestant.model(0), votes)[1]]
-            times += [fit(self.contestant.model(0), votes)[1] for _ in range(2 * (times[0] < self.patience / 10))]
+            times = [fit(self.entrant.model(0), votes)[1]]
+            # Twice more where that is quick: the best of three is what the machine can do when nobody disturbs it.
+            times += [fit(self.entrant.model(0), votes)[1] for _ in range(2 * (times[0] < self.patience / 10))]
             n_votes.append(len(votes))
             seconds.append(min(times))
             if seconds[-1] > self.patience:
@@ -182,6 +160,7 @@ class Growth:
 
 
 def _votes_of_size(size: int) -> Votes:
+    """Seed 0 for all methods and runs, so that times are of the same votes."""
     return simulate_crowd(CrowdSpec.for_votes(size, n_labels=GROWTH_LABELS)).votes
 
 
@@ -189,18 +168,26 @@ def _votes_of_size(size: int) -> Votes:
 
 
 def fit(model: ConsensusModel, votes: Votes, features: Floats | None = None) -> tuple[ConsensusModel, float]:
-    """The fitted model, and seconds. The votes come as new: what an earlier fit has worked out of them is not used."""
+    """The fitted model, and seconds.
+
+    The votes come as new: what an earlier fit has worked out of them and left there is not used.
+    """
     votes = replace(votes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         start = time.perf_counter()
-        model.fit(votes, features=features if isinstance(model, NAM) else None)  # as in the paper: the others see votes
+        # As in the paper: NAM learns from features, the others see votes.
+        model.fit(votes, features=features if isinstance(model, NAM) else None)
         return model, time.perf_counter() - start
 
 
-def scores(draw: FeaturedDraw, predicted: Mask, proba: Floats) -> dict[str, float]:
-    """All readings of accuracy, the ranking scores, and how large the sets are."""
+def scores(draw: Draw, predicted: Mask, proba: Floats) -> dict[str, float]:
+    """All readings of accuracy, the ranking scores, and how large the sets are, under the names of `MEASURES`.
+
+    predicted : (n_items, n_labels) the label sets; proba : the scores behind them, which ranking is judged by.
+    """
     known, truth = draw.known, draw.truth
+    # The metrics leave out what is unknown; so must the sizes of sets, or they would count labels that nobody judged.
     usual = metrics.evaluate(truth, predicted, proba, known)
     size = (predicted & known).sum(axis=1)[known.any(axis=1)]
     found = usual | {
@@ -213,20 +200,26 @@ def scores(draw: FeaturedDraw, predicted: Mask, proba: Floats) -> dict[str, floa
     return {name: found[name] for name in MEASURES}
 
 
-def by_item(draw: FeaturedDraw, predicted: Mask, proba: Floats) -> dict[str, Floats]:
-    """(n_items,) the same scores of each item alone; NaN where an item has none."""
-    rows = [slice(item, item + 1) for item in range(len(draw.truth))]
-    alone = [
-        scores(FeaturedDraw(draw.votes, draw.truth[row], draw.known[row]), predicted[row], proba[row])
-        if draw.known[row].any()
-        else dict.fromkeys(MEASURES, np.nan)
-        for row in rows
-    ]
+def by_item(draw: Draw, predicted: Mask, proba: Floats) -> dict[str, Floats]:
+    """(n_items,) the same scores of each item alone; NaN where an item has none.
+
+    Where all runs see the same votes, these are the units of intervals and tests.
+    """
+    nothing = dict.fromkeys(MEASURES, np.nan)
+    alone = []
+    for item, known in enumerate(draw.known):
+        row = slice(item, item + 1)  # a table of one item: metrics want two dimensions
+        one = replace(draw, truth=draw.truth[row], known=draw.known[row])
+        alone.append(scores(one, predicted[row], proba[row]) if known.any() else nothing)
     return {name: np.array([item[name] for item in alone]) for name in MEASURES}
 
 
 def groups(model: GroupedModel) -> dict[str, Any]:
-    """Rates, weights and workers of a model's groups; of the paper's objective also its matrices, averaged by group."""
+    """Rates, weights and workers of a model's groups; of the paper's objective also its matrices, averaged by group.
+
+    hit, false_alarm : (n_groups, n_labels). weights : (n_groups,). worker_group : (n_workers,).
+    individuality, commonality : (n_groups, n_labels, n_labels), mean D_w of a group and its C_m.
+    """
     found = {
         "hit": model.commonality_[0],
         "false_alarm": model.commonality_[1],
@@ -235,18 +228,22 @@ def groups(model: GroupedModel) -> dict[str, Any]:
     }
     if isinstance(model, PaperAMCC):
         member = model.worker_group_ == np.arange(len(model.group_weights_))[:, None]
+        # (n_groups, n_workers) weights that average over the workers of a group; nobody's group is left at zero.
         share = member / np.maximum(member.sum(axis=1, keepdims=True), 1)
         found["individuality"] = np.einsum("mw,wgl->mgl", share, model.individuality_matrices_)
         found["commonality"] = model.commonality_matrices_
     return {name: np.asarray(values).round(6).tolist() for name, values in found.items()}
 
 
-def worker_quality(draw: FeaturedDraw) -> dict[str, Any]:
-    """Hit rate minus false-alarm rate of each worker against the truth; NaN without both kinds of pairs."""
+def worker_quality(draw: Draw) -> dict[str, Any]:
+    """Hit rate minus false-alarm rate of each worker against the truth; NaN without both kinds of pairs.
+
+    1 for who is always right, 0 for who answers without looking, −1 for who says the opposite.
+    """
     votes = draw.votes
     known = draw.known[votes.item, votes.label]
     true, yes = draw.truth[votes.item, votes.label], votes.value > 0
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN that is meant
         hit, false_alarm = (
             weight_per_code(votes.worker, (known & side & yes).astype(float), votes.n_workers)
             / weight_per_code(votes.worker, (known & side).astype(float), votes.n_workers)
@@ -264,50 +261,43 @@ def worker_quality(draw: FeaturedDraw) -> dict[str, Any]:
 
 
 def run_tasks(
-    tasks: Iterable[Task],
-    cache: Path,
-    *,
-    n_processes: int = 1,
-    progress: Callable[[int, int], object] = lambda done, total: None,
+    tasks: Iterable[Task], folder: Path, *, n_processes: int = 1, progress: Progress = silent
 ) -> dict[Task, Found]:
-    """Results of all tasks, those of the cache first; crowds are drawn before, for what they are is in the key."""
-    make_folder(cache)
+    """Results of all tasks, those of the cache in `folder` first.
+
+    Sets are drawn before anything else, for what was drawn is part of the name of a result.
+    """
+    make_folder(folder)
     wanted = list(dict.fromkeys(tasks))
-    crowds = list(dict.fromkeys(task.drawn_from for task in wanted if task.drawn_from is not None))
-    total, done = len(crowds) + len(wanted), 0
-    prints: dict[tuple[Crowd, int] | None, str] = {None: ""}
-    for place, drawn in computed(_fingerprint, [(place, place) for place in crowds], n_processes):
-        prints[place] = drawn
-        done += 1
-        progress(done, total)
-    paths = {task: cache / f"{_key(task, prints[task.drawn_from])}.json" for task in wanted}
-    missing = [task for task in wanted if not paths[task].exists()]
-    done += len(wanted) - len(missing)
-    progress(done, total)
-    for alone, workforce in ((False, n_processes), (True, 1)):
-        part = [(task, (task,)) for task in missing if task.alone == alone]
-        for task, found in computed(_measure, part, min(workforce, max(len(part), 1))):
-            with whole_file(paths[task]) as temporary:
-                temporary.write_text(json.dumps(found))
-            done += 1
-            progress(done, total)
-    return {task: json.loads(path.read_text()) for task, path in paths.items()}
+    drawn_from = list(dict.fromkeys(task.drawn_from for task in wanted if task.drawn_from is not None))
+    count = Count(len(drawn_from) + len(wanted), progress)
+    prints: dict[tuple[PaperSet, int] | None, str] = {None: ""}
+    for origin, drawn in computed(_fingerprint, [(each, each) for each in drawn_from], n_processes):
+        prints[origin] = drawn
+        count()
+    found: dict[Task, Found] = {}
+    # Those that take time come last, one by one: nothing else of this reproduction may disturb them.
+    for alone, most in ((False, n_processes), (True, 1)):
+        part = [task for task in wanted if task.alone == alone]
+        files = [(place(folder, _key(task, prints[task.drawn_from])), (task,)) for task in part]
+        found |= zip(part, kept(_measure, files, n_processes=most, count=count), strict=True)
+    return {task: found[task] for task in wanted}
 
 
-def _fingerprint(crowd: Crowd, seed: int) -> str:
-    return crowd.draw(seed).fingerprint()
+def _fingerprint(paper_set: PaperSet, seed: int) -> str:
+    return paper_set.draw(seed).fingerprint()
 
 
 def _measure(task: Task) -> Found:
     return task.measure()
 
 
-def _key(task: Task, drawn: str) -> str:
-    wanted = json.dumps([drawn, task.depends_on, code_version(), hash_of(__file__)], sort_keys=True)
-    return hashlib.sha256(wanted.encode()).hexdigest()[:24]
+def _key(task: Task, drawn: str) -> list[Any]:
+    """What a result depends on: the draw, the task, the library, and how this file measures."""
+    return [drawn, task.depends_on, cache.code_version(), cache.file_hash(__file__)]
 
 
-def runs_of(crowd: Crowd, contestant: Contestant, n_runs: int) -> Sequence[Fit]:
-    """One fit per run; a single one where neither crowd nor method depends on chance."""
-    chance = not crowd.fixed or contestant.random
-    return [Fit(crowd, seed, contestant) for seed in range(n_runs if chance else 1)]
+def fits_of(paper_set: PaperSet, entrant: Entrant, n_runs: int) -> Sequence[FitTask]:
+    """One fit per run, with seeds 0, 1 … ; a single one where neither votes nor method depend on chance."""
+    chance = not paper_set.fixed or entrant.random
+    return [FitTask(paper_set, seed, entrant) for seed in range(n_runs if chance else 1)]

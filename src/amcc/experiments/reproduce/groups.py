@@ -1,54 +1,63 @@
-"""Figures "type" and "worker-sonyc": what kinds of workers AMCC finds, what they share, and their weights."""
+"""Figures "type" and "worker-sonyc": what kinds of workers AMCC finds, what they share, and their weights.
+
+Two figures per set: groups of the default with their rates (what members of a group have in common), and the matrices
+D_w and C_m of the paper's objective.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import Floats
-from amcc.experiments.reproduce import figures
-from amcc.experiments.reproduce.crowds import GENERATED, Crowd
-from amcc.experiments.reproduce.figures import BLUE, GREY, HEAT, VERMILION
-from amcc.experiments.reproduce.fits import Fit, Found, Results
-from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Plan, Study
+from amcc.arrays import Floats, Ints
+from amcc.experiments.reproduce.fits import FitTask, Found, Results
+from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Study, StudyPlan
+from amcc.experiments.reproduce.sets import GENERATED, PaperSet
+from amcc.plotting import BLUE, GREY, HEAT, VERMILION, canvas
 
 if TYPE_CHECKING:
+    from matplotlib import figure as mpl
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
+# How the names of simulated spammers begin.
 SPAMMERS = ("uniform ", "random ")
-"""How the names of simulated spammers begin."""
 
 
-def crowds_of(plan: Plan) -> list[Crowd]:
-    """Yeast and SONYC-UST as in the paper, other sets where these are not to be had."""
+def sets_of(plan: StudyPlan) -> list[PaperSet]:
+    """Yeast and SONYC-UST as in the paper, other sets where these are not to be had.
+
+    One set with simulated workers, of whom it is known who spams, and one of people.
+    """
     simulated = [name for name in ("Yeast", *plan.mulan) if plan.has(name) and name in plan.scale.mulan][:1]
-    return [plan.crowd(name) for name in (simulated or [GENERATED]) + plan.among(["SONYC-UST"])]
+    return [plan.paper_set(name) for name in (simulated or [GENERATED]) + plan.among(["SONYC-UST"])]
 
 
-def tasks(plan: Plan) -> list[Fit]:
-    """AMCC, and the paper's objective with its matrices, on one draw of each crowd."""
-    return [Fit(crowd, 0, row) for crowd in crowds_of(plan) for row in (AMCC, FROBENIUS)]
+def tasks(plan: StudyPlan) -> list[FitTask]:
+    """AMCC, and the paper's objective with its matrices, on one draw of each set."""
+    return [FitTask(paper_set, 0, row) for paper_set in sets_of(plan) for row in (AMCC, FROBENIUS)]
 
 
-def present(plan: Plan, results: Results) -> Sequence[Figure]:
-    """Two figures per crowd."""
+def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
+    """Two figures per set."""
     shown = []
-    for crowd in crowds_of(plan):
-        ours, printed = (results[Fit(crowd, 0, row)]["groups"] for row in (AMCC, FROBENIUS))
-        file = crowd.name.lower().replace(" ", "-")
+    for paper_set in sets_of(plan):
+        ours, printed = (results[FitTask(paper_set, 0, row)]["groups"] for row in (AMCC, FROBENIUS))
+        # Part of a file name.
+        file = paper_set.name.lower().replace(" ", "-")
+        # The default finds rates by group and label; matrices of labels are the paper's.
         shown.append(
             Figure(
                 f"groups-{file}",
-                f"Groups of workers on {crowd.name}",
+                f"Groups of workers on {paper_set.name}",
                 "AMCC, one run, the best group first. Weight: share in how informative groups are. Hits: how often a "
                 "label is given that is there; false alarms: that is not. A dot is a worker, judged by the truth: hit "
                 "rate minus false-alarm rate, 0 for whoever answers without looking."
-                + (" Crosses: simulated spammers." if crowd.name != "SONYC-UST" else ""),
+                + (" Crosses: simulated spammers." if paper_set.name != "SONYC-UST" else ""),
                 group_table(ours),
                 partial(draw_groups, ours),
             )
@@ -56,7 +65,7 @@ def present(plan: Plan, results: Results) -> Sequence[Figure]:
         shown.append(
             Figure(
                 f"groups-{file}-matrices",
-                f"Individuality and commonality on {crowd.name}",
+                f"Individuality and commonality on {paper_set.name}",
                 "The paper's objective (amcc-frobenius): D averaged over the workers of a group, and C of the group; "
                 "rows: true label, columns: given label; λ: weight of the group.",
                 group_table(printed),
@@ -67,10 +76,15 @@ def present(plan: Plan, results: Results) -> Sequence[Figure]:
 
 
 def group_table(found: Found) -> pa.Table:
-    """One row per group and label, with what its workers are like."""
+    """One row per group and label, with what its workers are like.
+
+    hit_rate, false_alarm_rate : what members of the group have in common. weight, workers, mean_quality : of the group,
+    the same in all its rows.
+    """
     hit, false_alarm = np.array(found["hit"]), np.array(found["false_alarm"])
     member, quality = np.array(found["worker_group"]), np.array(found["quality"], dtype=np.float64)
     n_groups, n_labels = hit.shape
+    # Rows go through the labels of one group before the next.
     group, label = np.indices(hit.shape).reshape(2, -1)
     mean_quality = np.array([_mean(quality[member == number]) for number in range(n_groups)])
     return pa.table(
@@ -87,21 +101,26 @@ def group_table(found: Found) -> pa.Table:
 
 
 def _mean(values: Floats) -> float:
+    """Mean of what is defined; NaN of nothing, without the warning that numpy would give."""
     return float(np.nanmean(values)) if (~np.isnan(values)).any() else np.nan
 
 
-def draw_groups(found: Found) -> Any:
-    """Weights, commonality of hits and false alarms, and workers; a row per group."""
+def draw_groups(found: Found) -> mpl.Figure:
+    """Weights, commonality of hits and false alarms, and workers; a row per group.
+
+    found : what `fits.groups` and `fits.worker_quality` say.
+    """
     hit, false_alarm = np.array(found["hit"]), np.array(found["false_alarm"])
     weights, member = np.array(found["weights"]), np.array(found["worker_group"])
     n_groups = len(weights)
-    figure, axes = figures.canvas(1, 4, (2.9, 0.9 + 0.42 * n_groups), sharey=True, width_ratios=[0.7, 1.2, 1.2, 1.2])
+    figure, axes = canvas(1, 4, (2.9, 0.9 + 0.42 * n_groups), sharey=True, width_ratios=[0.7, 1.2, 1.2, 1.2])
     bars, hits, alarms, workers = axes[0]
-    n_workers = np.bincount(member, minlength=n_groups)
+    n_workers = np.bincount(member, minlength=n_groups)  # also of groups that nobody is in
     rows = np.arange(n_groups)
     bars.barh(rows, weights, color=BLUE, height=0.6)
     for row, weight in enumerate(weights):
         bars.text(weight, row, f" {weight:.2f}", va="center", fontsize=8)
+    # Room for the numbers beside the bars.
     bars.set_xlim(0, weights.max() * 1.25)
     bars.set_yticks(rows, [f"group {row + 1}\n{_people(n_workers[row])}" for row in rows])
     bars.set_title("weight")
@@ -111,27 +130,37 @@ def draw_groups(found: Found) -> Any:
         panel.set_xlabel("label")
     figure.colorbar(image, ax=alarms, shrink=0.9, pad=0.02, label="rate")
     _worker_dots(workers, found, member)
+    # The best group on top, in all panels: they share the axis.
     bars.set_ylim(n_groups - 0.5, -0.5)
     return figure
 
 
 def _people(count: int) -> str:
+    """So many workers, in words.
+
+    >>> _people(1), _people(3)
+    ('1 worker', '3 workers')
+    """
     return f"{count} worker" if count == 1 else f"{count} workers"
 
 
 def _heat(panel: Axes, rates: Floats, title: str) -> AxesImage:
+    """Rates of groups (rows) and labels (columns) as colours, from 0 to 1 in all panels."""
     image = panel.imshow(rates, cmap=HEAT, vmin=0, vmax=1, aspect="auto")
     panel.set_title(title)
     panel.grid(visible=False)
     n_labels = rates.shape[1]
+    # Not more numbers than fit below the panel.
     step = 1 if n_labels <= 10 else 3 if n_labels <= 16 else 5
     panel.set_xticks(range(0, n_labels, step), [str(label + 1) for label in range(0, n_labels, step)])
     return image
 
 
-def _worker_dots(panel: Axes, found: Found, member: Any) -> None:
+def _worker_dots(panel: Axes, found: Found, member: Ints) -> None:
+    """A dot per worker in the row of their group, a cross per spammer, and the mean of each group."""
     quality = np.array(found["quality"], dtype=np.float64)
     spammer = np.array([name.startswith(SPAMMERS) for name in found["names"]])
+    # Dots of a group are spread over its height, or they would hide each other; a seed, so that figures are equal.
     jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(quality))
     for chosen, colour, marker, size in ((~spammer, BLUE, "o", 14), (spammer, VERMILION, "x", 22)):
         panel.scatter(quality[chosen], (member + jitter)[chosen], color=colour, marker=marker, s=size, alpha=0.75)
@@ -143,12 +172,13 @@ def _worker_dots(panel: Axes, found: Found, member: Any) -> None:
     panel.set_xlabel("hit − false-alarm rate, by the truth")
 
 
-def draw_matrices(found: Found) -> Any:
-    """Mean D_w and C_m of each group."""
+def draw_matrices(found: Found) -> mpl.Figure:
+    """Mean D_w and C_m of each group, one above the other; rows of a matrix are true labels, columns given ones."""
     individuality, commonality = np.array(found["individuality"]), np.array(found["commonality"])
     weights, member = np.array(found["weights"]), np.array(found["worker_group"])
     n_workers = np.bincount(member, minlength=len(weights))
-    figure, axes = figures.canvas(2, len(weights), (1.85, 2.0), sharex=True, sharey=True)
+    figure, axes = canvas(2, len(weights), (1.85, 2.0), sharex=True, sharey=True)
+    # Commonality has both signs: one scale for all groups, with zero in its middle.
     reach = float(np.abs(commonality).max()) or 1.0
     for group, weight in enumerate(weights):
         top, bottom = axes[:, group]

@@ -1,4 +1,8 @@
-"""Files of a reproduction: CSV of tables, PNG and SVG of figures, one HTML page, and markdown."""
+"""Files of a reproduction: CSV of tables, PNG and SVG of figures, one HTML page, and markdown.
+
+The page needs no other file and no network: figures are inside of it. The markdown can also be put into a document,
+between two markers; there figures are left out, for a document has its own.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ from pathlib import Path
 
 import amcc
 from amcc.errors import InputError
-from amcc.experiments.pages import markdown_table
-from amcc.experiments.reproduce.figures import style
 from amcc.experiments.reproduce.plan import AMCC, Figure, Reproduction, Table, View
+from amcc.experiments.text import EMPTY, markdown_table
 from amcc.files import check_readable, make_folder, whole_file
 from amcc.io import write_table
+from amcc.plotting import style
 
 BEGIN, END = "<!-- reproduce -->", "<!-- /reproduce -->"
 TITLE = "The paper's tables and figures, reproduced"
@@ -35,13 +39,17 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What to know about how the numbers came about."""
+    """What to know about how the numbers came about.
+
+    command : what to type for the same tables. seeds : how many runs where there is chance.
+    """
 
     command: str
     seeds: int
 
     def sentences(self) -> list[str]:
-        """For people."""
+        """For people: date, versions and seeds. Numbers may change with any of the versions."""
+        # Those that numbers hang on.
         packages = [f"{name} {_version(name)}" for name in ("numpy", "scipy", "numba", "matplotlib")]
         seeds = f"Seeds 0 to {self.seeds - 1}" if self.seeds > 1 else "Seed 0"
         python = platform.python_version()
@@ -54,11 +62,15 @@ def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "—"
+        return EMPTY
 
 
 def write_all(found: Reproduction, folder: Path, provenance: Provenance) -> list[Path]:
-    """Write everything; figures and pages are made before the first file is written."""
+    """Write everything and say which files; figures and pages are made before the first file is written.
+
+    So a figure that fails leaves the files of an earlier run as they were, all of one kind.
+    """
+    # Drawn first: what fails, fails before the first file.
     drawn = {output.name: render(output) for output in found.all() if isinstance(output, Figure)}
     texts = {"index.html": page(found, drawn, provenance), "results.md": markdown(found, provenance)}
     make_folder(folder)
@@ -77,12 +89,13 @@ def write_all(found: Reproduction, folder: Path, provenance: Provenance) -> list
 
 
 def _write(path: Path, content: bytes) -> None:
+    """Whole, or not at all."""
     with whole_file(path) as temporary:
         temporary.write_bytes(content)
 
 
 def render(figure: Figure) -> Drawn:
-    """Draw once, save twice."""
+    """Draw once, save twice: PNG for pages of others, SVG for ours."""
     with style():
         made = figure.draw()
         png, svg = io.BytesIO(), io.BytesIO()
@@ -96,11 +109,12 @@ def render(figure: Figure) -> Drawn:
 
 
 def markdown(found: Reproduction, provenance: Provenance) -> str:
-    """The whole of results.md, with links to the figures beside it."""
+    """The whole of results.md, with links to the figures beside it; folded views are on the page only."""
     return "\n".join([f"# {TITLE}", "", *_markdown_lines(found, provenance, links=True), ""])
 
 
 def _markdown_lines(found: Reproduction, provenance: Provenance, *, links: bool) -> Iterator[str]:
+    """Everything but the title; figures only as links to their files."""
     yield from provenance.sentences()
     yield from ("", f"    {provenance.command}")
     if found.notes:
@@ -118,9 +132,13 @@ def _markdown_lines(found: Reproduction, provenance: Provenance, *, links: bool)
 
 
 def check_docs(path: Path) -> None:
-    """Raise unless the document is there and has one place for the tables."""
+    """Raise unless the document is there and has one place for the tables.
+
+    Asked before anything is measured: hours later would be late to learn of a wrong path.
+    """
     check_readable(path)
     text = path.read_text(encoding="utf-8")
+    # Twice would be two places for one table, the wrong way round none.
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise InputError(
             f"{path} must hold the line {BEGIN} and, after it, {END}, each once. What is between is replaced."
@@ -128,7 +146,7 @@ def check_docs(path: Path) -> None:
 
 
 def update_docs(path: Path, found: Reproduction, provenance: Provenance) -> None:
-    """Replace what stands between the markers by the tables."""
+    """Replace what stands between the markers by the tables; the rest of the document stays as it is."""
     check_docs(path)
     before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -138,6 +156,7 @@ def update_docs(path: Path, found: Reproduction, provenance: Provenance) -> None
 
 # -- the page -------------------------------------------------------------------------------------------------------
 
+# Wide tables scroll inside of a frame, their first column stays in sight; the paper's numbers have their own colour.
 CSS = """
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2329; margin: 0 auto; max-width: 1180px; padding: 1.5rem; }
@@ -160,8 +179,12 @@ img { max-width: 100%; height: auto; } details { margin: .4rem 0; } summary { cu
 
 
 def page(found: Reproduction, drawn: dict[str, Drawn], provenance: Provenance) -> str:
-    """One HTML page that needs no other file and no network."""
+    """One HTML page that needs no other file and no network: styles and figures are inside.
+
+    drawn : the figures by name. Names and captions are escaped: labels of real sets hold what they like.
+    """
     outputs = list(found.all())
+    # A page of twenty tables is found one's way in by their names.
     links = " ".join(f'<a href="#{output.name}">{escape(output.name)}</a>' for output in outputs)
     notes = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
     parts = [
@@ -182,11 +205,13 @@ def page(found: Reproduction, drawn: dict[str, Drawn], provenance: Provenance) -
 
 
 def _image(figure: Figure, drawn: Drawn) -> str:
+    """A figure inside of the page, as text."""
     content = base64.b64encode(drawn.svg).decode()
     return f'<img alt="{escape(figure.title)}" src="data:image/svg+xml;base64,{content}">'
 
 
 def _table_html(table: Table) -> Iterator[str]:
+    """The views of a table; the folded ones at the end, in a part that opens on demand."""
     folded = [view for view in table.views if view.folded]
     for view in table.views:
         if not view.folded:
@@ -200,6 +225,8 @@ def _table_html(table: Table) -> Iterator[str]:
 
 
 def _view_html(view: View) -> str:
+    """A table; columns with numbers of the paper and the row of AMCC have colours of their own."""
+    # Told by the title of the column: views are text, and so need no other mark.
     of_paper = [title.startswith("paper's") for title in view.head]
     head = _cells(view.head, of_paper, "th")
     opening = {True: '<tr class="ours">', False: "<tr>"}
@@ -208,9 +235,11 @@ def _view_html(view: View) -> str:
 
 
 def _cells(texts: Sequence[str], of_paper: Sequence[bool], tag: str) -> str:
+    """A row of cells, each of the paper's columns with its class."""
     classes = [' class="paper"' if paper else "" for paper in of_paper]
     return "".join(f"<{tag}{kind}>{_bold(text)}</{tag}>" for text, kind in zip(texts, classes, strict=True))
 
 
 def _bold(text: str) -> str:
+    """What markdown would print bold."""
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text))

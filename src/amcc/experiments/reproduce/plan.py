@@ -1,4 +1,8 @@
-"""What a reproduction consists of: studies, how large they are, and the data at hand."""
+"""What a reproduction consists of: studies, how large they are, and the data at hand.
+
+A `Study` names its tasks and, when they are measured, presents tables and figures. A `StudyPlan` says how large it may
+be (`Scale`) and which sets are there. `Reproduction` is what comes out; `output.py` writes it.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +13,35 @@ from typing import Any
 
 import pyarrow as pa
 
+from amcc.experiments.entrants import Entrant
 from amcc.experiments.paper_values import REMOVED
-from amcc.experiments.reproduce.crowds import GENERATED, MULAN, REAL, Crowd
-from amcc.experiments.reproduce.fits import Contestant, Results, Task
+from amcc.experiments.reproduce.fits import Results, Task
+from amcc.experiments.reproduce.sets import GENERATED, MULAN, REAL, PaperSet
 
-AMCC = Contestant("AMCC", "amcc")
-FROBENIUS = Contestant("AMCC (paper's objective)", "amcc-frobenius")
-PRINTED = Contestant("AMCC (as printed)", "amcc-printed")
+# The default; the paper's objective with all repairs; and as printed, as far as that runs (docs/deviations.md).
+AMCC = Entrant("AMCC", "amcc")
+FROBENIUS = Entrant("AMCC (paper's objective)", "amcc-frobenius")
+PRINTED = Entrant("AMCC (as printed)", "amcc-printed")
 
+# Rows of the paper's tables, in its order; hard majority beside soft, for the paper does not say which it used.
 PAPER_ROWS = (
-    Contestant("MV", "majority"),
-    Contestant("MV (hard output)", "majority", (("scores", "hard"),)),
-    Contestant("C-DS", "c-ds"),
-    Contestant("RAkEL-GLAD", "rakel-glad"),
-    Contestant("MCMLI", "mcmli"),
-    Contestant("MCMLD", "mcmld"),
-    Contestant("ML-JMF", "ml-jmf"),
-    Contestant("NAM", "nam"),
+    Entrant("MV", "majority"),
+    Entrant("MV (hard output)", "majority", (("scores", "hard"),)),
+    Entrant("C-DS", "c-ds"),
+    Entrant("RAkEL-GLAD", "rakel-glad"),
+    Entrant("MCMLI", "mcmli"),
+    Entrant("MCMLD", "mcmld"),
+    Entrant("ML-JMF", "ml-jmf"),
+    Entrant("NAM", "nam"),
     AMCC,
 )
+# Methods that the paper does not compare with, and its own objective.
 FURTHER_ROWS = (
-    Contestant("Dawid–Skene", "dawid-skene"),
-    Contestant("DS-tree", "ds-tree"),
-    Contestant("iBCC", "ibcc"),
-    Contestant("EBCC", "ebcc"),
-    Contestant("MACE", "mace"),
+    Entrant("Dawid–Skene", "dawid-skene"),
+    Entrant("DS-tree", "ds-tree"),
+    Entrant("iBCC", "ibcc"),
+    Entrant("EBCC", "ebcc"),
+    Entrant("MACE", "mace"),
     FROBENIUS,
     PRINTED,
 )
@@ -47,13 +55,17 @@ class Scale:
     n_runs : runs with chance, as seeds 0, 1 … .
     mulan : feature sets whose workers are simulated.
     left_out : methods that take too long.
-    thinned : sets that are also used with fewer answers (tables 5 and 6); removed : shares of them (Table 6).
-    weight_powers : α and β as powers of ten; exponents : r; n_groups : M.
-    sensitivity : crowds of the sensitivity figures: name, answers per item.
-    growth_votes, patience : sizes of the generated crowds to be timed, and seconds after which no larger one follows.
+    thinned : sets that are also used with fewer answers (tables 5 and 6).
+    removed : shares of answers that are removed (Table 6).
+    weight_powers : α and β as powers of ten.
+    exponents : r.
+    n_groups : M.
+    sensitivity : sets of the sensitivity figures: name, answers per item.
+    growth_votes : sizes of the generated crowds to be timed.
+    patience : seconds of a fit after which no larger crowd follows.
     """
 
-    n_runs: int = 10
+    n_runs: int = 10  # as in the paper
     mulan: tuple[str, ...] = tuple(MULAN)
     left_out: tuple[str, ...] = ()
     thinned: tuple[str, ...] = tuple(REAL)
@@ -67,13 +79,14 @@ class Scale:
 
 
 FULL = Scale()
+# A few minutes on two cores: what takes longest is left out, everything else is tried at least once.
 QUICK = Scale(
     n_runs=2,
     mulan=("Emotions",),
     left_out=("ml-jmf", "ebcc", "mace", "amcc-printed"),
     thinned=("LoveEkman", "Affective"),
     removed=(0.1, 0.5),
-    weight_powers=(-3, -1, 1, 3),
+    weight_powers=(-3, -1, 1, 3),  # with the paper's choice, -1 and 1
     exponents=(2.0, 3.0, 5.0),
     n_groups=(2, 5, 7),
     sensitivity=(("Affective", None),),
@@ -83,21 +96,26 @@ QUICK = Scale(
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Scale, and where things are; `sets` are those that were found in `data`, by the paper's names."""
+class StudyPlan:
+    """How large the studies are, and where things are.
+
+    data : folder of data sets, if there is one. cache : folder of what was measured, and of simulated workers.
+    sets : those that were found in `data`, by the paper's names.
+    """
 
     scale: Scale
     data: Path | None
     cache: Path
     sets: frozenset[str] = frozenset()
 
-    def crowd(self, name: str, *, answers: int | None = None, removed: float = 0.0) -> Crowd:
-        """A crowd of the paper, from the data at hand."""
+    def paper_set(self, name: str, *, answers: int | None = None, removed: float = 0.0) -> PaperSet:
+        """A set of the paper, from the data at hand, whole or with fewer answers."""
+        # A generated crowd needs no folder: tasks about it are equal wherever the data lie.
         data = None if name == GENERATED else str(self.data)
-        return Crowd(name, data, str(self.cache / "workers"), answers, removed)
+        return PaperSet(name, data, str(self.cache / "workers"), answers, removed)
 
     def has(self, name: str) -> bool:
-        """Whether a crowd can be drawn."""
+        """Whether a set can be drawn."""
         return name == GENERATED or name in self.sets
 
     def among(self, names: Iterable[str]) -> list[str]:
@@ -115,21 +133,25 @@ class Plan:
         return self.among(REAL)
 
     @property
-    def contestants(self) -> list[Contestant]:
-        """The rows of tables that can be had."""
-        return [row for row in ROWS if row.known and row.method not in self.scale.left_out]
+    def entrants(self) -> list[Entrant]:
+        """The rows of tables that can be had: methods that this version has and this scale has time for."""
+        return [row for row in ROWS if row.exists and row.method not in self.scale.left_out]
 
     def missing_methods(self) -> list[str]:
         """Why rows are missing, in sentences."""
-        unknown = [row.name for row in ROWS if not row.known]
-        slow = [row.name for row in ROWS if row.known and row.method in self.scale.left_out]
+        unknown = [row.name for row in ROWS if not row.exists]
+        slow = [row.name for row in ROWS if row.exists and row.method in self.scale.left_out]
         notes = [f"without {', '.join(unknown)}: this version of amcc does not have them yet"] * bool(unknown)
         return notes + [f"without {', '.join(slow)}: left out by --quick, for they take longer"] * bool(slow)
 
 
 @dataclass(frozen=True)
 class View:
-    """A table for people: text in rows, under a title; folded ones are shown on the page only, on demand."""
+    """A table for people: text in rows, under a title.
+
+    Columns that begin with "paper's" hold its numbers; `**` around a text prints it bold.
+    folded : shown on the page only, on demand.
+    """
 
     title: str
     head: Sequence[str]
@@ -139,7 +161,10 @@ class View:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper: all numbers for a file, and views of it."""
+    """A table of the paper.
+
+    name : of its file. data : all numbers, one measurement a row, for the file. views : parts of it, for people.
+    """
 
     name: str
     title: str
@@ -150,7 +175,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: `draw` makes a matplotlib figure; `data` are its numbers."""
+    """A figure.
+
+    name : of its files. data : its numbers, for a file. draw : makes a matplotlib figure, when it is written.
+    """
 
     name: str
     title: str
@@ -170,8 +198,8 @@ class Study:
 
     name: str
     title: str
-    tasks: Callable[[Plan], Sequence[Task]]
-    present: Callable[[Plan, Results], Sequence[Table | Figure]]
+    tasks: Callable[[StudyPlan], Sequence[Task]]
+    present: Callable[[StudyPlan, Results], Sequence[Table | Figure]]
     sets: tuple[str, ...] = ()
     draws: bool = True
     compares: bool = False
@@ -179,7 +207,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out, and what to tell."""
+    """What came out, by study, and what to tell: data and methods that were missing."""
 
     outputs: Mapping[str, Sequence[Table | Figure]]
     notes: Sequence[str] = ()

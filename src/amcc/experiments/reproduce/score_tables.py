@@ -1,8 +1,12 @@
-"""Tables 4, 5 and 6: every method on every crowd, under every reading of "Accuracy", beside the paper's figures."""
+"""Tables 4, 5 and 6: every method on every set, under every reading of "Accuracy", beside the paper's figures.
+
+A `Line` is one entrant on one set, with all that was measured and what the paper prints of it. Lines become rows of a
+long table, which goes to a file (`long_rows`), and rows of views for people (`score_view`, `removal_view`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,29 +15,24 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.arrays import Floats
-from amcc.experiments import paper_values
-from amcc.experiments.paper_values import Printed, Scores
+from amcc.experiments.entrants import Entrant
+from amcc.experiments.paper_values import REMOVED, TABLE_4, TABLE_5, TABLE_6, Printed, Scores
 from amcc.experiments.reproduce import figures
-from amcc.experiments.reproduce.crowds import GENERATED, MULAN, OWN_TRUTH, REAL, Crowd
-from amcc.experiments.reproduce.fits import (
-    MEASURES,
-    RANKINGS,
-    READINGS,
-    SET_RULE,
-    SIZES,
-    Contestant,
-    Fit,
-    Results,
-    runs_of,
-)
-from amcc.experiments.reproduce.plan import AMCC, Figure, Plan, Study, Table, View
-from amcc.experiments.reproduce.statistics import Estimate, Sample, estimate, mark, p_value
+from amcc.experiments.reproduce.fits import MEASURES, RANKINGS, READINGS, SET_RULE, SIZES, FitTask, Results, fits_of
+from amcc.experiments.reproduce.plan import AMCC, Figure, Study, StudyPlan, Table, View
+from amcc.experiments.reproduce.rows import Row
+from amcc.experiments.reproduce.sets import GENERATED, MULAN, OWN_TRUTH, REAL, PaperSet
+from amcc.experiments.reproduce.statistics import MeanWithInterval, Sample, estimate, mark, p_value
+from amcc.experiments.text import EMPTY
 
+# Which of our measures stands beside which column of tables 4 and 5.
 PAPER_COLUMN = {"precision_skip": 0, "one_minus_rl": 1, "one_minus_oe": 2}
-"""Which of our measures stands beside which column of tables 4 and 5."""
+# Measures with marks and a best: those of size say how sets differ, not how good they are.
 MARKED = (*READINGS, *RANKINGS)
+# Answers per item where a set is thinned: five still let methods differ, and all sets but SONYC-UST have more.
 FEW_ANSWERS = 5
-EMPTY = "—"
+# Means that are shown as equal share the bold print: half of the last digit.
+SHOWN_ALIKE = 5e-4
 
 MARKS = (
     "• where AMCC is significantly better than the row, ◦ where it is worse (paired t-test at 95 %, not corrected for "
@@ -46,80 +45,124 @@ READING_NOTE = (
 )
 
 
-# -- one cell -------------------------------------------------------------------------------------------------------
+# -- lines ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Line:
-    """One contestant on one crowd: samples of all measures."""
+    """One entrant on one set.
 
-    crowd: Crowd
-    contestant: Contestant
-    samples: dict[str, Sample]
+    samples : by measure, one of `MEASURES`.
+    seconds : of a fit, the median over runs.
+    printed : what the paper prints, by the measure that it stands beside; empty where it prints nothing.
+    """
+
+    paper_set: PaperSet
+    entrant: Entrant
+    samples: Mapping[str, Sample]
     seconds: float
     n_runs: int
+    printed: Mapping[str, Printed]
+
+    def mark(self, measure: str, reference: Line | None) -> str:
+        """Whether the reference is better or worse; nothing for itself, and where there is nothing to be better at."""
+        if reference is None or self is reference or measure not in MARKED:
+            return ""
+        return mark(self.samples[measure], reference.samples[measure])
 
 
-def measured(fits: Sequence[Fit], results: Results) -> Line:
-    """Samples over the fits of one contestant on one crowd."""
+# Entrant and set → what the paper prints, by our measures.
+PrintedOf = Callable[[Entrant, PaperSet], Mapping[str, Printed]]
+
+
+def measured(fits: Sequence[FitTask], results: Results, printed: Mapping[str, Printed] | None = None) -> Line:
+    """Samples over the fits of one entrant on one set.
+
+    Units of chance are runs where each has votes of its own, and items where all runs see the same votes.
+    """
     found = [results[fit] for fit in fits]
-    crowd = fits[0].crowd
+    paper_set = fits[0].paper_set
     samples = {}
     for measure in MEASURES:
         runs = np.array([one["scores"][measure] for one in found], dtype=np.float64)
-        units = _mean_of_runs([one["items"][measure] for one in found]) if crowd.fixed else runs
+        units = _mean_of_runs([one["items"][measure] for one in found]) if paper_set.fixed else runs
         samples[measure] = Sample(runs, units)
     seconds = float(np.median([one["seconds"] for one in found]))
-    return Line(crowd, fits[0].contestant, samples, seconds, len(fits))
+    return Line(paper_set, fits[0].entrant, samples, seconds, len(fits), printed or {})
 
 
 def _mean_of_runs(values: Sequence[Sequence[float]]) -> Floats:
-    """(n_items,) means over the runs in which an item has a value."""
+    """(n_items,) means over the runs in which an item has a value; NaN where it has none in any.
+
+    >>> _mean_of_runs([[1.0, np.nan, 0.0], [0.5, np.nan, np.nan]]).tolist()
+    [0.75, nan, 0.0]
+    """
     matrix = np.array(values, dtype=np.float64)
     n_defined = (~np.isnan(matrix)).sum(axis=0)
     return np.where(n_defined > 0, np.nansum(matrix, axis=0) / np.maximum(n_defined, 1), np.nan)
 
 
-def lines_of(plan: Plan, crowd: Crowd, results: Results) -> list[Line]:
-    """All contestants on one crowd."""
-    return [measured(runs_of(crowd, row, plan.scale.n_runs), results) for row in plan.contestants]
+def lines_of(plan: StudyPlan, paper_set: PaperSet, results: Results, printed_of: PrintedOf) -> list[Line]:
+    """All entrants on one set."""
+    return [
+        measured(fits_of(paper_set, row, plan.scale.n_runs), results, printed_of(row, paper_set))
+        for row in plan.entrants
+    ]
 
 
-def tasks_of(plan: Plan, crowds: Iterable[Crowd]) -> list[Fit]:
-    """Every run of every contestant; those of one draw follow each other."""
-    fits = [fit for crowd in crowds for row in plan.contestants for fit in runs_of(crowd, row, plan.scale.n_runs)]
-    return sorted(fits, key=lambda fit: (fit.crowd.title, fit.seed))
+def tasks_of(plan: StudyPlan, paper_sets: Iterable[PaperSet]) -> list[FitTask]:
+    """Every run of every entrant; those of one draw follow each other, for drawing takes time and a few are kept."""
+    fits = [fit for each in paper_sets for row in plan.entrants for fit in fits_of(each, row, plan.scale.n_runs)]
+    return sorted(fits, key=lambda fit: (fit.paper_set.title, fit.seed))
 
 
-def paper_cell(printed: Scores, line: Line, column: int) -> Printed | None:
-    """What the paper prints of a line, if it does."""
-    name = "MV" if line.contestant.method == "majority" else line.contestant.name
-    row = printed.get(line.crowd.name, {}).get(name)
-    return None if row is None else row[column]
+def printed_row(printed: Scores, entrant: Entrant, paper_set: PaperSet) -> tuple[Printed, ...]:
+    """What the paper prints of an entrant on a set; nothing if it does not.
+
+    >>> printed_row(TABLE_4, Entrant("MV (hard output)", "majority"), PaperSet("Yeast"))[0]
+    Printed(mean=0.815, sd=0.0, mark='•')
+    >>> printed_row(TABLE_5, AMCC, PaperSet("Affective", answers=5))
+    ()
+    """
+    # Both of our majorities stand beside the paper's one: it does not say how it makes scores of votes.
+    name = "MV" if entrant.method == "majority" else entrant.name
+    # What the paper measured on all answers is no figure to set beside ours on a few.
+    return printed.get(paper_set.name, {}).get(name, ()) if paper_set.answers is None else ()
 
 
-def long_rows(lines: Sequence[Line], printed: dict[str, Printed | None]) -> list[dict[str, Any]]:
-    """One row per contestant and measure of one crowd; `printed` is keyed by contestant and measure."""
+def _reference(lines: Sequence[Line]) -> Line | None:
+    """The line that others are tested against."""
+    return next((line for line in lines if line.entrant == AMCC), None)
+
+
+# -- the long table -------------------------------------------------------------------------------------------------
+
+
+def long_rows(lines: Sequence[Line]) -> list[Row]:
+    """One row per entrant and measure of one set, with everything that is known about it.
+
+    The paper's numbers are blank where it prints none; `units` says what intervals and tests are over.
+    """
     reference = _reference(lines)
-    rows = []
+    rows: list[Row] = []
     for line in lines:
         for measure, sample in line.samples.items():
-            found, theirs = estimate(sample), printed.get(f"{line.contestant.name}/{measure}")
+            found, theirs = estimate(sample), line.printed.get(measure)
             rows.append(
                 {
-                    "set": line.crowd.name,
-                    "answers_per_item": line.crowd.answers,
-                    "removed": line.crowd.removed,
-                    "method": line.contestant.name,
+                    "set": line.paper_set.name,
+                    "answers_per_item": line.paper_set.answers,
+                    "removed": line.paper_set.removed,
+                    "method": line.entrant.name,
                     "measure": measure,
                     "mean": found.mean,
                     "sd": found.sd,
                     "ci_low": found.low,
                     "ci_high": found.high,
-                    "mark": _mark(line, reference, measure),
+                    "mark": line.mark(measure, reference),
                     "p_value": np.nan if reference is None else p_value(sample, reference.samples[measure]),
                     "runs": line.n_runs,
-                    "units": "items" if line.crowd.fixed else "draws",
+                    "units": "items" if line.paper_set.fixed else "draws",
                     "paper_mean": theirs and theirs.mean,
                     "paper_sd": theirs and theirs.sd,
                     "paper_mark": theirs and theirs.mark,
@@ -129,153 +172,165 @@ def long_rows(lines: Sequence[Line], printed: dict[str, Printed | None]) -> list
     return rows
 
 
-def _reference(lines: Sequence[Line]) -> Line | None:
-    return next((line for line in lines if line.contestant == AMCC), None)
-
-
-def _mark(line: Line, reference: Line | None, measure: str) -> str:
-    if reference is None or line is reference or measure not in MARKED:
-        return ""
-    return mark(line.samples[measure], reference.samples[measure])
-
-
-def data_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """Rows as a table; undefined numbers are blank."""
-    columns = {name: [_without_nan(row[name]) for row in rows] for name in rows[0]}
-    return pa.table({name: pa.array(values, _type_of(name)) for name, values in columns.items()})
-
-
+# Columns of the long table that are not fractions.
 TEXT = ("set", "method", "measure", "mark", "units", "paper_mark")
 COUNTS = ("answers_per_item", "runs")
 
 
-def _type_of(column: str) -> pa.DataType:
-    return pa.string() if column in TEXT else pa.int64() if column in COUNTS else pa.float64()
+def data_table(rows: Sequence[Row]) -> pa.Table:
+    """Rows as a table; undefined numbers are blank. Types are given: a column may be blank from top to bottom."""
+    types = {name: pa.string() if name in TEXT else pa.int64() if name in COUNTS else pa.float64() for name in rows[0]}
+    columns = {name: [_without_nan(row[name]) for row in rows] for name in types}
+    return pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
 
 
 def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-# -- text -----------------------------------------------------------------------------------------------------------
+# -- views ----------------------------------------------------------------------------------------------------------
 
 
-def score_view(lines: Sequence[Line], printed: Scores) -> View:
-    """One crowd of tables 4 or 5: contestants in rows, readings side by side."""
+def score_view(lines: Sequence[Line]) -> View:
+    """One set of tables 4 or 5: entrants in rows, readings side by side.
+
+    Where the paper prints something of the set, its columns stand left of ours; the best of each column is bold.
+    """
     reference = _reference(lines)
-    with_paper = any(paper_cell(printed, line, 0) for line in lines)
+    with_paper = any(line.printed for line in lines)
     head = ["method"]
     for measure, title in MEASURES.items():
-        head += ["paper's Accuracy" if measure in READINGS else f"paper's {title}"] * (
-            with_paper and measure in PAPER_COLUMN
-        )
+        if with_paper and measure in PAPER_COLUMN:
+            head.append("paper's Accuracy" if measure in READINGS else f"paper's {title}")
         head += [title] + ["95 % interval"] * (measure == "jaccard")
-    best = {measure: max(_means(lines, measure)) for measure in MARKED}
+    best = {measure: _best(lines, measure) for measure in MARKED}
     rows = []
     for line in lines:
-        cells = [line.contestant.name]
+        cells = [line.entrant.name]
         for measure, sample in line.samples.items():
             found = estimate(sample)
             if with_paper and measure in PAPER_COLUMN:
-                cells.append(printed_text(paper_cell(printed, line, PAPER_COLUMN[measure])))
-            text = cell_text(found, _mark(line, reference, measure), brief=measure in SIZES)
-            cells.append(f"**{text}**" if measure in best and found.mean >= best[measure] - 5e-4 else text)
-            if measure == "jaccard":
-                cells.append(interval_text(found))
+                cells.append(printed_text(line.printed.get(measure)))
+            text = cell_text(found, line.mark(measure, reference), brief=measure in SIZES)
+            cells.append(f"**{text}**" if measure in best and found.mean >= best[measure] - SHOWN_ALIKE else text)
+            cells += [interval_text(found)] * (measure == "jaccard")
         rows.append(cells)
-    crowd = lines[0].crowd
-    return View(crowd_title(crowd), head, rows)
+    return View(set_title(lines[0].paper_set), head, rows)
 
 
-def crowd_title(crowd: Crowd) -> str:
-    """Name of a crowd, said in full."""
-    if crowd.name == GENERATED:
+def removal_view(blocks: Sequence[Sequence[Line]], measure: str, *, folded: bool) -> View:
+    """One set under one reading: entrants in rows, shares of removed answers in columns.
+
+    blocks : lines of all entrants, for each share; all blocks have the same entrants in the same order.
+    """
+    with_paper = any(measure in line.printed for line in blocks[0])
+    head = ["method"]
+    rows = [[line.entrant.name] for line in blocks[0]]
+    for lines in blocks:
+        share = f"−{lines[0].paper_set.removed:.0%}"
+        head += [f"paper's Accuracy, {share}"] * with_paper + [f"{MEASURES[measure]}, {share}"]
+        reference, best = _reference(lines), _best(lines, measure)
+        for cells, line in zip(rows, lines, strict=True):
+            found = estimate(line.samples[measure])
+            cells += [printed_text(line.printed.get(measure))] * with_paper
+            text = cell_text(found, line.mark(measure, reference))
+            cells.append(f"**{text}**" if found.mean >= best - SHOWN_ALIKE else text)
+    return View(f"{blocks[0][0].paper_set.name}: {MEASURES[measure]}", head, rows, folded)
+
+
+def set_title(paper_set: PaperSet) -> str:
+    """Name of a set, said in full."""
+    if paper_set.name == GENERATED:
         return "Generated crowd (not in the paper; needs no data)"
-    if crowd.answers is not None:
-        return f"{crowd.name}, {crowd.answers} answers per item (not in the paper)"
-    return crowd.name + (", all answers: truth made of these very answers" if crowd.name in OWN_TRUTH else "")
+    if paper_set.answers is not None:
+        return f"{paper_set.name}, {paper_set.answers} answers per item (not in the paper)"
+    return paper_set.name + (", all answers: truth made of these very answers" if paper_set.name in OWN_TRUTH else "")
 
 
-def _means(lines: Sequence[Line], measure: str) -> list[float]:
-    return [mean for line in lines if not np.isnan(mean := estimate(line.samples[measure]).mean)] or [np.inf]
+def _best(lines: Sequence[Line], measure: str) -> float:
+    """The largest mean; infinite where there is none, so that nothing is best."""
+    means = np.array([estimate(line.samples[measure]).mean for line in lines])
+    return float(np.nanmax(means)) if not np.isnan(means).all() else np.inf
 
 
-def cell_text(found: Estimate, marked: str, *, brief: bool = False) -> str:
-    """Mean ± sd and mark."""
+def cell_text(found: MeanWithInterval, marked: str, *, brief: bool = False) -> str:
+    """Mean ± sd and mark; two digits and nothing else where brief.
+
+    >>> cell_text(MeanWithInterval(0.5, 0.01, 0.4, 0.6), "•")
+    '0.500 ±0.010 •'
+    >>> cell_text(MeanWithInterval(1.875, 0.0, 1.0, 2.0), "", brief=True)
+    '1.88'
+    """
     if np.isnan(found.mean):
         return EMPTY
-    return f"{found.mean:.2f}" if brief else f"{found.mean:.3f} ±{found.sd:.3f}{' ' * bool(marked)}{marked}"
+    return f"{found.mean:.2f}" if brief else f"{found.mean:.3f} ±{found.sd:.3f} {marked}".rstrip()
 
 
-def interval_text(found: Estimate) -> str:
+def interval_text(found: MeanWithInterval) -> str:
     """Confidence interval, or a dash."""
     return EMPTY if np.isnan(found.low) else f"{found.low:.3f}–{found.high:.3f}"
 
 
 def printed_text(printed: Printed | None) -> str:
-    """The paper's cell."""
-    if printed is None:
-        return EMPTY
-    return f"{printed.mean:.3f} ±{printed.sd:.3f}{' ' * bool(printed.mark)}{printed.mark}"
+    """The paper's cell, or a dash."""
+    return EMPTY if printed is None else f"{printed.mean:.3f} ±{printed.sd:.3f} {printed.mark}".rstrip()
 
 
 # -- tables 4 and 5 -------------------------------------------------------------------------------------------------
 
 
-def table4_crowds(plan: Plan) -> list[Crowd]:
+def table4_sets(plan: StudyPlan) -> list[PaperSet]:
     """Simulated workers on feature sets, and a crowd that needs none."""
-    return [plan.crowd(name) for name in (*plan.mulan, GENERATED)]
+    return [plan.paper_set(name) for name in (*plan.mulan, GENERATED)]
 
 
-def table5_crowds(plan: Plan) -> list[Crowd]:
-    """Real crowds as they are; then with few answers per item, where that is fewer."""
+def table5_sets(plan: StudyPlan) -> list[PaperSet]:
+    """Real crowds as they are; then with few answers per item, where that is fewer.
+
+    SONYC-UST has three answers per item, so that five would be all of them.
+    """
     few = [name for name in plan.among(plan.scale.thinned) if name != "SONYC-UST"]
-    return [plan.crowd(name) for name in plan.real] + [plan.crowd(name, answers=FEW_ANSWERS) for name in few]
+    return [plan.paper_set(name) for name in plan.real] + [plan.paper_set(name, answers=FEW_ANSWERS) for name in few]
 
 
 def _present_scores(
-    plan: Plan, results: Results, *, name: str, title: str, caption: str, crowds: Sequence[Crowd], printed: Scores
+    plan: StudyPlan, results: Results, paper_sets: Sequence[PaperSet], printed: Scores, table: tuple[str, str, str]
 ) -> Sequence[Table | Figure]:
-    if not crowds:
+    """A table and its figure; nothing without sets.
+
+    printed : the paper's table. table : name, title, and the first sentences of the caption.
+    """
+    if not paper_sets:
         return []
-    blocks = [lines_of(plan, crowd, results) for crowd in crowds]
-    rows: list[dict[str, Any]] = []
-    for lines in blocks:
-        # What the paper measured on all answers is no figure to set beside ours on a few.
-        of_paper = printed if lines[0].crowd.answers is None else {}
-        cells = {
-            f"{line.contestant.name}/{measure}": paper_cell(of_paper, line, column)
-            for line in lines
-            for measure, column in PAPER_COLUMN.items()
-        }
-        rows += long_rows(lines, cells)
-    views = [score_view(lines, printed if lines[0].crowd.answers is None else {}) for lines in blocks]
-    caption = f"{caption} {READING_NOTE} {RULE} {MARKS}."
-    table = Table(name, title, caption, data_table(rows), views)
+    name, title, caption = table
+
+    def printed_of(entrant: Entrant, paper_set: PaperSet) -> dict[str, Printed]:
+        row = printed_row(printed, entrant, paper_set)
+        return {measure: row[column] for measure, column in PAPER_COLUMN.items()} if row else {}
+
+    blocks = [lines_of(plan, paper_set, results, printed_of) for paper_set in paper_sets]
+    rows = [row for lines in blocks for row in long_rows(lines)]
     plotted = data_table([row for row in rows if row["measure"] in ("jaccard", "precision_skip")])
-    figure = Figure(
-        f"{name}-scores",
-        f"{title}: Jaccard and precision",
-        "Mean and 95 % interval. Crosses: what the paper prints as Accuracy.",
-        plotted,
-        partial(figures.score_panels, plotted),
-    )
-    return [table, figure]
+    caption = f"{caption} {READING_NOTE} {RULE} {MARKS}."
+    drawn = "Mean and 95 % interval. Crosses: what the paper prints as Accuracy."
+    draw = partial(figures.score_panels, plotted)
+    return [
+        Table(name, title, caption, data_table(rows), [score_view(lines) for lines in blocks]),
+        Figure(f"{name}-scores", f"{title}: Jaccard and precision", drawn, plotted, draw),
+    ]
 
 
-def present_table4(plan: Plan, results: Results) -> Sequence[Table | Figure]:
+def present_table4(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
     """Table 4."""
     caption = (
         f"Seven classifiers and six spammers as workers; mean ± sd over {plan.scale.n_runs} simulated crowds, which "
         "are also the units of intervals and tests."
     )
-    return _present_scores(
-        plan, results, name="table4", title="Table 4. Simulated workers", caption=caption,
-        crowds=table4_crowds(plan), printed=paper_values.TABLE_4,
-    )  # fmt: skip
+    about = "table4", "Table 4. Simulated workers", caption
+    return _present_scores(plan, results, table4_sets(plan), TABLE_4, about)
 
 
-def present_table5(plan: Plan, results: Results) -> Sequence[Table | Figure]:
+def present_table5(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
     """Table 5."""
     caption = (
         f"Mean ± sd over {plan.scale.n_runs} runs. On all answers a run differs only by the seed of the method (a "
@@ -283,29 +338,33 @@ def present_table5(plan: Plan, results: Results) -> Sequence[Table | Figure]:
         "the crowd's own most frequent set: there the fair question is how well a few answers recover it, and with "
         "five answers per item the units are draws."
     )
-    return _present_scores(
-        plan, results, name="table5", title="Table 5. Real crowds", caption=caption,
-        crowds=table5_crowds(plan), printed=paper_values.TABLE_5,
-    )  # fmt: skip
+    about = "table5", "Table 5. Real crowds", caption
+    return _present_scores(plan, results, table5_sets(plan), TABLE_5, about)
 
 
 # -- Table 6 --------------------------------------------------------------------------------------------------------
 
 
-def table6_crowds(plan: Plan) -> dict[str, list[Crowd]]:
+def table6_sets(plan: StudyPlan) -> list[list[PaperSet]]:
     """Each set with more and more answers removed."""
     names = [*plan.among(plan.scale.thinned), GENERATED]
-    return {name: [plan.crowd(name, removed=share) for share in plan.scale.removed] for name in names}
+    return [[plan.paper_set(name, removed=share) for share in plan.scale.removed] for name in names]
 
 
-def present_table6(plan: Plan, results: Results) -> Sequence[Table | Figure]:
+def _printed_share(entrant: Entrant, paper_set: PaperSet) -> dict[str, Printed]:
+    """The cell of Table 6, whose columns are shares of removed answers."""
+    row = printed_row(TABLE_6, entrant, paper_set)
+    return {"precision_skip": row[REMOVED.index(paper_set.removed)]} if row else {}
+
+
+def present_table6(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
     """Table 6."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     views: list[View] = []
-    for crowds in table6_crowds(plan).values():
-        blocks = [lines_of(plan, crowd, results) for crowd in crowds]
-        for lines in blocks:
-            rows += long_rows(lines, {f"{line.contestant.name}/precision_skip": _printed_share(line) for line in lines})
+    for paper_sets in table6_sets(plan):
+        blocks = [lines_of(plan, paper_set, results, _printed_share) for paper_set in paper_sets]
+        rows += [row for lines in blocks for row in long_rows(lines)]
+        # A table for each reading would be ten per set: two are shown at once, the others on demand.
         views += [
             removal_view(blocks, measure, folded=measure not in ("precision_skip", "jaccard")) for measure in MARKED
         ]
@@ -314,63 +373,30 @@ def present_table6(plan: Plan, results: Results) -> Sequence[Table | Figure]:
         f"over {plan.scale.n_runs} removals, which are also the units of tests. {READING_NOTE} The other readings are "
         f"in the file and, folded, on the page. {RULE} {MARKS}."
     )
-    table = Table("table6", "Table 6. Answers removed", caption, data_table(rows), views)
     plotted = data_table([row for row in rows if row["measure"] == "jaccard"])
-    figure = Figure(
-        "table6-removed",
-        "Jaccard where answers are removed",
-        "Mean over removals; grey: the other methods.",
-        plotted,
-        partial(figures.removal_panels, plotted),
-    )
-    return [table, figure]
+    drawn = "Mean over removals; grey: the other methods."
+    draw = partial(figures.removal_panels, plotted)
+    return [
+        Table("table6", "Table 6. Answers removed", caption, data_table(rows), views),
+        Figure("table6-removed", "Jaccard where answers are removed", drawn, plotted, draw),
+    ]
 
 
-def _printed_share(line: Line) -> Printed | None:
-    return paper_cell(paper_values.TABLE_6, line, paper_values.REMOVED.index(line.crowd.removed))
+def _table6_tasks(plan: StudyPlan) -> list[FitTask]:
+    return tasks_of(plan, [paper_set for paper_sets in table6_sets(plan) for paper_set in paper_sets])
 
 
-def removal_view(blocks: Sequence[Sequence[Line]], measure: str, *, folded: bool) -> View:
-    """One set under one reading: contestants in rows, shares in columns."""
-    with_paper = measure == "precision_skip" and any(_printed_share(line) for line in blocks[0])
-    head = ["method"]
-    for lines in blocks:
-        share = f"−{lines[0].crowd.removed:.0%}"
-        head += [f"paper's Accuracy, {share}"] * with_paper + [f"{MEASURES[measure]}, {share}"]
-    rows = [[line.contestant.name] for line in blocks[0]]
-    for lines in blocks:
-        reference, best = _reference(lines), max(_means(lines, measure))
-        for cells, line in zip(rows, lines, strict=True):
-            found = estimate(line.samples[measure])
-            cells += [printed_text(_printed_share(line))] * with_paper
-            text = cell_text(found, _mark(line, reference, measure))
-            cells.append(f"**{text}**" if found.mean >= best - 5e-4 else text)
-    return View(f"{blocks[0][0].crowd.name}: {MEASURES[measure]}", head, rows, folded)
-
-
+# All methods take part in all three, so that missing methods are told.
+_study = partial(Study, compares=True)
 STUDIES = (
-    Study(
-        "table4",
-        "methods on simulated workers",
-        lambda plan: tasks_of(plan, table4_crowds(plan)),
-        present_table4,
+    _study(
+        "table4", "methods on simulated workers", lambda plan: tasks_of(plan, table4_sets(plan)), present_table4,
         tuple(MULAN),
-        compares=True,
     ),
-    Study(
-        "table5",
-        "methods on real crowds",
-        lambda plan: tasks_of(plan, table5_crowds(plan)),
-        present_table5,
-        tuple(REAL),
-        compares=True,
+    _study(
+        "table5", "methods on real crowds", lambda plan: tasks_of(plan, table5_sets(plan)), present_table5, tuple(REAL)
     ),
-    Study(
-        "table6",
-        "methods where 10 to 50 % of the answers are removed",
-        lambda plan: tasks_of(plan, [crowd for crowds in table6_crowds(plan).values() for crowd in crowds]),
-        present_table6,
-        tuple(REAL),
-        compares=True,
+    _study(
+        "table6", "methods where 10 to 50 % of the answers are removed", _table6_tasks, present_table6, tuple(REAL)
     ),
-)
+)  # fmt: skip

@@ -1,70 +1,91 @@
-"""Figures "alpha-beta" and "rm": how much AMCC depends on α, β, r and the number of groups M."""
+"""Figures "alpha-beta" and "rm": how much AMCC depends on α, β, r and the number of groups M.
+
+α and β (eq5) weigh the two penalties and r (eq2, eq23) is the power of the group weights: these are parameters of the
+paper's objective only. M is a parameter of both forms of AMCC.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from amcc.experiments.reproduce import figures
-from amcc.experiments.reproduce.crowds import GENERATED, REAL, Crowd
-from amcc.experiments.reproduce.figures import BLUE, GREY, HEAT, ORANGE
-from amcc.experiments.reproduce.fits import Contestant, Fit, Results, runs_of
-from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Plan, Study
+from amcc.arrays import Floats
+from amcc.experiments.entrants import Entrant
+from amcc.experiments.reproduce.figures import cross
+from amcc.experiments.reproduce.fits import FitTask, Results, fits_of
+from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Study, StudyPlan
+from amcc.experiments.reproduce.rows import Row, columns, distinct, where
 from amcc.experiments.reproduce.score_tables import measured
+from amcc.experiments.reproduce.sets import GENERATED, REAL, PaperSet
 from amcc.experiments.reproduce.statistics import estimate
+from amcc.plotting import BLUE, GREY, HEAT, ORANGE, VERMILION, canvas, label_ends
+
+if TYPE_CHECKING:
+    from matplotlib import figure as mpl
+    from matplotlib.axes import Axes
 
 SHOWN = {"jaccard": "Jaccard", "precision_skip": "precision"}
+# α and β that the paper chose, as powers of ten.
 PAPER_POWERS = (-1, 1)
-"""α and β that the paper chose, as powers of ten."""
+# Runs per point of a figure with many points: 81 weights on three sets.
 MOST_RUNS = 3
-"""Runs per point of a figure with many points."""
+# Colours of a heat map span at least so much of a score, or noise would look like a pattern.
+LEAST_SPREAD = 0.02
+# Scores that are shown as equal, in hundredths, share the bold print.
+SHOWN_ALIKE = 5e-3
 
 
-def crowds_of(plan: Plan) -> list[Crowd]:
+def sets_of(plan: StudyPlan) -> list[PaperSet]:
     """The chosen sets that are there, or else a generated crowd."""
     chosen = [(name, answers) for name, answers in plan.scale.sensitivity if plan.has(name)] or [(GENERATED, None)]
-    return [plan.crowd(name, answers=answers) for name, answers in chosen]
+    return [plan.paper_set(name, answers=answers) for name, answers in chosen]
 
 
-def changed(row: Contestant, **params: Any) -> Contestant:
-    """The same method with other parameters."""
+def changed(row: Entrant, **params: Any) -> Entrant:
+    """The same method with other parameters.
+
+    >>> changed(FROBENIUS, n_groups=3).params
+    (('n_groups', 3),)
+    """
     return replace(row, params=(*row.params, *params.items()))
-
-
-def weighted(alpha: int, beta: int) -> Contestant:
-    """The paper's objective with these powers of ten."""
-    return changed(FROBENIUS, hsic_weight=10.0**alpha, laplacian_weight=10.0**beta)
-
-
-def _runs(plan: Plan, crowd: Crowd, row: Contestant) -> Sequence[Fit]:
-    return runs_of(crowd, row, min(plan.scale.n_runs, MOST_RUNS))
 
 
 # -- α and β --------------------------------------------------------------------------------------------------------
 
 
-def _grid(plan: Plan) -> list[tuple[int, int]]:
-    return [(alpha, beta) for alpha in plan.scale.weight_powers for beta in plan.scale.weight_powers]
+def grid_fits(plan: StudyPlan) -> list[tuple[int, int, Sequence[FitTask]]]:
+    """Every α with every β on every set: both as powers of ten, and the fits of the paper's objective with them.
+
+    α is `hsic_weight` and β is `laplacian_weight`, as in eq5.
+    """
+    # In tasks and figures alike, so that both go through the same fits in the same order.
+    powers, n_runs = plan.scale.weight_powers, min(plan.scale.n_runs, MOST_RUNS)
+    return [
+        (alpha, beta, fits_of(paper_set, row, n_runs))
+        for paper_set in sets_of(plan)
+        for alpha in powers
+        for beta in powers
+        for row in [changed(FROBENIUS, hsic_weight=10.0**alpha, laplacian_weight=10.0**beta)]
+    ]
 
 
-def grid_tasks(plan: Plan) -> list[Fit]:
-    """Every α with every β."""
-    return [fit for crowd in crowds_of(plan) for powers in _grid(plan) for fit in _runs(plan, crowd, weighted(*powers))]
+def grid_tasks(plan: StudyPlan) -> list[FitTask]:
+    """The fits of all of them."""
+    return [fit for _, _, fits in grid_fits(plan) for fit in fits]
 
 
-def present_grid(plan: Plan, results: Results) -> Sequence[Figure]:
+def present_grid(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     """One figure."""
     rows = []
-    for crowd in crowds_of(plan):
-        for alpha, beta in _grid(plan):
-            line = measured(_runs(plan, crowd, weighted(alpha, beta)), results)
-            means = {measure: estimate(line.samples[measure]).mean for measure in SHOWN}
-            rows.append({"set": crowd.title, "alpha": 10.0**alpha, "beta": 10.0**beta, **means})
+    for alpha, beta, fits in grid_fits(plan):
+        samples = measured(fits, results).samples
+        means = {measure: estimate(samples[measure]).mean for measure in SHOWN}
+        rows.append({"set": fits[0].paper_set.title, "alpha": 10.0**alpha, "beta": 10.0**beta, **means})
     data = pa.Table.from_pylist(rows)
     caption = (
         "The paper's objective (amcc-frobenius), in hundredths; squares: the paper's choice α = 0.1, β = 10; best "
@@ -74,101 +95,109 @@ def present_grid(plan: Plan, results: Results) -> Sequence[Figure]:
     return [Figure("alpha-beta", "Weights of the two penalties", caption, data, partial(draw_grid, data))]
 
 
-def draw_grid(data: pa.Table) -> Any:
-    """Heat maps: crowds in columns, measures in rows."""
+def draw_grid(data: pa.Table) -> mpl.Figure:
+    """Heat maps: sets in columns, measures in rows; a square around what the paper chose, where it was tried."""
     rows = data.to_pylist()
-    sets = list(dict.fromkeys(row["set"] for row in rows))
-    alphas = sorted({row["alpha"] for row in rows})
-    betas = sorted({row["beta"] for row in rows})
+    sets = distinct(rows, "set")
+    alphas, betas = (sorted(distinct(rows, name)) for name in ("alpha", "beta"))
     side = 0.9 + 0.3 * len(alphas)
-    figure, axes = figures.canvas(len(SHOWN), len(sets), (side + 0.7, side))
+    figure, axes = canvas(len(SHOWN), len(sets), (side + 0.7, side))
     for row_of_axes, (measure, title) in zip(axes, SHOWN.items(), strict=True):
         for panel, name in zip(row_of_axes, sets, strict=True):
-            values = {(row["alpha"], row["beta"]): row[measure] for row in rows if row["set"] == name}
-            matrix = np.array([[values[alpha, beta] for beta in betas] for alpha in alphas])
-            _draw_cells(panel, matrix)
+            values = {(row["alpha"], row["beta"]): row[measure] for row in where(rows, set=name)}
+            _draw_cells(panel, np.array([[values[alpha, beta] for beta in betas] for alpha in alphas]))
             panel.set_title(f"{name}: {title}")
             panel.set_xticks(range(len(betas)), [_power(beta) for beta in betas])
             panel.set_yticks(range(len(alphas)), [_power(alpha) for alpha in alphas])
             panel.set_xlabel("β")
             panel.set_ylabel("α")
-            chosen = tuple(10.0**power for power in PAPER_POWERS)
-            if chosen in values:
-                place = betas.index(chosen[1]) - 0.5, alphas.index(chosen[0]) - 0.5
-                panel.add_patch(_square(place))
+            alpha, beta = (10.0**power for power in PAPER_POWERS)
+            if (alpha, beta) in values:
+                panel.add_patch(_square((betas.index(beta) - 0.5, alphas.index(alpha) - 0.5)))
     return figure
 
 
-def _draw_cells(panel: Any, matrix: Any) -> None:
-    spread = max(np.ptp(matrix), 0.02)
+def _draw_cells(panel: Axes, matrix: Floats) -> None:
+    """Scores in hundredths on their colours."""
+    spread = max(np.ptp(matrix), LEAST_SPREAD)
     panel.imshow(matrix, cmap=HEAT, vmin=matrix.max() - spread, vmax=matrix.max(), origin="lower")
     panel.grid(visible=False)
     for (row, column), value in np.ndenumerate(matrix):
-        light = value > matrix.max() - 0.45 * spread
-        best = value >= matrix.max() - 5e-3
-        text = f"{100 * value:.0f}"
+        light = value > matrix.max() - 0.45 * spread  # black can be read on light colours only
+        best = value >= matrix.max() - SHOWN_ALIKE
         panel.text(
-            column, row, text, ha="center", va="center", fontsize=7.5,
+            column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=7.5,
             color="black" if light else "white", fontweight="bold" if best else "normal",
         )  # fmt: skip
 
 
 def _square(corner: tuple[float, float]) -> Any:
+    """A frame around one cell."""
     from matplotlib.patches import Rectangle
 
-    return Rectangle(corner, 1, 1, fill=False, edgecolor="#d55e00", linewidth=2)
+    return Rectangle(corner, 1, 1, fill=False, edgecolor=VERMILION, linewidth=2)
 
 
 def _power(value: float) -> str:
+    """A power of ten as matplotlib sets it.
+
+    >>> _power(0.1)
+    '$10^{-1}$'
+    """
     return f"$10^{{{round(np.log10(value))}}}$"
 
 
 # -- r and M --------------------------------------------------------------------------------------------------------
 
+# Value of a parameter → who has it.
+Varied = Mapping[float, Sequence[Entrant]]
 
-def _curve_tasks(plan: Plan, rows: Sequence[Contestant]) -> list[Fit]:
-    return [fit for crowd in crowds_of(plan) for row in rows for fit in runs_of(crowd, row, plan.scale.n_runs)]
 
-
-def exponent_rows(plan: Plan) -> dict[float, list[Contestant]]:
-    """r → who has it."""
+def exponent_rows(plan: StudyPlan) -> Varied:
+    """The paper's objective with every r."""
     return {r: [changed(FROBENIUS, weight_exponent=r)] for r in plan.scale.exponents}
 
 
-def group_rows(plan: Plan) -> dict[int, list[Contestant]]:
-    """M → who has it."""
+def group_rows(plan: StudyPlan) -> Varied:
+    """Both forms of AMCC with every M."""
     return {m: [changed(row, n_groups=m) for row in (AMCC, FROBENIUS)] for m in plan.scale.n_groups}
 
 
-def _flat(rows: dict[Any, list[Contestant]]) -> list[Contestant]:
-    return [row for of_value in rows.values() for row in of_value]
+def curve_fits(plan: StudyPlan, varied: Varied) -> list[tuple[float, Sequence[FitTask]]]:
+    """Values of the parameter, and the fits with it, for every set and entrant.
+
+    All runs, not `MOST_RUNS`: a curve has a handful of points.
+    """
+    return [
+        (value, fits_of(paper_set, row, plan.scale.n_runs))
+        for paper_set in sets_of(plan)
+        for value, rows in varied.items()
+        for row in rows
+    ]
 
 
-def _curve_table(plan: Plan, results: Results, rows: dict[Any, list[Contestant]], column: str) -> pa.Table:
-    entries = []
-    for crowd in crowds_of(plan):
-        for value, contestants in rows.items():
-            for row in contestants:
-                line = measured(runs_of(crowd, row, plan.scale.n_runs), results)
-                for measure in SHOWN:
-                    found = estimate(line.samples[measure])
-                    entries.append(
-                        {
-                            "set": crowd.title,
-                            "method": row.name,
-                            column: value,
-                            "measure": measure,
-                            "mean": found.mean,
-                            "ci_low": found.low,
-                            "ci_high": found.high,
-                        }
-                    )
-    return pa.Table.from_pylist(entries)
+def curve_tasks(plan: StudyPlan, varied: Varied) -> list[FitTask]:
+    """The fits of all of them."""
+    return [fit for _, fits in curve_fits(plan, varied) for fit in fits]
 
 
-def present_exponent(plan: Plan, results: Results) -> Sequence[Figure]:
+def curve_table(plan: StudyPlan, results: Results, varied: Varied, column: str) -> pa.Table:
+    """One row per set, entrant, value of the parameter, and measure; `column` is what the parameter is called."""
+    rows = []
+    for value, fits in curve_fits(plan, varied):
+        line = measured(fits, results)
+        about = {"set": line.paper_set.title, "method": line.entrant.name, column: value}
+        for measure in SHOWN:
+            found = estimate(line.samples[measure])
+            rows.append(
+                {**about, "measure": measure, "mean": found.mean, "ci_low": found.low, "ci_high": found.high}
+            )  # fmt: skip
+    return pa.Table.from_pylist(rows)
+
+
+def present_exponent(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     """One figure."""
-    data = _curve_table(plan, results, exponent_rows(plan), "r")
+    data = curve_table(plan, results, exponent_rows(plan), "r")
     caption = (
         "The paper's objective (amcc-frobenius) with other powers r of the group weights; the paper chose r = 2. "
         "Bands: 95 % intervals. The likelihood form of AMCC has no such power."
@@ -176,47 +205,41 @@ def present_exponent(plan: Plan, results: Results) -> Sequence[Figure]:
     return [Figure("r", "Power of the group weights", caption, data, partial(draw_curves, data, "r", 2))]
 
 
-def present_groups(plan: Plan, results: Results) -> Sequence[Figure]:
+def present_groups(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     """One figure."""
-    data = _curve_table(plan, results, group_rows(plan), "groups")
+    data = curve_table(plan, results, group_rows(plan), "groups")
     caption = (
         "AMCC and the paper's objective with other numbers M of groups; the paper chose M = 5. Bands: 95 % intervals."
     )
     return [Figure("m", "Number of groups", caption, data, partial(draw_curves, data, "groups", 5))]
 
 
-def draw_curves(data: pa.Table, column: str, chosen: float) -> Any:
-    """Crowds in columns, methods in rows; both measures in each panel."""
-    rows = data.to_pylist()
-    sets = list(dict.fromkeys(row["set"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure, axes = figures.canvas(len(methods), len(sets), (3.1, 2.2), sharex=True, sharey="col")
-    for row_of_axes, method in zip(axes, methods, strict=True):
-        for panel, name in zip(row_of_axes, sets, strict=True):
-            ends = []
-            for (measure, title), colour, marker in zip(SHOWN.items(), (BLUE, ORANGE), "os", strict=True):
-                here = [r for r in rows if (r["set"], r["method"], r["measure"]) == (name, method, measure)]
-                x, y = [r[column] for r in here], [r["mean"] for r in here]
-                panel.fill_between(
-                    x, [r["ci_low"] for r in here], [r["ci_high"] for r in here], color=colour, alpha=0.15
-                )
-                panel.plot(x, y, color=colour, marker=marker)
-                ends.append((x[-1], y[-1], title, colour))
-            panel.axvline(chosen, color=GREY, linewidth=1, linestyle=":")
-            panel.set_xticks(x)
-            panel.margins(x=0.08)
-            figures.label_ends(panel, ends, gap=0.1)
-        row_of_axes[0].set_ylabel(method)
-    for panel, name in zip(axes[0], sets, strict=True):
-        panel.set_title(name)
-    for panel in axes[-1]:
-        panel.set_xlabel("M, number of groups" if column == "groups" else column)
+def draw_curves(data: pa.Table, column: str, chosen: float) -> mpl.Figure:
+    """Sets in columns, methods in rows; both measures in each panel; dotted: what the paper chose."""
+    x_title = "M, number of groups" if column == "groups" else column
+
+    def draw(panel: Axes, rows: Sequence[Row]) -> None:
+        ends = []
+        for (measure, title), colour, marker in zip(SHOWN.items(), (BLUE, ORANGE), "os", strict=True):
+            x, mean, low, high = columns(where(rows, measure=measure), column, "mean", "ci_low", "ci_high")
+            panel.fill_between(x, low, high, color=colour, alpha=0.15)
+            panel.plot(x, mean, color=colour, marker=marker)
+            ends.append((x[-1], mean[-1], title, colour))
+        panel.axvline(chosen, color=GREY, linewidth=1, linestyle=":")
+        panel.set_xticks(x)
+        panel.margins(x=0.08)
+        label_ends(panel, ends, gap=0.1)
+
+    figure, first_panels = cross(data, draw, x_title, (3.1, 2.2), sharex=True, sharey="col")
+    for panel, method in first_panels:
+        panel.set_ylabel(method)
     return figure
 
 
+# All that may be chosen by a scale, so that missing ones are told.
 SETS = tuple(REAL)
 STUDIES = (
     Study("alpha-beta", "sensitivity to α and β", grid_tasks, present_grid, SETS),
-    Study("r", "sensitivity to r", lambda plan: _curve_tasks(plan, _flat(exponent_rows(plan))), present_exponent, SETS),
-    Study("m", "number of groups", lambda plan: _curve_tasks(plan, _flat(group_rows(plan))), present_groups, SETS),
+    Study("r", "sensitivity to r", lambda plan: curve_tasks(plan, exponent_rows(plan)), present_exponent, SETS),
+    Study("m", "number of groups", lambda plan: curve_tasks(plan, group_rows(plan)), present_groups, SETS),
 )

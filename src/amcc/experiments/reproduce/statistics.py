@@ -1,7 +1,8 @@
 """Means, intervals and tests of what was measured in several runs.
 
-`runs` are one value per run. Where each run draws a new crowd, runs are also the *units* of chance. Where all runs see
-the same crowd, the units are its items: what would change with other data is which items there are.
+`runs` are one value per run. Where each run draws new votes, runs are also the *units* of chance. Where all runs see
+the same votes, the units are their items: what would change with other data is which items there are. Intervals and
+tests are over units, as a reader expects of them; the standard deviation is over runs, as the paper prints it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import numpy as np
 from amcc.arrays import Floats
 from amcc.experiments.paper_values import BETTER, WORSE, Mark
 
+# Of intervals and tests, as in the paper.
 LEVEL = 0.95
+# Two tell too little about how much there is to vary: no interval, no test.
 FEWEST_UNITS = 3
-"""Two tell too little about how much there is to vary: no interval, no test."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,11 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """Mean and standard deviation over runs, and a confidence interval of the mean over units."""
+class MeanWithInterval:
+    """Mean and standard deviation over runs, and a confidence interval of the mean over units.
+
+    low, high : NaN where there are too few units.
+    """
 
     mean: float
     sd: float
@@ -36,23 +41,30 @@ class Estimate:
     high: float
 
 
-def estimate(sample: Sample) -> Estimate:
-    """Student's interval, where there are units enough."""
+def estimate(sample: Sample) -> MeanWithInterval:
+    """Student's interval, where there are units enough; the deviation of a single run is 0, as the paper prints it.
+
+    >>> values = np.array([1.0, 2.0, 3.0])
+    >>> found = estimate(Sample(values, values))
+    >>> found.mean, found.sd, round(found.low, 3), round(found.high, 3)
+    (2.0, 1.0, -0.484, 4.484)
+    """
     runs, units = _defined(sample.runs), _defined(sample.units)
     mean = float(runs.mean()) if runs.size else np.nan
     sd = float(runs.std(ddof=1)) if runs.size > 1 else 0.0
     if units.size < FEWEST_UNITS:
-        return Estimate(mean, sd, np.nan, np.nan)
-    from scipy.stats import t as student  # takes long to import
+        return MeanWithInterval(mean, sd, np.nan, np.nan)
+    from scipy.stats import t as student  # here, for it takes long to import
 
     reach = student.ppf((1 + LEVEL) / 2, units.size - 1) * units.std(ddof=1) / np.sqrt(units.size)
-    return Estimate(mean, sd, float(units.mean() - reach), float(units.mean() + reach))
+    return MeanWithInterval(mean, sd, float(units.mean() - reach), float(units.mean() + reach))
 
 
 def p_value(sample: Sample, reference: Sample) -> float:
     """Of the paired t-test over common units; NaN where they are few or do not vary against each other."""
     ours, theirs = _pairs(sample, reference)
     gap = theirs - ours
+    # Gaps that are equal but for rounding have no variance to test against: t would be infinite.
     if gap.size < FEWEST_UNITS or np.ptp(gap) <= 1e-12:
         return np.nan
     from scipy.stats import ttest_rel
@@ -62,13 +74,14 @@ def p_value(sample: Sample, reference: Sample) -> float:
 
 def mark(sample: Sample, reference: Sample) -> Mark:
     """• where the reference is significantly better, ◦ where it is worse, as the paper marks it."""
-    if not p_value(sample, reference) < 1 - LEVEL:
+    if not p_value(sample, reference) < 1 - LEVEL:  # also where it is NaN
         return ""
     ours, theirs = _pairs(sample, reference)
     return BETTER if theirs.mean() > ours.mean() else WORSE
 
 
 def _pairs(sample: Sample, reference: Sample) -> tuple[Floats, Floats]:
+    """Values of the units in which both are defined."""
     both = ~np.isnan(sample.units) & ~np.isnan(reference.units)
     return sample.units[both], reference.units[both]
 

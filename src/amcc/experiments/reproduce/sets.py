@@ -1,0 +1,123 @@
+"""The data of the paper's experiments, by the paper's names.
+
+A `PaperSet` says which data: a set of answers, features on which classifiers act as workers, or a generated crowd, all
+of it or with fewer answers. `PaperSet.draw(seed)` gives votes with their truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from amcc.data import (
+    DATASETS,
+    CrowdSpec,
+    FeatureSet,
+    cached_workers,
+    is_present,
+    read_feature_set,
+    read_set,
+    simulate_crowd,
+    without_answers,
+)
+from amcc.experiments.cells import Draw, thinned
+
+# Feature sets on which classifiers act as workers; paper's name → name in the registry.
+MULAN = {"Yeast": "mulan_yeast", "Emotions": "mulan_emotions", "Scene": "mulan_scene"}
+
+# Sets with answers of people, in the order of the paper's Table 5.
+REAL = {
+    "Movie": "movie",
+    "AppleNakamura": "apple_nakamura",
+    "AppleEkman": "apple_ekman",
+    "LoveNakamura": "love_nakamura",
+    "LoveEkman": "love_ekman",
+    "Affective": "affective",
+    "SONYC-UST": "sonyc_ust_fine_val",
+}
+
+# Sets of people that the paper does not have, for our larger replay.
+FURTHER = {"Tweets": "crowdtruth_tweets"}
+
+# Sets whose truth is made from the very answers: on all of them, majority is right almost by definition.
+OWN_TRUTH = tuple(name for name, entry in REAL.items() if DATASETS[entry].truth == "own")
+
+# A crowd of `amcc.data.simulate`, which needs no data: small enough for all methods, with features for NAM.
+GENERATED = "generated crowd"
+GENERATED_SPEC = CrowdSpec(n_items=400, n_workers=40, n_labels=8, answers_per_item=5, n_features=10)
+
+
+@dataclass(frozen=True)
+class PaperSet:
+    """Data to measure on.
+
+    name : as the paper calls the set.
+    data, cache : folders of data sets and of simulated workers.
+    answers : thinned to so many answers per item.
+    removed : without this share of each worker's answers.
+    """
+
+    name: str
+    data: str | None = None
+    cache: str = ""
+    answers: int | None = None
+    removed: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """Name with what was left out.
+
+        >>> PaperSet("Affective", answers=3, removed=0.5).title
+        'Affective @3 −50%'
+        """
+        few = f" @{self.answers}" if self.answers else ""
+        return f"{self.name}{few}" + (f" −{self.removed:.0%}" if self.removed else "")
+
+    @property
+    def fixed(self) -> bool:
+        """Whether all seeds give the same votes: a set of people, as it is."""
+        return self.name in REAL | FURTHER and self.answers is None and not self.removed
+
+    def draw(self, seed: int) -> Draw:
+        """The votes that this seed gives, with their truth."""
+        return _drawn(self, 0 if self.fixed else seed)
+
+
+# Several methods in a row want the same draw; more than a few would fill the memory with votes.
+@lru_cache(maxsize=4)
+def _drawn(paper_set: PaperSet, seed: int) -> Draw:
+    """Thinned first and then removed from, as two people would do it who do not know of each other."""
+    whole = _whole(paper_set, seed)
+    votes = whole.votes
+    if paper_set.answers is not None:
+        votes = thinned(votes, paper_set.answers, seed)
+    if paper_set.removed:
+        votes = without_answers(votes, paper_set.removed, seed)
+    return replace(whole, votes=votes)
+
+
+def _whole(paper_set: PaperSet, seed: int) -> Draw:
+    """Everything there is of a set: generated, answered by simulated workers, or read."""
+    if paper_set.name == GENERATED:
+        made = simulate_crowd(replace(GENERATED_SPEC, seed=seed))
+        features = None if made.features is None else made.features.astype(np.float64)
+        return Draw(made.votes, made.truth, np.ones_like(made.truth), features=features)
+    if paper_set.name in MULAN:
+        workers = cached_workers(feature_set(paper_set), seed, Path(paper_set.cache))
+        return Draw(workers.votes, workers.truth, np.ones_like(workers.truth), features=workers.features)
+    found = read_set((REAL | FURTHER)[paper_set.name], Path(str(paper_set.data)))
+    # Without features, even where a set has some: the paper's methods see votes only.
+    return Draw(found.votes, found.truth, found.known)
+
+
+def feature_set(paper_set: PaperSet) -> FeatureSet:
+    """The items of which one half is learned from and the other answered."""
+    return read_feature_set(MULAN[paper_set.name], Path(str(paper_set.data)))
+
+
+def further_sets(data: Path | None) -> list[PaperSet]:
+    """Sets beside those of the paper whose data are there."""
+    return [PaperSet(name, str(data)) for name, entry in FURTHER.items() if data and is_present(entry, data)]

@@ -1,0 +1,242 @@
+"""Studies of the reproduction by hand: which sets, which tasks, and rows of what they found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import amcc
+from amcc import Votes
+from amcc.active import STRATEGIES
+from amcc.experiments.cells import Draw
+from amcc.experiments.entrants import Entrant
+from amcc.experiments.reproduce import STUDIES, active, active_replay, convergence, fits, groups, notes_of
+from amcc.experiments.reproduce.active_runs import PaperRun, ReplayRun
+from amcc.experiments.reproduce.fits import FitTask, GrowthTask, run_tasks
+from amcc.experiments.reproduce.plan import AMCC, FULL, QUICK, StudyPlan
+from amcc.experiments.reproduce.sets import FURTHER, GENERATED, MULAN, REAL, PaperSet
+
+MV = Entrant("MV", "majority")
+
+
+@pytest.fixture
+def quick(tmp_path) -> StudyPlan:
+    return StudyPlan(QUICK, None, tmp_path / "cache")
+
+
+@pytest.fixture
+def everything(tmp_path) -> StudyPlan:
+    return StudyPlan(FULL, tmp_path, tmp_path / "cache", frozenset(REAL | MULAN))
+
+
+# -- sets -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("paper_set", "fixed"),
+    [
+        (PaperSet("Movie"), True),
+        (PaperSet("Tweets"), True),
+        (PaperSet("Movie", answers=3), False),
+        (PaperSet("Movie", removed=0.1), False),
+        (PaperSet("Yeast"), False),
+        (PaperSet(GENERATED), False),
+    ],
+)
+def test_sets_of_people_are_always_the_same(paper_set, fixed):
+    assert paper_set.fixed is fixed
+    assert FitTask(paper_set, 5, AMCC).drawn_from == (paper_set, 0 if fixed else 5)
+
+
+def test_generated_crowds_change_with_the_seed_and_have_features():
+    one, other = (PaperSet(GENERATED).draw(seed) for seed in (0, 1))
+    assert one.votes != other.votes
+    assert one.features.shape == (one.votes.n_items, 10)
+    assert one.features.dtype == np.float64
+    assert one.known.all()
+
+
+def test_few_answers_are_drawn_from_what_a_seed_gave():
+    few = PaperSet(GENERATED, answers=2).draw(0)
+    assert set(few.votes.answers_per_item.tolist()) == {2}
+    assert few.features is not None
+    np.testing.assert_array_equal(few.truth, PaperSet(GENERATED).draw(0).truth)
+
+
+def test_names_are_those_of_the_registry():
+    from amcc.data import DATASETS
+
+    assert set((REAL | MULAN | FURTHER).values()) <= set(DATASETS)
+
+
+def test_figures_fall_back_on_what_is_there(quick, everything):
+    assert [each.name for each in convergence.sets_of(quick)] == [GENERATED]
+    assert [each.name for each in convergence.sets_of(everything)] == ["Affective", "SONYC-UST"]
+    assert [each.name for each in groups.sets_of(quick)] == [GENERATED]
+    assert [each.name for each in groups.sets_of(everything)] == ["Yeast", "SONYC-UST"]
+    only_emotions = replace(everything, scale=QUICK)
+    assert [each.name for each in groups.sets_of(only_emotions)] == ["Emotions", "SONYC-UST"]
+
+
+def test_notes_say_what_is_missing_and_why(quick, everything):
+    notes = notes_of([STUDIES["table4"], STUDIES["r"]], quick)
+    assert notes[0].startswith("no data sets: Yeast, Emotions, Scene, Movie")
+    assert "left out by --quick" in notes[-1]
+    assert notes_of([STUDIES["table4"]], everything) == []
+    in_haste = notes_of([STUDIES["table4"]], replace(everything, scale=QUICK))
+    assert in_haste[0].startswith("without Yeast, Scene: left out by --quick")
+    assert notes_of([STUDIES["table3"]], replace(everything, scale=QUICK)) == []  # counting takes no time
+
+
+# -- fits -----------------------------------------------------------------------------------------------------------
+
+
+def test_quality_of_workers_by_hand():
+    # One item, three labels, the last of unknown truth: the first worker is right, the second says yes to all.
+    votes = Votes.from_dense([[[1, -1, 1]], [[1, 1, 1]], [[1, 0, 0]]])
+    draw = Draw(votes, np.array([[True, False, True]]), np.array([[True, True, False]]))
+    found = fits.worker_quality(draw)
+    assert found["quality"][:2] == [1.0, 0.0]
+    assert np.isnan(found["quality"][2])  # never asked about what is absent
+    assert found["answers"] == [1, 1, 1]
+    assert len(found["names"]) == 3
+
+
+def test_matrices_are_averaged_over_the_workers_of_a_group():
+    draw = PaperSet(GENERATED, answers=2).draw(0)
+    model = amcc.make_model("amcc-frobenius").set_params(n_groups=2, max_iter=2)
+    model, seconds = fits.fit(model, draw.votes)
+    assert seconds > 0
+    found = fits.groups(model)
+    member = np.array(found["worker_group"])
+    for group in range(2):
+        if (member == group).any():
+            mean = model.individuality_matrices_[member == group].mean(axis=0)
+            assert_allclose(found["individuality"][group], mean, rtol=0, atol=1e-6)
+    default, _ = fits.fit(amcc.AMCC(adapt=False, max_iter=2), draw.votes)
+    assert "individuality" not in fits.groups(default)
+
+
+def test_a_fit_does_not_use_what_an_earlier_one_left():
+    votes = Votes.from_dense(np.ones((2, 3, 2)))
+    fits.fit(amcc.MajorityVote(), votes)
+    assert "pairs" not in vars(votes)
+
+
+def test_seeds_count_only_where_there_is_chance():
+    paper_set = PaperSet(GENERATED)
+    assert FitTask(paper_set, 1, MV).depends_on == FitTask(paper_set, 2, MV).depends_on
+    assert FitTask(paper_set, 1, AMCC).depends_on != FitTask(paper_set, 2, AMCC).depends_on
+
+
+def test_what_takes_time_runs_last_and_alone(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(fits, "_measure", lambda task: seen.append(type(task).__name__) or {"x": 1})
+    monkeypatch.setattr(fits, "_fingerprint", lambda paper_set, seed: f"{paper_set.title} {seed}")
+    growth, fit = GrowthTask(MV, (100,), 1.0), FitTask(PaperSet(GENERATED), 0, MV)
+    found = run_tasks([growth, fit], tmp_path)
+    assert seen == ["FitTask", "GrowthTask"]
+    assert list(found) == [growth, fit]  # in the order in which they were wanted
+
+
+# -- active studies -------------------------------------------------------------------------------------------------
+
+
+def test_the_papers_mix_is_the_default_of_the_strategy():
+    assert STRATEGIES["amcc"]().correlation_mix == active.PAPER_MIX
+    assert active.PAPER_MIX in active.WHOLE.mixes
+
+
+def test_runs_with_the_papers_mix_are_those_of_the_strategies(quick):
+    strategies, mixes = active.strategy_curves(quick), active.mix_curves(quick)
+    paper_set = strategies.sets[0]
+    assert mixes.runs(paper_set, active.PAPER_MIX) == strategies.runs(paper_set, "amcc")
+    assert mixes.runs(paper_set, 0.0)[0].params == (("correlation_mix", 0.0),)
+
+
+def test_all_batch_sizes_meet_at_every_point():
+    assert all(50 % batch == 0 for batch in (*active.WHOLE.batches, *active.SHORT.batches))
+
+
+def measured_run(value: float, n_points: int = 2) -> dict:
+    columns = [f"{part} {reading}" for part in active.EVALUATIONS for reading in active.READINGS]
+    points = list(range(n_points))
+    return {"queries": [5 * n for n in points], "cost": [10.0 * n for n in points],
+            **{name: [value * n for n in points] for name in columns}}  # fmt: skip
+
+
+def test_curves_are_rows_of_every_set_and_value():
+    sets = [PaperSet("A"), PaperSet("B", answers=3)]
+    curves = active.Curves("eta", sets, [0.0, 1.0], lambda each, eta: [PaperRun(each, 0, "amcc", (("x", eta),))])
+    tasks = curves.tasks()
+    assert len(tasks) == 4
+    results = {task: measured_run(0.1 * number) for number, task in enumerate(tasks)}
+    rows = curves.rows(results)
+    assert len(rows) == 4 * 2 * 4  # runs, points, evaluations and readings
+    assert list(rows[0])[:2] == ["set", "eta"]
+    ends = curves.rows(results, ends_only=True)
+    assert len(ends) == 4 * 4
+    assert {row["queries"] for row in ends} == {5}
+    assert [row["mean"] for row in ends if row["set"] == "B @3" and row["eta"] == 1.0] == [pytest.approx(0.3)] * 4
+
+
+def test_curves_of_different_length_are_cut_to_the_shortest():
+    runs = [PaperRun(PaperSet("A"), seed, "amcc") for seed in range(2)]
+    rows = active.summary(runs, {runs[0]: measured_run(0.1, 3), runs[1]: measured_run(0.1, 2)})
+    assert max(row["queries"] for row in rows) == 5
+
+
+def test_the_table_of_ends_marks_strategies_against_amcc():
+    curves = active.Curves(
+        "strategy", [PaperSet("A")], ["amcc", "uniform"],
+        lambda each, name: [PaperRun(each, seed, name) for seed in range(4)],
+    )  # fmt: skip
+    values = {"amcc": (0.8, 0.81, 0.83, 0.82), "uniform": (0.5, 0.52, 0.5, 0.53)}
+    results = {run: measured_run(values[run.strategy][run.seed]) for run in curves.tasks()}
+    table = active.end_table(curves, results, None)
+    jaccard = table.views[0]
+    assert jaccard.head == ["strategy", "A"]
+    assert jaccard.rows == [["amcc", "0.815 ±0.013"], ["uniform", "0.512 ±0.015 •"]]
+    assert table.views[-1].rows == [["amcc", "10"], ["uniform", "10"]]
+    assert [view.folded for view in table.views] == [False, True, False, True, False]
+
+
+# -- the larger replay ----------------------------------------------------------------------------------------------
+
+
+def test_the_shortlist_has_all_seeds_at_equal_prices(everything):
+    movie, tweets = PaperSet("Affective", "x"), PaperSet("Tweets", "x")
+    assert len(active_replay.seeds_of(everything, movie, "voi", "equal")) == 10
+    assert len(active_replay.seeds_of(everything, movie, "voi", "paper")) == 2
+    assert len(active_replay.seeds_of(everything, movie, "sac", "equal")) == 2
+    assert len(active_replay.seeds_of(everything, tweets, "voi", "equal")) == 2
+    assert active_replay._runs_in_words(everything).startswith("10 runs of amcc-rw, uniform, okg, voi at equal prices")
+    assert active_replay._runs_in_words(replace(everything, scale=QUICK)) == "1 runs"
+
+
+def test_cases_compare_each_run_with_all_votes(quick):
+    cases = active_replay.cases_of(quick)
+    assert [case.strategy for case in cases] == ["voi", "amcc", "uniform"]
+    assert all(len(case.runs) == len(case.all_votes) == 1 for case in cases)
+    assert len(active_replay.tasks(quick)) == 4  # three strategies, and one consensus for all of them
+
+
+def test_rows_of_a_case_by_hand():
+    paper_set = PaperSet(GENERATED)
+    runs = [ReplayRun(paper_set, seed, "voi", "equal") for seed in range(2)]
+    case = active_replay.Case(paper_set, "equal", "voi", runs, [FitTask(paper_set, 0, AMCC)])
+    results = {
+        case.all_votes[0]: {"scores": {"jaccard": 0.8}},
+        runs[0]: {"equal": [0.2, 0.5, 1.0], "votes": [2, 5, 10], "jaccard": [0.4, 0.8, 0.8]},
+        runs[1]: {"equal": [0.2, 0.5, 1.0], "votes": [2, 5, 10], "jaccard": [0.6, 0.6, 0.8]},
+    }
+    goals, points = active_replay.rows_of(case, results)
+    assert [row["goal"] for row in goals] == [0.9, 0.95, 1.0]
+    assert (goals[-1]["least"], goals[-1]["most"], goals[-1]["runs"]) == (0.5, 1.0, 2)
+    assert goals[0]["first_share"] == pytest.approx(0.2)
+    assert len(points) == active_replay.N_POINTS
+    assert (points[0]["mean"], points[0]["ci_low"], points[0]["ci_high"]) == pytest.approx((0.5, 0.4, 0.6))
+    assert points[-1]["cost_share"] == pytest.approx(1.0)
