@@ -46,14 +46,14 @@ def amcc_majority(folder: Path) -> Any:
     """Our majority vote, from the file."""
     import amcc
 
-    return amcc.MajorityVote().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
+    return amcc.consensus.MajorityVote().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
 
 
 def amcc_dawid_skene(folder: Path) -> Any:
     """Our Dawid–Skene, from the file."""
     import amcc
 
-    return amcc.DawidSkene().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
+    return amcc.consensus.DawidSkene().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
 
 
 def amcc_default(folder: Path) -> Any:

@@ -53,7 +53,7 @@ def _consensus(folder: Path, method: str, engine: Any) -> Row:
 def _local(folder: Path, method: str, memory: int | None = None) -> Row:
     import amcc
 
-    with amcc.LocalEngine(folder / "packed", memory=memory) as engine:
+    with amcc.engine.LocalEngine(folder / "packed", memory=memory) as engine:
         return _consensus(folder, method, engine)
 
 
@@ -62,8 +62,8 @@ def _dask(folder: Path, method: str, n_processes: int) -> Row:
     import amcc
 
     with clock.paused():
-        engine = amcc.DaskEngine(folder / "packed", n_processes=n_processes)
-        with amcc.DaskEngine(folder.parent / "warm" / "packed", engine.cluster) as warm:
+        engine = amcc.engine.DaskEngine(folder / "packed", n_processes=n_processes)
+        with amcc.engine.DaskEngine(folder.parent / "warm" / "packed", engine.cluster) as warm:
             amcc.make_model(method).fit(warm)
     try:
         return _consensus(folder, method, engine)

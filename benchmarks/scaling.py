@@ -101,7 +101,7 @@ def measure_process(packed: Path) -> dict[str, float]:
     from amcc.engine.base import added
     from amcc.engine.dask import merged
 
-    engine = amcc.LocalEngine(packed)
+    engine = amcc.engine.LocalEngine(packed)
     work, numbers = work_of(engine), range(len(engine.packed.entries))
     with one_thread():
         every = best_seconds(partial(engine.total_of, numbers, one_round), in_turn(engine))
@@ -131,7 +131,7 @@ def measure_leader(packed: Path) -> float:
     from amcc.consensus.models.amcc import likelihood as model
     from amcc.consensus.rounds import first_look
 
-    engine = amcc.LocalEngine(packed)
+    engine = amcc.engine.LocalEngine(packed)
     first = engine.total(first_look, None)
     crowd = model.start_crowd(engine.n_workers, engine.n_labels, 5)
     counts = model.counts_of(first.present, first.slot_votes)
@@ -152,7 +152,7 @@ def measure_bytes(packed: Path) -> dict[str, float]:
     from amcc.consensus.rounds import one_round
     from amcc.engine.dask import Parcel
 
-    engine = amcc.LocalEngine(packed)
+    engine = amcc.engine.LocalEngine(packed)
     step = one_round(engine.block(0), *in_turn(engine)())
     n_coins = len(engine.coins)
     return {
@@ -166,7 +166,7 @@ def dask_engine(packed: Path, n_processes: int) -> Iterator[Any]:
     """The blocks on so many processes of this machine."""
     import amcc
 
-    with amcc.DaskEngine(packed, n_processes=n_processes) as engine:
+    with amcc.engine.DaskEngine(packed, n_processes=n_processes) as engine:
         yield engine
 
 
@@ -378,7 +378,7 @@ def measured_part(few: Path, many: Path) -> tuple[list[str], Costs]:
                     shared |= measure_dask(engine)
     checked = []
     for (packed, n_processes), measured in rounds.items():
-        costs, work = Costs(**process[packed, n_processes], **shared), work_of(amcc.LocalEngine(packed))
+        costs, work = Costs(**process[packed, n_processes], **shared), work_of(amcc.engine.LocalEngine(packed))
         simulated = simulate_round(costs, work, n_processes, N_PARTS, FAN_IN)
         checked.append((work, n_processes, measured, simulated.seconds - simulated.leader))
     about = f"Measured on {date.today()} with amcc's default method on a machine of {os.cpu_count()} cores:"

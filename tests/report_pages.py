@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from amcc import AMCC, MajorityVote, Votes
+from amcc import AMCC, Votes
+from amcc.consensus import MajorityVote
 from amcc.consensus.workers import WorkerRates
 from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.report import write_report

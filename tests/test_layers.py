@@ -136,7 +136,7 @@ import sys
 for name in ("altair", "vl_convert", "polars", "sklearn", "matplotlib", "numba"):
     sys.modules[name] = None
 import amcc
-amcc.DawidSkene().fit(amcc.Votes.from_dense([[[1, -1]]])).pairs()
+amcc.consensus.DawidSkene().fit(amcc.Votes.from_dense([[[1, -1]]])).pairs()
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -149,6 +149,20 @@ def test_every_public_name_has_a_home() -> None:
         assert getattr(amcc, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         amcc.nonsense  # noqa: B018
+
+
+def test_the_front_door_shows_what_users_do() -> None:
+    """Models to compare with and machinery are one level down, and whoever looks for them here is told where."""
+    import amcc
+
+    doing = {"read_votes", "AMCC", "next_questions", "evaluate", "write_report", "simulate_crowd", "Campaign"}
+    assert doing <= set(amcc.__all__)
+    assert len(amcc.__all__) < 25
+    for name, home in (("DawidSkene", "consensus"), ("METHODS", "consensus"), ("LocalEngine", "engine")):
+        assert name not in dir(amcc)
+        with pytest.raises(AttributeError, match=f"it is amcc.{home}.{name} now"):
+            getattr(amcc, name)
+        assert getattr(getattr(amcc, home), name) is not None
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from amcc import MajorityVote, Truth, Votes
+from amcc import Truth, Votes
 from amcc.active.beliefs import CurrentBeliefs, Learner
+from amcc.consensus import MajorityVote
 from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from amcc import NAM, DawidSkene, MajorityVote, Truth, Votes
+from amcc import Truth, Votes
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Candidates
 from amcc.active.questions import Questions, Triplets
@@ -17,6 +17,7 @@ from amcc.active.strategies.amcc import Amcc
 from amcc.active.strategies.baselines import Uniform
 from amcc.active.strategies.voi import ValueOfInformation
 from amcc.arrays import Floats
+from amcc.consensus import NAM, DawidSkene, MajorityVote
 from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.settling import SETTLED_ERROR
 from amcc.engine.base import Engine, InMemory, added

@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from amcc import METHODS, Votes, load_model
-from amcc.consensus import DawidSkene, MajorityVote, make_model
+from amcc import Votes, load_model
+from amcc.consensus import METHODS, DawidSkene, MajorityVote, make_model
 from amcc.consensus.models.amcc.likelihood import Ascent
 from amcc.consensus.models.amcc.readings import Blend
 from amcc.consensus.models.dawid_skene import Rounds

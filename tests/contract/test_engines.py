@@ -23,12 +23,14 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import AMCC, MACE, NAM, Checkpoint, DawidSkene, DSTree, MajorityVote, load_model, passes, write_votes
+from amcc import AMCC, load_model, passes, write_votes
+from amcc.consensus import MACE, NAM, DawidSkene, DSTree, MajorityVote
 from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.signature import content_hash, signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import gather
+from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.dask import DaskEngine, Sums, merged, whole_sum
 from amcc.engine.local import LocalEngine
 from amcc.errors import EngineError, FileFormatError, InputError, NotFittedError, ParameterError

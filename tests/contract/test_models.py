@@ -18,7 +18,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import amcc
-from amcc import METHODS, ConsensusModel, Votes, load_model
+from amcc import Votes, load_model
+from amcc.consensus import METHODS, ConsensusModel
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.settling import ASSUMED_CLAIM
 from amcc.errors import FileFormatError, NotFittedError, ParameterError, TooLargeError

@@ -12,7 +12,9 @@ import test_engines
 import test_models
 import test_strategies
 
-from amcc import DawidSkene, LocalEngine, pack_votes, write_votes
+from amcc import pack_votes, write_votes
+from amcc.consensus import DawidSkene
+from amcc.engine.local import LocalEngine
 
 Case = tuple[Any, str, dict[str, Any]]
 

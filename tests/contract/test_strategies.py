@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from amcc import METHODS, MajorityVote
 from amcc.active.beliefs import CurrentBeliefs, Learner
 from amcc.active.candidates import Anything, Recorded
 from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies import STRATEGIES
+from amcc.consensus import METHODS, MajorityVote
 from amcc.votes import Votes
 
 pytestmark = pytest.mark.parametrize("name", STRATEGIES)

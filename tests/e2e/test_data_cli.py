@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import running
-from amcc import METHODS
 from amcc.cli.data import COMMANDS
+from amcc.consensus import METHODS
 from amcc.data.registry import DATASETS
 
 

@@ -17,13 +17,14 @@ import plain
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from amcc import DawidSkene, PackedVotes, load_model, pack_votes, read_roster, read_truth, read_votes
+from amcc import load_model, pack_votes, read_roster, read_truth, read_votes
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import SimulatedCrowd
 from amcc.active.prices import Prices, read_price_list
 from amcc.active.strategies.baselines import Uniform
-from amcc.consensus import MajorityVote
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.engine.packed import PackedVotes
 from amcc.io import read_ids, read_soft_truth
 from amcc.votes import Votes
 

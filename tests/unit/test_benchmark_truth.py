@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from amcc import MajorityVote
+from amcc.consensus import MajorityVote
 from amcc.experiments.cells import Cell, Draw
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import METHODS, ParameterError, Votes
+from amcc import ParameterError, Votes
+from amcc.consensus import METHODS
 from amcc.data import DATASETS, read_crowd
 from amcc.errors import EmptyInputError, MissingExtraError
 from amcc.experiments import board as module

@@ -10,7 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from amcc import CDS, ConvergenceWarning, DawidSkene, ParameterError, Truth, Votes, load_model, metrics
+from amcc import ConvergenceWarning, ParameterError, Truth, Votes, load_model, metrics
+from amcc.consensus import CDS, DawidSkene
 from amcc.consensus.models.c_ds import pool_of_sets, set_posteriors, set_shares
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from amcc import AMCC, DawidSkene, write_votes
+from amcc import AMCC, write_votes
+from amcc.consensus import DawidSkene
 from amcc.consensus.rounds import one_round
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.local import LocalEngine

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
-from amcc import ConvergenceWarning, DawidSkene, MajorityVote, ParameterError, Votes, metrics
+from amcc import ConvergenceWarning, ParameterError, Votes, metrics
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits

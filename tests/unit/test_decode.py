@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import DawidSkene, MajorityVote, Votes, metrics
+from amcc import Votes, metrics
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.decode import (
     ITEMS_PER_BLOCK,
     RULES,

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import digamma
 
-from amcc import AMCC, MajorityVote, Votes, metrics, passes
+from amcc import AMCC, Votes, metrics, passes
+from amcc.consensus import MajorityVote
 from amcc.consensus.models.amcc.degrees import (
     DegreeBelief,
     DegreeCounts,

@@ -13,9 +13,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betaln
 
-from amcc import DawidSkene, MajorityVote, Votes, load_model, passes, write_votes
+from amcc import Votes, load_model, passes, write_votes
 from amcc.arrays import sigmoid
-from amcc.consensus import METHODS, pair_columns
+from amcc.consensus import METHODS, DawidSkene, MajorityVote, pair_columns
 from amcc.consensus import disagreement as d
 from amcc.consensus.disagreement.asked import FOLDS
 from amcc.consensus.disagreement.explanations import ABSENT, HARD_VOTES, PLAINER, PRESENT

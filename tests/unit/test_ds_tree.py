@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import CDS, ConvergenceWarning, DSTree, ParameterError, Truth, Votes, load_model, metrics
+from amcc import ConvergenceWarning, ParameterError, Truth, Votes, load_model, metrics
+from amcc.consensus import CDS, DSTree
 from amcc.consensus.models.ds_tree import (
     Tree,
     chow_liu,

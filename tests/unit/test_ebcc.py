@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import EBCC, IBCC, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
+from amcc import ConvergenceWarning, ParameterError, Votes, metrics
+from amcc.consensus import EBCC, IBCC, MajorityVote
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.ebcc import expect, maximise, random_split
 from amcc.data.simulate import CrowdSpec, simulate_crowd

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amcc import METHODS, MajorityVote, ParameterError
+from amcc import ParameterError
+from amcc.consensus import METHODS, MajorityVote
 from amcc.experiments.entrants import Entrant, entrants_of, installed, known_methods, parse_variant
 from amcc.experiments.peers import ORACLE, PEERS
 

@@ -14,9 +14,10 @@ from scipy.stats import norm
 from test_calibration import truth_of
 from test_degrees import tempting_crowd
 
-from amcc import AMCC, MajorityVote, Truth, Votes
+from amcc import AMCC, Truth, Votes
 from amcc.active import expert
 from amcc.active.expert import ITEM_SPREAD, PairFeatures, Readings, expected_weight, questions_for_expert
+from amcc.consensus import MajorityVote
 from amcc.errors import EmptyInputError, ParameterError
 
 

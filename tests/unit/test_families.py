@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc import AMCC, DawidSkene, MajorityVote, Roster, Truth, Votes, load_model
+from amcc import AMCC, Roster, Truth, Votes, load_model
 from amcc.active.beliefs import as_they_count
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.families import (
     describe_families,
     effective_counts,

@@ -11,13 +11,13 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array, issparse, save_npz
 
-from amcc import AMCC, NAM, Votes, read_features, read_text_features
+from amcc import AMCC, Votes, read_features, read_text_features
 from amcc.active.beliefs import Learner
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import ReplayCrowd
 from amcc.active.prices import Prices
 from amcc.active.strategies import STRATEGIES, check_features_used
-from amcc.consensus import METHODS
+from amcc.consensus import METHODS, NAM
 from amcc.errors import AmccError, FileFormatError, InputError, ParameterError
 from amcc.io import write_table
 

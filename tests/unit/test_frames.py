@@ -7,7 +7,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from amcc import AMCC, LocalEngine, ParameterError, pack_votes, write_votes
+from amcc import AMCC, ParameterError, pack_votes, write_votes
+from amcc.engine.local import LocalEngine
 
 
 def test_every_table_is_a_pandas_frame_unless_another_kind_is_wanted(toy_votes, tmp_path):

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import digamma
 
-from amcc import IBCC, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
+from amcc import ConvergenceWarning, ParameterError, Votes, metrics
+from amcc.consensus import IBCC, MajorityVote
 from amcc.consensus.models.ibcc import dirichlet_divergence, expected_log
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 

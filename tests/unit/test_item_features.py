@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array
 from scipy.special import expit, logit
 
-from amcc import AMCC, NAM, Votes, load_model, read_text_features
-from amcc.consensus import item_features
+from amcc import AMCC, Votes, load_model, read_text_features
+from amcc.consensus import NAM, item_features
 from amcc.consensus.item_features import (
     ItemPrior,
     RegressionSums,

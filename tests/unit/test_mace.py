@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import MACE, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
+from amcc import ConvergenceWarning, ParameterError, Votes, metrics
+from amcc.consensus import MACE, MajorityVote
 from amcc.consensus.models.mace import AnswerLogs, RandomStarts, Restarts, expect
 from amcc.consensus.monitor import Monitor
 from amcc.data.simulate import CrowdSpec, simulate_crowd

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import MajorityVote, ParameterError, Votes
+from amcc import ParameterError, Votes
+from amcc.consensus import MajorityVote
 
 
 def test_worked_numbers(toy_votes):

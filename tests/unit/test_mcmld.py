@@ -10,7 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
-from amcc import MCMLD, MCMLI, ConvergenceWarning, DawidSkene, MajorityVote, ParameterError, Votes, metrics
+from amcc import ConvergenceWarning, ParameterError, Votes, metrics
+from amcc.consensus import MCMLD, MCMLI, DawidSkene, MajorityVote
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.mcmld import (
     Asked,

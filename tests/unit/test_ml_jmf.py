@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
-from amcc import MLJMF, ConvergenceWarning, ParameterError, Votes, metrics
+from amcc import ConvergenceWarning, ParameterError, Votes, metrics
+from amcc.consensus import MLJMF
 from amcc.consensus.learned import Gold
 from amcc.consensus.models import ml_jmf
 from amcc.data.simulate import CrowdSpec, simulate_crowd

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
 import amcc
-from amcc import NAM, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
+from amcc import ConvergenceWarning, ParameterError, Votes, metrics
+from amcc.consensus import NAM, MajorityVote
 from amcc.consensus.learned import Gold
 from amcc.consensus.models import nam
 from amcc.data.simulate import CrowdSpec, simulate_crowd

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
-from amcc import MajorityVote, ParameterError, Votes, metrics
+from amcc import ParameterError, Votes, metrics
+from amcc.consensus import MajorityVote
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.paper import answers as paper_answers
 from amcc.consensus.models.paper import fitting

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import AMCC, METHODS, Votes, load_model
+from amcc import AMCC, Votes, load_model
+from amcc.consensus import METHODS
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.models.paper.problem import PaperSettings
 from amcc.consensus.saving import FORMAT_VERSION

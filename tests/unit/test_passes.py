@@ -85,7 +85,7 @@ def test_others_pass_by_hand():
 
 
 def test_models_give_the_same_on_both_routes(crowd, monkeypatch):
-    from amcc import DawidSkene
+    from amcc.consensus import DawidSkene
 
     plain = DawidSkene().fit(crowd.votes)
     monkeypatch.setattr(passes, "SMALL", -1)

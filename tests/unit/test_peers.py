@@ -174,7 +174,7 @@ def test_oracle_with_labels_that_are_never_or_always_there():
 
 
 def test_oracle_is_hard_to_beat(crowd):
-    from amcc import DawidSkene
+    from amcc.consensus import DawidSkene
 
     rates = TrueRates(crowd.hit_rate, crowd.false_alarm_rate)
     oracle = true_rates(crowd.votes, rates, crowd.truth.mean(axis=0)) > 0.5

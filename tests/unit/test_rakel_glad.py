@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import ConvergenceWarning, MajorityVote, ParameterError, RakelGlad, Truth, Votes, metrics
+from amcc import ConvergenceWarning, ParameterError, Truth, Votes, metrics
+from amcc.consensus import MajorityVote, RakelGlad
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.rakel_glad import (
     EASE_BOUND,

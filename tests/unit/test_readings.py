@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 from test_counts import votes_by_degree
 
-from amcc import AMCC, MajorityVote, Votes, metrics
+from amcc import AMCC, Votes, metrics
+from amcc.consensus import MajorityVote
 from amcc.consensus.models.amcc import readings
 from amcc.consensus.models.amcc.correlation import LabelSets, label_set_step
 from amcc.consensus.models.amcc.counts import presence_by_counts

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import AMCC, DawidSkene, MajorityVote
+from amcc import AMCC
 from amcc.active.beliefs import Learner
 from amcc.active.replay import Curve, Recording, cost_of_goals, first_votes, mean_curve, replay
 from amcc.active.strategies import STRATEGIES
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
 from amcc.io import read_truth, read_votes

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amcc import AMCC, DawidSkene, MajorityVote, Votes
+from amcc import AMCC, Votes
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.errors import InputError, MissingExtraError, NotFittedError, ParameterError
 from amcc.report import write_report

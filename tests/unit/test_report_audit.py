@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from amcc import DawidSkene, MajorityVote, Votes
+from amcc import Votes
 from amcc.audit import audit
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.inference import Estimate
 from amcc.report import write_audit_report

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from amcc import DawidSkene
+from amcc.consensus import DawidSkene
 
 pytest.importorskip("altair")
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc import AMCC, DawidSkene, Votes
+from amcc import AMCC, Votes
+from amcc.consensus import DawidSkene
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from amcc import AMCC, DawidSkene, Votes
+from amcc import AMCC, Votes
+from amcc.consensus import DawidSkene
 from amcc.consensus import disagreement as kinds
 
 pytest.importorskip("altair")

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc import AMCC, DawidSkene, Roster, Votes
+from amcc import AMCC, Roster, Votes
+from amcc.consensus import DawidSkene
 
 pytest.importorskip("altair")
 

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from amcc import AMCC, DawidSkene, MajorityVote, Votes
+from amcc import AMCC, Votes
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.truth_effect import truth_effect
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.report.overview import MAX_NAMES_IN_TEXT, MIN_COMPARED, choices, first_looks, overview

@@ -40,7 +40,7 @@ MV = Entrant("MV", "majority")
 TINY = replace(
     QUICK,
     n_runs=2,
-    left_out=tuple(set(amcc.METHODS) - {"majority", "dawid-skene", "amcc"}),
+    left_out=tuple(set(amcc.consensus.METHODS) - {"majority", "dawid-skene", "amcc"}),
     removed=(0.5,),
     thinned=("Affective",),
     weight_powers=(-1, 1),
@@ -54,7 +54,7 @@ TINY = replace(
 
 @pytest.fixture(autouse=True)
 def everything_is_small(monkeypatch):
-    monkeypatch.setitem(amcc.METHODS, "amcc", partial(amcc.AMCC, adapt=False, max_iter=5))
+    monkeypatch.setitem(amcc.consensus.METHODS, "amcc", partial(amcc.AMCC, adapt=False, max_iter=5))
     monkeypatch.setitem(plotting.STYLE, "savefig.dpi", 30)
     monkeypatch.setattr(sets, "GENERATED_SPEC", CrowdSpec(n_items=40, n_workers=10, n_labels=4, n_features=3))
     sets._drawn.cache_clear()
@@ -107,7 +107,7 @@ def test_scores_by_hand():
 def test_scores_of_items_average_to_scores(crowd):
     draw = Draw(crowd.votes, crowd.truth, np.ones_like(crowd.truth))
     draw.known[5] = False
-    proba = amcc.DawidSkene().fit(crowd.votes).predict_proba()
+    proba = amcc.consensus.DawidSkene().fit(crowd.votes).predict_proba()
     items = by_item(draw, proba > 0.5, proba)
     assert np.isnan(items["jaccard"][5])
     for name, value in scores(draw, proba > 0.5, proba).items():

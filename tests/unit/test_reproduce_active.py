@@ -10,11 +10,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
-from amcc import DawidSkene, MajorityVote, Votes, plotting, write_votes
+from amcc import Votes, plotting, write_votes
 from amcc.active.beliefs import Learner
 from amcc.active.candidates import Recorded
 from amcc.active.replay import GOALS, CostOfGoal, Curve, cost_of_goals, first_votes, purchases
 from amcc.active.strategies import STRATEGIES
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data import CrowdSpec
 from amcc.experiments.cells import Draw
 from amcc.experiments.reproduce import (
@@ -46,7 +47,7 @@ CROWD = PaperSet(GENERATED)
 
 @pytest.fixture(autouse=True)
 def everything_is_small(monkeypatch):
-    monkeypatch.setitem(amcc.METHODS, "amcc", partial(amcc.DawidSkene, max_iter=20))  # quicker
+    monkeypatch.setitem(amcc.consensus.METHODS, "amcc", partial(amcc.consensus.DawidSkene, max_iter=20))  # quicker
     monkeypatch.setitem(plotting.STYLE, "savefig.dpi", 30)
     spec = CrowdSpec(n_items=40, n_workers=10, n_labels=4, answers_per_item=4, n_features=3)
     monkeypatch.setattr(sets, "GENERATED_SPEC", spec)

@@ -122,7 +122,7 @@ def test_matrices_are_averaged_over_the_workers_of_a_group():
 
 def test_a_fit_does_not_use_what_an_earlier_one_left():
     votes = Votes.from_dense(np.ones((2, 3, 2)))
-    fits.fit(amcc.MajorityVote(), votes)
+    fits.fit(amcc.consensus.MajorityVote(), votes)
     assert "pairs" not in vars(votes)
 
 

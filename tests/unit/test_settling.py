@@ -10,7 +10,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
 
-from amcc import AMCC, DawidSkene, MajorityVote, Truth, Votes, load_model
+from amcc import AMCC, Truth, Votes, load_model
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.settling import (
     ASSUMED,
     ASSUMED_CLAIM,

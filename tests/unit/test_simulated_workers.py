@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import MajorityVote, Votes, metrics
+from amcc import Votes, metrics
+from amcc.consensus import MajorityVote
 from amcc.data import simulated_workers as module
 from amcc.data.feature_set import FeatureSet, read_npz
 from amcc.data.simulated_workers import WorkerCrowd, cached_workers, simulate_workers, without_answers

@@ -11,7 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import beta
 
-from amcc import DawidSkene, MajorityVote, Votes
+from amcc import Votes
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.soft_labels import (
     STRENGTHS,
     SoftLabels,

@@ -199,7 +199,7 @@ def gold_of(item_names, label_names, true) -> pa.Table:
 def test_truth_of_few_items_leaves_the_others_their_consensus(crowd):
     votes, few = crowd.votes, np.arange(crowd.votes.n_items) < 30
     truth = Truth.from_frames(gold_of(votes.item_names, votes.label_names, crowd.truth & few[:, None]))
-    with_truth, without = (amcc.DawidSkene().fit(votes, truth=known).predict() for known in (truth, None))
+    with_truth, without = (amcc.consensus.DawidSkene().fit(votes, truth=known).predict() for known in (truth, None))
     labelled = few & crowd.truth.any(axis=1)
     assert np.array_equal(with_truth[labelled], crowd.truth[labelled])
     scores = [metrics.jaccard(crowd.truth[~few], found[~few]) for found in (with_truth, without)]
@@ -231,4 +231,4 @@ def test_real_truth_of_few_items(shared_data, tmp_path):
 def test_truth_about_something_else_is_refused(table, message):
     votes = Votes.from_dense([[[1], [-1]]], item_names=["i", "j"], label_names=["a"])
     with pytest.raises(EmptyInputError, match=message):
-        amcc.MajorityVote().fit(votes, truth=Truth.from_frames(pa.table(table)))
+        amcc.consensus.MajorityVote().fit(votes, truth=Truth.from_frames(pa.table(table)))

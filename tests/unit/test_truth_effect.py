@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from amcc import AMCC, MajorityVote, Truth, Votes, load_model
+from amcc import AMCC, Truth, Votes, load_model
+from amcc.consensus import MajorityVote
 from amcc.consensus.calibration import Calibration
 from amcc.consensus.truth_effect import (
     Contradiction,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc import AMCC, DawidSkene, MajorityVote, Votes, load_model
+from amcc import AMCC, Votes, load_model
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.workers import WorkerRates, likely_spammers, wilson_interval, worker_rates
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.passes import Judgement

@@ -25,11 +25,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from amcc import METHODS
-from amcc.cli.common import Json, notes, print_json, screen
-from amcc.cli.names import PlainConsole
+from amcc.cli.console import PlainConsole, notes, screen
+from amcc.cli.output import Json, print_json
 from amcc.cli.paths import FOLDER, READS
 from amcc.cli.studies import Processes, n_processes, progress_bar
+from amcc.consensus import METHODS
 from amcc.errors import ParameterError
 from amcc.files import whole_file
 from amcc.io import write_table

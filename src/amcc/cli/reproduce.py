@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amcc.cli.common import Json, notes, print_json, screen
+from amcc.cli.console import notes, screen
+from amcc.cli.output import Json, print_json
 from amcc.cli.paths import FILE, FOLDER, READS
 from amcc.cli.studies import Processes, n_processes, progress_bar
 from amcc.data.reading import data_folder

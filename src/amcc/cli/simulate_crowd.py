@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from amcc.cli.common import Json, notes, print_json
+from amcc.cli.console import notes
+from amcc.cli.output import Json, print_json
 from amcc.cli.paths import FOLDER
 from amcc.data.simulate import CrowdSpec, write_crowd
 from amcc.errors import ParameterError

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from amcc.cli.common import notes
+from amcc.cli.console import notes
 
 Processes = Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")]
 

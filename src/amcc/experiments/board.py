@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from amcc import METHODS, ConsensusModel, metrics
+from amcc import metrics
 from amcc.arrays import Floats, Mask
+from amcc.consensus import METHODS, ConsensusModel
 from amcc.errors import ConvergenceWarning, EmptyInputError, TooLargeError
 from amcc.experiments import cache, peers
 from amcc.experiments.cache import Count, Progress, kept, place, silent

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from amcc import METHODS, ConsensusModel, make_model
+from amcc import make_model
+from amcc.consensus import METHODS, ConsensusModel
 from amcc.errors import MissingExtraError, ParameterError
 from amcc.experiments import peers
 from amcc.experiments.peers import ORACLE, PEERS
@@ -28,7 +29,7 @@ Variant = tuple[str, Mapping[str, Any]]
 class Entrant:
     """What competes under a name.
 
-    name : as tables show it. method : as `amcc.METHODS`, or the board, knows it.
+    name : as tables show it. method : as `amcc.consensus.METHODS`, or the board, knows it.
     params : other arguments of its constructor; pairs, so that entrants can be keys of a dict.
     known : given the truth of so many items, and scored on the others.
     """

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from amcc import NAM, Votes, make_model, metrics
+from amcc import Votes, make_model, metrics
 from amcc.active import (
     STRATEGIES,
     Learner,
@@ -26,6 +26,7 @@ from amcc.active import (
     usual_batch,
 )
 from amcc.arrays import Floats, Mask, weight_per_code
+from amcc.consensus import NAM
 from amcc.errors import ConvergenceWarning
 from amcc.experiments.cache import file_hash
 from amcc.experiments.cells import Draw
