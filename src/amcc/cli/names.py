@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from amcc.cli.console import PlainConsole as PlainConsole
 from amcc.cli.console import visible
 from amcc.tables import is_text
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from scipy.sparse import coo_array, csc_array
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.families.correlations import MOST_CORRELATED, CentredVotes, centred_votes, vote_correlations
@@ -262,7 +262,7 @@ def _surely_beyond(votes: Votes, comparisons: _Comparisons, usual: UsualCorrelat
     compared, apart = comparisons.compared, comparisons.correlation - usual.centre
     first, second = np.nonzero(np.triu(compared & (apart > ABOVE_USUAL), 1))
     best = np.argsort(-apart[first, second], kind="stable")[:MOST_TESTED]
-    limit = float(norm.isf(FALSE_ALARMS / max(int(np.triu(compared, 1).sum()), 1)))
+    limit = -float(ndtri(FALSE_ALARMS / max(int(np.triu(compared, 1).sum()), 1)))
     linked = np.zeros_like(compared)
     pair, worker, value, _ = comparisons.centred
     by_worker = coo_array((value, (pair, worker)), shape=(len(votes.pairs), len(compared))).tocsc()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
 from scipy.special import logit
 
 from amcc.arrays import Floats, sigmoid
@@ -126,6 +125,8 @@ def fit_views(tree: ViewTree, correlations: VoteCorrelations) -> Views:
         by_validity = (loading[first] * loading[second] * between)[:, None] * differ * (1 - validity)
         slope = np.hstack([by_loading[:, :n_free], by_validity])
         return np.concatenate([-slope / error[:, None], np.diag(1 / spread)])
+
+    from scipy.optimize import least_squares  # a third of a second that only fits with a roster need to wait for
 
     # The prior gives as many residuals as there are parameters, so "lm" has enough of them; with none it would refuse.
     found = least_squares(residuals, centre, jacobian, method="lm" if len(centre) else "trf")
