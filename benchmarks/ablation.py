@@ -111,7 +111,7 @@ def gate_variants() -> dict[str, Callable[[Parts], np.ndarray]]:
 def parts_of(draw: Draw) -> Parts:
     """Fit the default, and take apart what it found."""
     model, engine = Asked().fit(draw.votes), InMemory(draw.votes)
-    degrees = getattr(model, "degrees_", None) or fit_degrees(engine, model.crowd_.seeing_member.sum(axis=1))
+    degrees = getattr(model, "degrees_", None) or fit_degrees(engine, model.crowd_.looking_member.sum(axis=1))
     evidence, blend = model._evidence(draw.votes, model.label_prior_), Blend(**model.blend_)
     return Parts(evidence, blend, model.kind_presence_, degrees.presence(engine.block), model.found_)
 

@@ -196,14 +196,14 @@ def test_members_against_brute_force(seed):
     coins, present, hit, member = problem(seed)
     rng = np.random.default_rng(seed + 100)
     absent, false_alarm = some_counts(rng, len(coins)), some_rates(rng)
-    blind, share = replace(some_rates(rng), label=rng.normal(size=L)), rng.dirichlet(np.ones(2 * M))
-    crowd = Crowd(hit, false_alarm, blind, np.tile(member, 2) / 2, share, np.ones(len(member)))
+    uninformative, share = replace(some_rates(rng), label=rng.normal(size=L)), rng.dirichlet(np.ones(2 * M))
+    crowd = Crowd(hit, false_alarm, uninformative, np.tile(member, 2) / 2, share, np.ones(len(member)))
     total = Counts(present.yes + absent.yes, present.no + absent.no)
     log_joint = np.tile(np.log(share), (W, 1))
     for rates, counts, groups in (
         (hit, present, slice(M)),
         (false_alarm, absent, slice(M)),
-        (blind, total, slice(M, None)),
+        (uninformative, total, slice(M, None)),
     ):
         for coin, (w, label) in enumerate(zip(coins.worker, coins.label, strict=True)):
             a, b = rates.strength * rates.commonality[:, label], rates.strength * (1 - rates.commonality[:, label])
@@ -214,7 +214,7 @@ def test_members_against_brute_force(seed):
     assert bound == pytest.approx(logsumexp(log_joint, axis=1).sum() + crowd.log_prior())
 
 
-def test_votes_of_the_blind_say_nothing():
+def test_votes_of_the_uninformative_say_nothing():
     coins, present, *_ = problem(0)
     absent = some_counts(np.random.default_rng(1), len(coins))
     member = np.eye(4)[np.where(np.arange(W) < 3, 3, 0)]  # three of them do not look
@@ -228,11 +228,11 @@ def test_votes_of_the_blind_say_nothing():
     assert (rates[0] > rates[1])[coins.worker >= 3].any()
 
 
-@pytest.mark.parametrize(("n_groups", "n_blind"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (9, 2)])
-def test_number_of_blind_groups(n_groups, n_blind):
+@pytest.mark.parametrize(("n_groups", "n_uninformative"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (9, 2)])
+def test_number_of_uninformative_groups(n_groups, n_uninformative):
     crowd = start_crowd(3, 2, n_groups)
     assert crowd.member.shape == (3, n_groups)
-    assert crowd.blind_member.shape[1] == n_blind == len(crowd.blind.strength)
+    assert crowd.uninformative_member.shape[1] == n_uninformative == len(crowd.uninformative.strength)
     assert crowd.commonality.shape == (2, n_groups, 2)
 
 

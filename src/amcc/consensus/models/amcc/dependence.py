@@ -81,7 +81,7 @@ def compare(votes: Votes, fit: LikelihoodFit, sets: LabelSets) -> Comparison:
 
 def looks_of(fit: LikelihoodFit) -> Floats:
     """(n_workers,) probability that a worker looks at the items at all."""
-    return np.asarray(fit.crowd.seeing_member.sum(axis=1))
+    return np.asarray(fit.crowd.looking_member.sum(axis=1))
 
 
 def pair_of_vote(votes: Votes) -> Ints:
@@ -123,9 +123,9 @@ def leave_votes_out(votes: Votes, fit: LikelihoodFit) -> LeftOut:
     present, crowd, counts = sigmoid(log_odds), fit.crowd, fit.counts
     return LeftOut(
         sigmoid(log_odds - said),
-        _rate_without(votes, counts.present, crowd.hit.usual, crowd.seeing_member, present),
-        _rate_without(votes, counts.absent, crowd.false_alarm.usual, crowd.seeing_member, 1 - present),
-        _rate_without(votes, counts.total, crowd.blind.usual, crowd.blind_member, np.ones(len(votes))),
+        _rate_without(votes, counts.present, crowd.hit.usual, crowd.looking_member, present),
+        _rate_without(votes, counts.absent, crowd.false_alarm.usual, crowd.looking_member, 1 - present),
+        _rate_without(votes, counts.total, crowd.uninformative.usual, crowd.uninformative_member, np.ones(len(votes))),
     )
 
 

@@ -34,7 +34,7 @@ def summary(n_workers: int, hit: float, false_alarm: float) -> str:
         return "nobody"
     who = f"{n_workers} worker{'s' * (n_workers > 1)}"
     if hit - false_alarm < 0.15:
-        return f"{who}, {_blind(0.5 * (hit + false_alarm))} whatever is there"
+        return f"{who}, {_uninformative(0.5 * (hit + false_alarm))} whatever is there"
     if false_alarm > 0.15:
         return f"{who}, find {hit:.0%} of the labels and invent many ({false_alarm:.0%} of absent ones)"
     if hit < 0.5:
@@ -42,7 +42,7 @@ def summary(n_workers: int, hit: float, false_alarm: float) -> str:
     return f"{who}, find {hit:.0%} of the labels and invent few ({false_alarm:.1%} of absent ones)"
 
 
-def _blind(yes: float) -> str:
+def _uninformative(yes: float) -> str:
     if yes > 0.7:
         return f"say yes nearly always ({yes:.0%})"
     return f"say yes to {yes:.0%}" if yes > 0.05 else f"tick hardly anything ({yes:.1%})"

@@ -7,8 +7,8 @@ For each of the two kinds of rate (`Rates`):
     rate of worker w on l ~ Beta(strength[m] · commonality)      individuality: how far its workers scatter around it
     label[l] ~ Normal(centre, spread²),  shift[m] ~ Normal(0, SHIFT_SPREAD²),  log strength[m] ~ Normal
 
-Some groups are *blind*: they have one rate, whatever is there, so that votes of their workers say nothing. Spammers who
-always tick the same and spammers who tick at random scatter differently: there is a blind group for each.
+Some groups are *uninformative*: they have one rate, whatever is there, so that votes of their workers say nothing. Spammers who
+always tick the same and spammers who tick at random scatter differently: there is a uninformative group for each.
 
 The rates themselves are integrated out, so what remains of a worker in a group is a beta-binomial. Groups of workers,
 presence of labels and all parameters are found by coordinate ascent on one lower bound of the log-posterior: no step
@@ -59,10 +59,10 @@ HIT_CENTRE, FALSE_ALARM_CENTRE = np.log(0.7 / 0.3), np.log(0.05 / 0.95)
 HIT_STRENGTH, FALSE_ALARM_STRENGTH = 8.0, 32.0
 """Pseudo-votes that a group lends to a coin, before the data speak, give or take a factor of exp(STRENGTH_SPREAD)."""
 
-BLIND_CENTRE, BLIND_SPREAD, BLIND_STRENGTH = np.log(0.15 / 0.85), 0.5, 8.0
+UNINFORMATIVE_CENTRE, UNINFORMATIVE_SPREAD, UNINFORMATIVE_STRENGTH = np.log(0.15 / 0.85), 0.5, 8.0
 """How often those say yes who do not look, as above."""
 
-BLIND_STARTS = 1.0, 64.0
+UNINFORMATIVE_STARTS = 1.0, 64.0
 """Strengths at the start: workers who always tick the same do not resemble each other, those who tick at random do."""
 
 STRENGTH_SPREAD, STRENGTH_RANGE = 2.0, (0.5, 4096.0)
@@ -189,70 +189,79 @@ class Crowd:
     """What is believed about workers.
 
     hit, false_alarm : Rates of the two kinds, of the groups who look.
-    blind : Rates of the groups who do not.
-    member : (n_workers, n_groups) probability that a worker belongs to each group; the blind come last.
+    uninformative : Rates of the groups who do not.
+    member : (n_workers, n_groups) probability that a worker belongs to each group; the uninformative come last.
     share : (n_groups,) share of workers in each group.
     weight : (n_workers,) how much each vote counts, below 1 where workers repeat each other, see `families`.
     """
 
     hit: Rates
     false_alarm: Rates
-    blind: Rates
+    uninformative: Rates
     member: Annotated[Floats, Each("worker", "group")]
     share: Annotated[Floats, Each("group")]
     weight: Annotated[Floats, Each("worker", least=0)]
 
     def __post_init__(self) -> None:
-        n_seeing, n_blind = len(self.hit.shift), len(self.blind.shift)
-        if len(self.false_alarm.shift) != n_seeing or len(self.share) != n_seeing + n_blind:
+        n_looking, n_uninformative = len(self.hit.shift), len(self.uninformative.shift)
+        if len(self.false_alarm.shift) != n_looking or len(self.share) != n_looking + n_uninformative:
             raise ValueError("must have rates of every group")
 
     @property
-    def seeing_member(self) -> Floats:
-        """(n_workers, n_seeing) the same for the groups who look."""
+    def looking_member(self) -> Floats:
+        """(n_workers, n_looking) the same for the groups who look."""
         return self.member[:, : len(self.hit.shift)]
 
     @property
-    def blind_member(self) -> Floats:
-        """(n_workers, n_blind) and for those who do not."""
+    def uninformative_member(self) -> Floats:
+        """(n_workers, n_uninformative) and for those who do not."""
         return self.member[:, len(self.hit.shift) :]
 
     @property
     def commonality(self) -> Floats:
         """(2, n_groups, n_labels) usual hit and false-alarm rates of all groups."""
         return np.stack(
-            [np.concatenate([rates.commonality, self.blind.commonality]) for rates in (self.hit, self.false_alarm)]
+            [
+                np.concatenate([rates.commonality, self.uninformative.commonality])
+                for rates in (self.hit, self.false_alarm)
+            ]
         )
 
     @property
     def strength(self) -> Floats:
         """(2, n_groups) strengths of the same."""
-        return np.stack([np.append(rates.strength, self.blind.strength) for rates in (self.hit, self.false_alarm)])
+        return np.stack(
+            [np.append(rates.strength, self.uninformative.strength) for rates in (self.hit, self.false_alarm)]
+        )
 
     def log_prior(self) -> float:
         """Log-density of all parameters; one pseudo-worker per group."""
-        rates = self.hit, self.false_alarm, self.blind
+        rates = self.hit, self.false_alarm, self.uninformative
         return float(np.log(self.share).sum()) + sum(each.log_prior() for each in rates)
 
 
 def start_crowd(
     n_workers: int, n_labels: int, n_groups: int, *, individuality: bool = True, weight: Floats | None = None
 ) -> Crowd:
-    """Groups from reliable (many hits, few false alarms) to sloppy, and up to two blind ones; everybody in all of them.
+    """Groups from reliable (many hits, few false alarms) to sloppy, and up to two uninformative ones; everybody in all of them.
 
     Without `individuality`, workers of a group do exactly as the group does.
     """
-    n_blind = min(n_groups // 2, len(BLIND_STARTS))
-    grade = np.linspace(0.0, 1.0, n_groups - n_blind)
+    n_uninformative = min(n_groups // 2, len(UNINFORMATIVE_STARTS))
+    grade = np.linspace(0.0, 1.0, n_groups - n_uninformative)
     apart = float(n_groups > 1)
-    strengths = (HIT_STRENGTH, FALSE_ALARM_STRENGTH, BLIND_STRENGTH) if individuality else (NO_INDIVIDUALITY,) * 3
-    blind = start_rates(BLIND_CENTRE, strengths[2], BLIND_SPREAD, n_labels, np.zeros(n_blind))
+    strengths = (
+        (HIT_STRENGTH, FALSE_ALARM_STRENGTH, UNINFORMATIVE_STRENGTH) if individuality else (NO_INDIVIDUALITY,) * 3
+    )
+    uninformative = start_rates(
+        UNINFORMATIVE_CENTRE, strengths[2], UNINFORMATIVE_SPREAD, n_labels, np.zeros(n_uninformative)
+    )
     if individuality:
-        blind = replace(blind, strength=np.array(BLIND_STARTS[:n_blind]))
+        uninformative = replace(uninformative, strength=np.array(UNINFORMATIVE_STARTS[:n_uninformative]))
     return Crowd(
         start_rates(HIT_CENTRE, strengths[0], HIT_SPREAD, n_labels, apart * (1.2 - 2.0 * grade)),
         start_rates(FALSE_ALARM_CENTRE, strengths[1], FALSE_ALARM_SPREAD, n_labels, apart * (-1.2 + 2.2 * grade)),
-        blind,
+        uninformative,
         np.full((n_workers, n_groups), 1 / n_groups),
         np.full(n_groups, 1 / n_groups),
         np.ones(n_workers) if weight is None else weight,
@@ -266,8 +275,8 @@ def known_to(crowd: Crowd, worker: Ints, label: Ints) -> Crowd:
         return replace(rates, label=np.where(label >= 0, rates.label[label], rates.centre))
 
     member = np.where(worker[:, None] >= 0, crowd.member[worker], crowd.share / crowd.share.sum())
-    hit, false_alarm, blind = (relabelled(each) for each in (crowd.hit, crowd.false_alarm, crowd.blind))
-    return Crowd(hit, false_alarm, blind, member, crowd.share, np.where(worker >= 0, crowd.weight[worker], 1.0))
+    hit, false_alarm, uninformative = (relabelled(each) for each in (crowd.hit, crowd.false_alarm, crowd.uninformative))
+    return Crowd(hit, false_alarm, uninformative, member, crowd.share, np.where(worker >= 0, crowd.weight[worker], 1.0))
 
 
 @dataclass(frozen=True)
@@ -290,10 +299,10 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
     """
     n_workers, n_groups = crowd.member.shape
     tried = replace(crowd, member=np.ones_like(crowd.member)) if thorough else crowd
-    seeing = group_fit(coins, counts.present, crowd.hit.usual, tried.seeing_member)
-    seeing += group_fit(coins, counts.absent, crowd.false_alarm.usual, tried.seeing_member)
-    blind = group_fit(coins, counts.total, crowd.blind.usual, tried.blind_member)
-    log_member = np.concatenate([seeing, blind], axis=1) + np.log(crowd.share)
+    looking = group_fit(coins, counts.present, crowd.hit.usual, tried.looking_member)
+    looking += group_fit(coins, counts.absent, crowd.false_alarm.usual, tried.looking_member)
+    uninformative = group_fit(coins, counts.total, crowd.uninformative.usual, tried.uninformative_member)
+    log_member = np.concatenate([looking, uninformative], axis=1) + np.log(crowd.share)
     log_member[tried.member < LEAST_MEMBERSHIP] = -np.inf
     likeliest = log_member.max(axis=1, keepdims=True)
     member = np.exp(log_member - likeliest)
@@ -313,18 +322,18 @@ def update_rates(crowd: Crowd, coins: Coins, counts: CoinCounts, *, strengths: b
 
     return replace(
         crowd,
-        hit=improved(crowd.hit, counts.present, crowd.seeing_member),
-        false_alarm=improved(crowd.false_alarm, counts.absent, crowd.seeing_member),
-        blind=improved(crowd.blind, counts.total, crowd.blind_member),
+        hit=improved(crowd.hit, counts.present, crowd.looking_member),
+        false_alarm=improved(crowd.false_alarm, counts.absent, crowd.looking_member),
+        uninformative=improved(crowd.uninformative, counts.total, crowd.uninformative_member),
     )
 
 
 def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
     """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present", expected over what is not known.
 
-    Votes of the blind add nothing, and those of workers who repeat each other less than others.
+    Votes of the uninformative add nothing, and those of workers who repeat each other less than others.
     """
-    member = crowd.seeing_member * crowd.weight[:, None]
+    member = crowd.looking_member * crowd.weight[:, None]
     yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.usual, member)
     yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.usual, member)
     return np.asarray(np.stack([no_if_present - no_if_absent, yes_if_present - yes_if_absent], axis=1)).ravel()
@@ -332,9 +341,11 @@ def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
 
 def coin_rates(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
     """(2, n_coins) expected hit and false-alarm rate."""
-    seeing = (crowd.hit, counts.present), (crowd.false_alarm, counts.absent)
-    blind = mean_rates(coins, counts.total, crowd.blind.usual, crowd.blind_member)
-    return np.stack([blind + mean_rates(coins, each, rates.usual, crowd.seeing_member) for rates, each in seeing])
+    looking = (crowd.hit, counts.present), (crowd.false_alarm, counts.absent)
+    uninformative = mean_rates(coins, counts.total, crowd.uninformative.usual, crowd.uninformative_member)
+    return np.stack(
+        [uninformative + mean_rates(coins, each, rates.usual, crowd.looking_member) for rates, each in looking]
+    )
 
 
 PRESENCE_STRENGTH = 8.0
