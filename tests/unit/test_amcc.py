@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from amcc import AMCC, Votes, load_model, metrics
+from amcc.consensus.models.amcc.crowd import coin_rates
 from amcc.consensus.models.amcc.estimator import UPDATE_ROUNDS
 from amcc.consensus.models.amcc.groups import describe_groups, summary
-from amcc.consensus.models.amcc.likelihood import coin_rates
 from amcc.consensus.models.amcc.worth import worker_worth
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError

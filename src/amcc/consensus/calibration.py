@@ -11,7 +11,7 @@ known pair. The probabilities that are compared with the truth must come from a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -22,6 +22,22 @@ from amcc.fields import Each
 INTERCEPT_SPREAD, SLOPE_SPREAD, LABEL_SPREAD = 0.7, 0.3, 0.5
 """How far the correction may lie from none before the data speak: experts differ by a factor of two in the odds, and
 labels of one expert a little less. The gain hardly hangs on them, from half to double."""
+
+
+class Spreads(NamedTuple):
+    """The same three, as a model may have them otherwise (`AMCC(settings=…)`)."""
+
+    intercept: float = INTERCEPT_SPREAD
+    slope: float = SLOPE_SPREAD
+    label: float = LABEL_SPREAD
+
+    @classmethod
+    def of(cls, intercept: float) -> Spreads:
+        """All three in the usual proportion."""
+        return cls(*(intercept / INTERCEPT_SPREAD * each for each in cls()))
+
+
+USUAL_SPREADS = Spreads()
 
 SURE = 1e-3
 """Probabilities nearer to 0 or 1 count as this: beyond it log-odds are the model's imagination."""
@@ -58,7 +74,9 @@ class Calibration:
         return f"{self.n_pairs:,} known pairs correct the others: {changes}"
 
 
-def fit_calibration(proba: Floats, label: AnyInts, present: Mask, n_labels: int) -> Calibration:
+def fit_calibration(
+    proba: Floats, label: AnyInts, present: Mask, n_labels: int, spreads: Spreads = USUAL_SPREADS
+) -> Calibration:
     """The most probable correction, given what is true of some pairs; `proba` must come from a fit without that.
 
     Newton's method on a concave function. The offsets of labels do not meet each other, so they are eliminated first.
@@ -66,13 +84,13 @@ def fit_calibration(proba: Floats, label: AnyInts, present: Mask, n_labels: int)
     x = log_odds(proba)
     common, offset = np.array([0.0, 1.0]), np.zeros(n_labels)
     design, centre = np.stack([np.ones_like(x), x]), np.array([0.0, 1.0])
-    precision = 1 / np.array([INTERCEPT_SPREAD, SLOPE_SPREAD]) ** 2
+    precision = 1 / np.array([spreads.intercept, spreads.slope]) ** 2
     for _ in range(ROUNDS):
         expected = expit(common @ design + offset[label])
         residual, weight = present - expected, expected * (1 - expected)
         slope_common = design @ residual - precision * (common - centre)
-        slope_label = weight_per_code(label, residual, n_labels) - offset / LABEL_SPREAD**2
-        bend_label = weight_per_code(label, weight, n_labels) + 1 / LABEL_SPREAD**2
+        slope_label = weight_per_code(label, residual, n_labels) - offset / spreads.label**2
+        bend_label = weight_per_code(label, weight, n_labels) + 1 / spreads.label**2
         mixed = np.stack([weight_per_code(label, weight * row, n_labels) for row in design])
         bend = (design * weight) @ design.T + np.diag(precision) - (mixed / bend_label) @ mixed.T
         step = np.linalg.solve(bend, slope_common - mixed @ (slope_label / bend_label))
@@ -90,6 +108,7 @@ def cross_fitted(
     present: Mask,
     item: AnyInts,
     n_labels: int,
+    spreads: Spreads = USUAL_SPREADS,
 ) -> Floats:
     """(n,) corrected probabilities of known pairs, each by the truth of other items only: how good they really are.
 
@@ -99,7 +118,7 @@ def cross_fitted(
     fold, result = place % FOLDS, np.array(proba, dtype=np.float64)
     for number in range(int(fold.max(initial=-1)) + 1):
         out = fold == number
-        rest = fit_calibration(proba[~out], label[~out], present[~out], n_labels)
+        rest = fit_calibration(proba[~out], label[~out], present[~out], n_labels, spreads)
         result[out] = rest.of(proba[out], label[out])
     return result
 

@@ -15,7 +15,7 @@ from scipy.special import logit
 from amcc import passes
 from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
 from amcc.consensus.base import ConsensusModel
-from amcc.consensus.calibration import Calibration, cross_fitted, fit_calibration
+from amcc.consensus.calibration import Calibration, Spreads, cross_fitted, fit_calibration
 from amcc.consensus.families import samples_per_pair
 from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, ItemKinds, Learned, in_memory
@@ -23,36 +23,35 @@ from amcc.consensus.matching import known_or_mean, match_coins, new_code
 from amcc.consensus.models.amcc import frobenius
 from amcc.consensus.models.amcc.coins import Counts
 from amcc.consensus.models.amcc.correlation import LabelSets
-from amcc.consensus.models.amcc.degrees import Degrees, fit_degrees
-from amcc.consensus.models.amcc.dependence import looks_of
-from amcc.consensus.models.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
-from amcc.consensus.models.amcc.groups import describe_groups
-from amcc.consensus.models.amcc.likelihood import (
+from amcc.consensus.models.amcc.crowd import (
     CoinCounts,
     Crowd,
-    LikelihoodFit,
+    CrowdPrior,
     coin_rates,
-    fit_likelihood,
+    crowd_prior,
     known_to,
     slot_evidence,
     start_crowd,
 )
+from amcc.consensus.models.amcc.degrees import Degrees, fit_degrees
+from amcc.consensus.models.amcc.frobenius import Anchor, FrobeniusFit, fit_frobenius
+from amcc.consensus.models.amcc.groups import describe_groups
+from amcc.consensus.models.amcc.likelihood import LikelihoodFit, fit_likelihood
 from amcc.consensus.models.amcc.readings import (
-    DECLARED,
     IGNORED,
-    LEAST_DEGREES,
-    MOST_DEGREES,
-    UNASKED,
     Blend,
     Evidence,
     choose_blend,
     evidence_of,
     learn_label_sets,
     read_two_kinds,
+    shown_dependent,
+    unasked_blend,
 )
+from amcc.consensus.models.amcc.settings import Settings, settings_with
 from amcc.consensus.models.amcc.worth import worker_worth
 from amcc.consensus.rounds import judge_votes
-from amcc.consensus.settling import ASSUMED, Settling, assumed
+from amcc.consensus.settling import Settling, assumed
 from amcc.consensus.signature import Signatures, content, signatures
 from amcc.engine.base import Engine, InMemory, WholeBlock
 from amcc.errors import ParameterError
@@ -106,6 +105,9 @@ class AMCC(
         correlation are taken at their word, and nothing is pooled.
     blend : dict, optional
         The `blend_` of an earlier fit, to be used instead of choosing.
+    settings : dict of numbers, optional
+        Changed fields of `amcc.consensus.models.amcc.settings.Settings`, such as {"lean": 0.5}: the numbers set by hand
+        that shape the probabilities. `amcc settings` lists them with reasons; small crowds hang on them most.
     anchor : "consensus" or "self"; printed : bool; hsic_weight, laplacian_weight, weight_exponent
         Of the paper's objective, see `amcc.consensus.models.amcc.frobenius.fit_frobenius`.
     max_iter, tol
@@ -131,6 +133,8 @@ class AMCC(
     label_correlation_ : (n_labels, n_labels)
     worker_cost_ : (n_workers,)
         What a worker's answers are worth by eq12.
+    settings_ : Settings
+        The numbers set by hand that the model was fitted with.
     blend_ : dict
         What the votes chose, see `amcc.consensus.models.amcc.readings.Blend`.
     kind_presence_ : (2,)
@@ -159,6 +163,7 @@ class AMCC(
     group_weights_: Annotated[Floats, Each("group")]
     worker_cost_: Annotated[Floats, Each("worker", finite=False)]
 
+    settings_: Annotated[Settings, Each(only=LIKELIHOOD)]
     blend_: Annotated[dict[str, Any], Each(only=LIKELIHOOD)]
     blend_is_chosen_: Annotated[bool, Each(only=LIKELIHOOD)]
     crowd_: Annotated[Crowd, Each(only=LIKELIHOOD)]
@@ -190,6 +195,7 @@ class AMCC(
         correlation: bool = True,
         adapt: bool = True,
         blend: Mapping[str, Any] | None = None,
+        settings: Mapping[str, float] | None = None,
         anchor: Anchor = "consensus",
         printed: bool = False,
         hsic_weight: float = 0.1,
@@ -206,6 +212,7 @@ class AMCC(
         self.correlation = correlation
         self.adapt = adapt
         self.blend = blend
+        self.settings = settings
         self.anchor = anchor
         self.printed = printed
         self.hsic_weight = hsic_weight
@@ -226,6 +233,7 @@ class AMCC(
             raise ParameterError(f"tol must be positive; got {self.tol!r}.")
         if self.blend is not None:
             _as_blend(self.blend)
+        settings_with(self.settings)
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -250,21 +258,27 @@ class AMCC(
         if self.loss == "likelihood" and self.adapt and gold.known.any():
             known = np.flatnonzero(gold.known)
             self.calibration_ = fit_calibration(
-                unseen[known], votes.pairs.label[known], gold.present[known], votes.n_labels
+                unseen[known], votes.pairs.label[known], gold.present[known], votes.n_labels, self._spreads
             )
 
     def _assumed_settling(self) -> Settling:
-        if self.loss != "likelihood" or self.has_roster:  # what is shared was declared, and is discounted
-            return ASSUMED
-        blend = Blend(**self.blend_)
-        pooled = (1 - blend.crisp) * (blend.degrees - LEAST_DEGREES) / (MOST_DEGREES - LEAST_DEGREES)
-        return assumed(float(np.clip(pooled, 0.0, 1.0)))
+        if self.loss != "likelihood":
+            return super()._assumed_settling()
+        # Where what is shared was declared, it is discounted vote by vote: agreement proves what it seems to.
+        dependent = 0.0 if self.has_roster else shown_dependent(Blend(**self.blend_), self.settings_)
+        return assumed(dependent, self.settings_.assumed_claim)
+
+    @property
+    def _spreads(self) -> Spreads:
+        """How far known truth may correct probabilities."""
+        return Spreads.of(self.settings_.truth_spread)
 
     def _proba_held_out(self, votes: Votes, gold: Gold, unseen: Floats) -> Floats:
         if self.calibration_ is None:
             return super()._proba_held_out(votes, gold, unseen)
         known, pairs = np.flatnonzero(gold.known), votes.pairs
-        return cross_fitted(unseen[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels)
+        of_known = unseen[known], pairs.label[known], gold.present[known], pairs.item[known]
+        return cross_fitted(*of_known, votes.n_labels, self._spreads)
 
     def _calibrated(self, proba: Floats, label: AnyInts) -> Floats:
         """Probabilities of pairs with these labels, as learned, corrected by known truth if there was any."""
@@ -274,10 +288,11 @@ class AMCC(
         if self.loss != "likelihood":
             return self._learn_frobenius(engine)
         self.fitted_to_ = ""  # until the fit is done
-        few_new = self._needs_no_fit(engine)
+        before, self.settings_ = getattr(self, "settings_", None), settings_with(self.settings)
+        few_new = before == self.settings_ and self._needs_no_fit(engine)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_anew_from(engine)
-        self.kind_presence_ = read_two_kinds(fit, engine.coins.worker)
-        self._learn_degrees(engine, fit.crowd.weight * looks_of(fit), few_new=few_new)
+        self.kind_presence_ = read_two_kinds(fit, engine.coins.worker, self.settings_)
+        self._learn_degrees(engine, fit.crowd.weight * fit.crowd.looks, few_new=few_new)
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
@@ -288,13 +303,13 @@ class AMCC(
     def _learn_anew_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         chance = signatures(engine, self.random_state)
         crowd, start = self._starting_point(engine)
-        fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
+        fit = fit_likelihood(engine, crowd, self._prior, max_iter=self.max_iter, tol=self.tol or TOL, start=start)
         self._publish(fit.monitor)
-        sets = learn_label_sets(engine, fit, chance.lot)
+        sets = learn_label_sets(engine, fit, chance.lot, self.settings_)
         chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
         if chosen is not None:
             engine.keep("blend", chosen)
-        self.blend_, self.blend_is_chosen_ = asdict(chosen or UNASKED), chosen is not None
+        self.blend_, self.blend_is_chosen_ = asdict(chosen or unasked_blend(self.settings_)), chosen is not None
         self.n_votes_ = engine.n_votes
         return fit, sets
 
@@ -305,9 +320,9 @@ class AMCC(
             return
         if few_new and before is not None:
             start = before.known_to(*self._learned_codes(engine))
-            self.degrees_ = fit_degrees(engine, looks, start, UPDATE_ROUNDS)
+            self.degrees_ = fit_degrees(engine, looks, self.settings_, start, UPDATE_ROUNDS)
         else:
-            self.degrees_ = fit_degrees(engine, looks)
+            self.degrees_ = fit_degrees(engine, looks, self.settings_)
 
     def _pooled(self, votes: Votes, evidence: Evidence, degrees: Degrees | None) -> Floats:
         """(n_pairs,) probability by all readings."""
@@ -350,7 +365,7 @@ class AMCC(
         """A few rounds of the ascent that the last fit ended with."""
         crowd, start = self._starting_point(engine)
         sets = self._sets_for(engine, self._prior_for(engine))
-        fit = fit_likelihood(engine, crowd, max_iter=UPDATE_ROUNDS, tol=self.tol or TOL, start=start)
+        fit = fit_likelihood(engine, crowd, self._prior, max_iter=UPDATE_ROUNDS, tol=self.tol or TOL, start=start)
         self.objective_history_, self.n_iter_ = fit.monitor.history, len(fit.monitor.history)
         return fit, sets
 
@@ -364,19 +379,24 @@ class AMCC(
         if self.blend is not None:
             return _as_blend(self.blend)
         if not self.adapt:
-            return Blend(correlation=float(self.correlation))
+            return Blend(degrees=self.settings_.least_degrees, correlation=float(self.correlation))
 
         def fit_again(part: Votes) -> LikelihoodFit:
-            return fit_likelihood(InMemory(part), self._first_crowd(part), max_iter=SAMPLE_ROUNDS, tol=TOL)
+            crowd = self._first_crowd(part)
+            return fit_likelihood(InMemory(part), crowd, self._prior, max_iter=SAMPLE_ROUNDS, tol=TOL)
 
-        chosen = choose_blend(engine, chance, fit, sets, fit_again, correlation=self.correlation)
+        chosen = choose_blend(engine, chance, fit, sets, fit_again, self.settings_, correlation=self.correlation)
         if chosen is not None and self.roster_ is not None and (self.roster_.kind == HUMAN).any():
-            return replace(chosen, crisp=max(chosen.crisp, DECLARED))
+            return replace(chosen, crisp=max(chosen.crisp, self.settings_.declared_crisp))
         return chosen
 
     def _first_crowd(self, votes: Votes | Engine) -> Crowd:
-        n_workers, n_labels, weight = votes.n_workers, votes.n_labels, self.vote_worth_
-        return start_crowd(n_workers, n_labels, self.n_groups, individuality=self.individuality, weight=weight)
+        return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, self._prior, weight=self.vote_worth_)
+
+    @property
+    def _prior(self) -> CrowdPrior:
+        """What is believed of workers before any vote."""
+        return crowd_prior(self.settings_, individuality=self.individuality)
 
     def _starting_point(self, engine: Engine) -> tuple[Crowd, Belief | None]:
         """Where the fit starts: a crowd, and what is believed where shares of yes are not the best there is."""
@@ -505,7 +525,7 @@ class AMCC(
     def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
         """What new votes say, by the coins and the kinds of label sets as learned."""
         of_coins, sets = self._evidence_of_coins(votes), self._sets_for(votes, prior)
-        return evidence_of(votes, of_coins, prior, sets, self.weights_for(votes))
+        return evidence_of(votes, of_coins, prior, sets, self.settings_, self.weights_for(votes))
 
     def _sets_for(self, votes: Votes | Engine, prior: Floats) -> LabelSets:
         """Kinds of label sets as learned; new labels are as frequent in all of them as their priors."""
