@@ -27,6 +27,7 @@ from amcc.cli.pack import pack
 from amcc.cli.paths import checked
 from amcc.cli.replay import replay
 from amcc.cli.reproduce import reproduce
+from amcc.cli.settings import settings
 from amcc.cli.simulate_crowd import simulate_crowd
 from amcc.cli.workers import workers
 from amcc.errors import AmccError, InputError, ParameterError
@@ -49,6 +50,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     next_questions: "amcc next votes.csv --budget 100 --prices prices.csv --explain",
     replay: "amcc replay votes.csv truth.csv --strategy voi,uniform --plot replay.png",
     methods: "amcc methods",
+    settings: "amcc settings",
     board: "amcc board --data crowd-data --methods amcc,majority,ebcc --known 10,30 -o board",
     reproduce: "amcc reproduce table4 groups --data crowd-data --out reproduction --quick",
     simulate_crowd: "amcc simulate-crowd -o crowd --votes 100000 --spammers 0.3 --seed 1",

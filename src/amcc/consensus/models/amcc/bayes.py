@@ -54,6 +54,10 @@ def effective_votes_of(lent: Floats, votes: Floats) -> Floats:
     below the function constant + effective · log rate, and meets it at x₀, where we are. So what raises the function
     raises the evidence at least as much. The first vote of a coin counts for 1; the more there are, the less each adds.
 
+    This holds for n = 0 and n ≥ 1. Expected votes may be parts of one, 0 < n < 1: then the function lies above the
+    evidence, by at most 0.13 for a step of one unit, and the other coins have to make up for it. They do so in all our
+    fits (`test_bound_never_falls`), yet it is no theorem there.
+
     >>> effective_votes_of(np.array([2.0, 2.0, 2.0]), np.array([0.0, 1.0, 10.0])).round(2).tolist()
     [0.0, 1.0, 4.04]
     """

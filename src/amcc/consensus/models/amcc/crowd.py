@@ -63,7 +63,8 @@ def crowd_prior(settings: Settings, *, individuality: bool = True) -> CrowdPrior
         prior(
             settings.usual_false_alarm, FALSE_ALARM_FACTOR * settings.pseudo_votes, settings.false_alarm_label_spread
         ),
-        prior(settings.usual_yes, settings.pseudo_votes, settings.label_spread),
+        # Who does not look differs from label to label as freely as crowds differ: nothing is read from such labels.
+        prior(settings.usual_yes, settings.pseudo_votes, settings.crowd_spread),
         settings,
     )
 
