@@ -28,6 +28,7 @@ def posterior(log_joint: Floats) -> tuple[Floats, Floats]:
     >>> proba.round(2).tolist(), np.exp(evidence).round(2).tolist()
     ([[0.25, 0.75]], [[0.4]])
     """
+    # initial: a table without rows has no largest entry, and numpy would refuse it
     largest = log_joint.max(axis=1, keepdims=True, initial=-np.inf)
     proba = np.exp(log_joint - largest)
     total = proba.sum(axis=1, keepdims=True)

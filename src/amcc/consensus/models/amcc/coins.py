@@ -61,6 +61,7 @@ def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Flo
         yes, no = _all_votes(coins, counts, usual)
         log_beta = gammaln(yes) + gammaln(no) - gammaln(yes + no)
         return sums_per_code(coins.worker, log_beta - without_votes.T[coins.label], len(member))
+    # One table per thread, added up at the end: threads never write to one place, and sums do not depend on timing.
     fit = np.zeros((n_pieces(), *member.T.shape))
     _run_compiled("group_fit", coins, counts, usual, lambda block, _: (without_votes, member.T, fit[block]))
     return np.asarray(fit.sum(axis=0).T)
@@ -102,6 +103,7 @@ def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Float
     """(2, n_coins) expected log of the rate and of one minus it, over the coin's votes and its worker's groups."""
     if len(coins) <= FEW:
         yes, no = _all_votes(coins, counts, usual)
+        # E[log rate] = Ψ(yes) − Ψ(yes + no) of a Beta variable. Below the log of the mean: unsure rates count less.
         total = digamma(yes + no)
         return np.stack([(member[coins.worker] * (digamma(each) - total)).sum(axis=1) for each in (yes, no)])
     log_rates = np.zeros((2, len(coins)))
@@ -127,7 +129,7 @@ def _run_compiled(
     name: str, coins: Coins, counts: Counts, usual: Usual, further: Callable[[int, slice], tuple[Any, ...]]
 ) -> None:
     """The loop of that name over blocks of coins, on both cores; `further` gives its last arguments."""
-    from amcc.loops import coins as coin_loops
+    from amcc.loops import coins as coin_loops  # here, for compiled loops take longer to load than small fits need
 
     bounds = np.linspace(0, len(coins), n_pieces() + 1).astype(np.int64)
     columns = unsigned(coins.worker), unsigned(coins.label), counts.yes, counts.no

@@ -154,6 +154,7 @@ def known_to(crowd: Crowd, worker: Ints, label: Ints) -> Crowd:
     def relabelled(rates: Rates) -> Rates:
         return replace(rates, label=np.where(label >= 0, rates.label[label], rates.centre))
 
+    # A new worker is anybody of the crowd: every group with its share.
     member = np.where(worker[:, None] >= 0, crowd.member[worker], crowd.share / crowd.share.sum())
     return Crowd(
         relabelled(crowd.hit),
@@ -190,6 +191,7 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
     Unless `thorough`, groups that a worker does not belong to are not tried again.
     """
     n_workers, n_groups = crowd.member.shape
+    # Where nobody belongs the fit is not computed: a zero there would mean "explains everything", so it becomes −∞.
     tried = replace(crowd, member=np.ones_like(crowd.member)) if thorough else crowd
     looking = group_fit(coins, counts.present, crowd.hit.usual, tried.looking_member)
     looking += group_fit(coins, counts.absent, crowd.false_alarm.usual, tried.looking_member)
@@ -205,6 +207,7 @@ def update_rates(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCoun
     """Commonality of all kinds of rate, and the strengths if wanted."""
 
     def improved(rates: Rates, of_kind: RatePrior, votes: Counts, member: Floats) -> Rates:
+        # Strengths first: effective votes depend on them.
         if strengths:
             rates = update_strength(rates, of_kind, coins, votes, member)
         return update_commonality(rates, of_kind, effective_votes(coins, votes, rates.usual, member))
@@ -225,6 +228,7 @@ def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
     The place of eq6: there the product of rates, here the sum of their expected logarithms. Votes of the uninformative
     add nothing, for their two rates are one; votes of workers who repeat each other add less than others.
     """
+    # Memberships need not sum to 1: what is missing is the chance that the worker does not look, and adds nothing.
     member = crowd.looking_member * crowd.weight[:, None]
     yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.usual, member)
     yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.usual, member)

@@ -138,7 +138,7 @@ def update_degrees(
     """What one round makes of its counts."""
     by_worker = counts.votes.reshape(-1, 2, len(now.rate))
     no, yes = by_worker[:, 0], by_worker[:, 1]
-    weight = looks[:, None]
+    weight = looks[:, None]  # a worker who looks half of the time counts half
     rate = updated_rate(now.rate, now.strength, yes, no, weight, settings)
     strength = updated_strength(now.strength, rate, yes, no, weight) if strengths else now.strength
     lent_yes, lent_no = strength * rate, strength * (1 - rate)
@@ -200,6 +200,7 @@ def count_degrees(block: Block, belief: DegreeBelief) -> DegreeCounts:
         _compiled(block, belief, votes, pairs, None)
         return DegreeCounts(votes, pairs)
     slot, start, label = _worker_slots(block), block.pairs.start, block.pairs.label
+    # Votes of a pair stand together and pairs are in order, so a piece of pairs is a piece of votes.
     for first in range(0, len(label), CHUNK):
         here = slice(first, first + CHUNK)
         member = _members_numpy(slot, start[first : first + CHUNK + 1], label[here], belief)
@@ -240,6 +241,7 @@ def _compiled(block: Block, belief: DegreeBelief, votes: Floats, pairs: Floats, 
 
     start, label = block.pairs.start, block.pairs.label
     bounds = passes.block_bounds(start)
+    # The loop takes an array in any case; one without rows says that nobody wants to know the members.
     kept = np.empty((0, votes.shape[1])) if member is None else member
     parts = [(np.zeros_like(votes), np.zeros_like(pairs)) for _ in range(n_pieces())]
     codes = [unsigned(each) for each in (block.coins.slot, start, label, block.coins.worker)]

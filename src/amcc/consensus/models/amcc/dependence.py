@@ -57,6 +57,7 @@ def clustered_z(gain: Floats, item: AnyInts) -> float:
     >>> round(clustered_z(np.array([1.0, 1.0, 1.0, 0.0]), np.array([0, 0, 1, 1])), 3)  # items gain 2 and 1: 3 / √½
     4.243
     """
+    # Votes on one item share what is special about it: as single observations they would make any gain look certain.
     of_item = weight_per_code(item, gain, int(item.max(initial=-1)) + 1)[np.unique(item)]
     error = float(np.sqrt(((of_item - of_item.mean()) ** 2).sum())) if len(of_item) else 0.0
     return float(of_item.sum()) / error if error > 0 else 0.0

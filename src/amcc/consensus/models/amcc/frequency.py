@@ -47,6 +47,7 @@ class LabelFrequency:
     @property
     def log_odds(self) -> Floats:
         """(n_labels,) expected log-odds of a pair before its votes."""
+        # E[log f] − E[log(1 − f)], as the bound has it; the mean's own log-odds would be too sure of labels seldom met.
         present, absent = self.posterior
         return np.asarray(digamma(present) - digamma(absent))
 
@@ -72,5 +73,6 @@ def lent_to_all(settings: Settings) -> tuple[float, float]:
 def update_usual(frequency: LabelFrequency, settings: Settings) -> LabelFrequency:
     """The common frequency of labels: the maximum of Minka's function (`effective_votes_of`), which is a share."""
     pairs = zip(frequency.prior, (frequency.present, frequency.absent), lent_to_all(settings), strict=True)
+    # With shares as unknowns the function is a · log usual + b · log(1 − usual): its maximum needs no steps.
     yes, no = (effective_votes_of(np.asarray(lent), met).sum() + to_all for lent, met, to_all in pairs)
     return replace(frequency, usual=float(yes / (yes + no)))

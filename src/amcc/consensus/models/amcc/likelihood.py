@@ -107,6 +107,7 @@ def fit_likelihood(
     crowd : where it starts; start : what is believed of the votes, where their shares of yes are not the best there is
     """
     coins, checked = engine.coins, checkable(engine)
+    # What the votes alone say is needed only where some of it stays: one more pass over all votes.
     first = engine.total(first_look, start)
     given = first if start is None or checked == 1 else engine.total(first_look, None)
     at = engine.recall("fit", Ascent) or start_ascent(first, crowd, start, prior)
@@ -119,10 +120,12 @@ def fit_likelihood(
         )
         thorough = number % THOROUGH == 0
         crowd, explained = update_members(at.crowd, coins, counts, thorough=thorough)
+        # The bound of what the last round left: after it the parameters move, and each term would need another pass.
         bound = explained + at.crowd.log_prior(prior) + frequency.bound(prior.settings) + checked * at.entropy
         monitor.report(bound, at.change)
         crowd = update_rates(crowd, prior, coins, counts, strengths=thorough)
         frequency = update_usual(frequency, prior.settings)
+        # Given workers and frequencies, presence of pairs is Bayes' rule: the exact maximum of the bound over q.
         belief = Belief(slot_evidence(crowd, coins, counts), frequency.log_odds)
         step = engine.total(one_round, belief, at.belief)
         at = Ascent(
@@ -133,11 +136,12 @@ def fit_likelihood(
             step.present,
             step.label_present,
             entropy_of(step, belief.evidence),
+            # Root mean square, not the largest: a pair that swings between two readings must not keep the others going.
             change=float(np.sqrt(step.squares / max(engine.n_pairs, 1))),
             history=tuple(monitor.history),
             reported=monitor.change,
         )
-        engine.keep("fit", at)
+        engine.keep("fit", at)  # a fit that is stopped here goes on from here
     assert at.belief is not None  # for the type checker: there was a round
     return LikelihoodFit(
         at.crowd, at.counts, at.frequency.mean, at.belief.evidence, LabelPrior(at.belief.log_odds), monitor

@@ -23,6 +23,7 @@ def presence_at(share_of_yes: Floats, settings: Settings, *, lean: float | None 
     >>> presence_at(np.array([0.1, 0.43, 0.6, 0.95]), Settings()).round(2).tolist()
     [0.05, 0.51, 0.76, 0.99]
     """
+    # Without the clip, unanimous votes of three would be infinite log-odds.
     share = np.clip(share_of_yes, settings.nearest_share, 1 - settings.nearest_share)
     return sigmoid(settings.steepness * (logit(share) + (settings.lean if lean is None else lean)))
 

@@ -111,13 +111,14 @@ def choose_blend(
 
     None where no pair has a second vote: nothing can be predicted from others, so there is no answer to keep.
     """
-    if engine.n_votes == engine.n_pairs:
+    if engine.n_votes == engine.n_pairs:  # every pair that is there has a vote, so no pair has two
         return None
     items = np.flatnonzero(chance.lot < SAMPLE / max(engine.n_votes, 1))
     if not len(items):  # few items with very many votes each
         items = np.arange(engine.n_items)
     votes = gather(engine, items)
     if len(items) < engine.n_items:
+        # Fitted to the sample alone: coins that knew all votes would predict better than kinds that know a part.
         fit = fit_again(votes)
         sets = learn_label_sets_of(votes, fit, chance.lot[items], settings)
     return blend_from(compare(votes, fit, sets, settings), settings, correlation=correlation)
@@ -189,17 +190,21 @@ class Evidence:
         if degrees is None or not blend.pools:
             return crisp
         independent = self.crisp(0.0)
+        # A pair is of either kind with the coins' probability, and each kind counts as present to some part.
         soft = two_kinds[0] + (two_kinds[1] - two_kinds[0]) * independent
         counted = presence_by_counts(self.n_yes, self.n_votes, self.settings)
         coins_or_counts = (1 - blend.counts) * soft + blend.counts * counted
         pool = (1 - blend.degrees) * coins_or_counts + blend.degrees * degrees
         pool = self._with_other_labels(pool, self.settings.most_correlation * blend.correlation)
+        # Averages of probabilities, not of log-odds: one reading that is sure without reason cannot outvote the others.
         return blend.crisp * crisp + (1 - blend.crisp) * pool
 
     def _with_other_labels(self, proba: Floats, weight: float) -> Floats:
         """Probabilities in which the other labels of the item count with this weight."""
         if weight < IGNORED:
             return proba
+        # What the pool says beyond the label's frequency takes the place of the evidence of votes: the step adds the
+        # frequency itself, which would count twice.
         said = logit(np.clip(proba, NEAREST, 1 - NEAREST)) - logit(self.prior)[self.pairs.label]
         return (1 - weight) * proba + weight * label_set_step(self.pairs, said, self.sets).proba
 

@@ -29,23 +29,19 @@ Group = Literal["crowd priors", "label sets", "readings", "settling", "known tru
 # Beside this file, so that it comes with every installed package.
 MEASURED = "settings_measured.json"
 
-# z beyond this is certainty either way; a wider range would only hide a typing error.
-MOST_Z = 100.0
+# What a setting may be, from the least to the most. Ranges refuse what cannot be computed with, and typing errors; they
+# do not say what is sensible.
+Range = tuple[float, float]
+RATE: Range = (1e-4, 1 - 1e-4)  # log-odds are taken of it, so that it is neither 0 nor 1
+WEIGHT: Range = (0.0, 1.0)  # from not at all to fully
+SPREAD: Range = (0.01, 10.0)  # of log-odds: below it nothing can differ, beyond it everything is equally likely
+VOTES: Range = (0.1, 1000.0)  # Beta functions need more than 0; nobody lends more than a worker ever gives
+STANDARD_ERRORS: Range = (-100.0, 100.0)  # either end is certainty: "always" and "never" can be said
 
 
-def number(value: float, group: Group, least: float, most: float, reason: str) -> Any:
-    """A field with its default value, from `least` to `most`, and the reason for the value."""
-    return field(default=value, metadata={"group": group, "least": least, "most": most, "reason": reason})
-
-
-def rate(value: float, group: Group, reason: str) -> Any:
-    """The same for a probability. Log-odds are taken of it, so that it is neither 0 nor 1."""
-    return number(value, group, 1e-4, 1 - 1e-4, reason)
-
-
-def share(value: float, group: Group, reason: str) -> Any:
-    """The same for a weight from 0 (not at all) to 1 (fully)."""
-    return number(value, group, 0.0, 1.0, reason)
+def number(value: float, group: Group, within: Range, reason: str) -> Any:
+    """A field with its default value, what it may be, and the reason for the value."""
+    return field(default=value, metadata={"group": group, "least": within[0], "most": within[1], "reason": reason})
 
 
 @dataclass(frozen=True)
@@ -56,179 +52,98 @@ class Settings:
     (0.7, 0.8)
     """
 
+    # One line for the number, the others for its reason.
+    # fmt: off
+
     # -- crowd priors: what a worker is like before anybody has seen a vote of theirs
 
-    usual_hit: float = rate(
-        0.7,
-        "crowd priors",
+    usual_hit: float = number(0.7, "crowd priors", RATE,
         "Workers tick about seven in ten labels that are present. The crowd's own rate soon replaces it; what must "
-        "stay is that it lies above usual_false_alarm, since nothing else says which of the two rates is which.",
-    )
-    usual_false_alarm: float = rate(
-        0.05,
-        "crowd priors",
-        "Workers seldom tick a label that is absent: they would have to invent it. At double, yeses in small crowds "
-        "prove less and rare labels are lost; at half, single yeses prove too much.",
-    )
-    usual_yes: float = rate(
-        0.15,
-        "crowd priors",
+        "stay is that it lies above usual_false_alarm, since nothing else says which of the two rates is which.")
+    usual_false_alarm: float = number(0.05, "crowd priors", RATE,
+        "Workers seldom tick a label that is absent: they would have to invent it. At half, a yes proves more in "
+        "crowds with few votes; at double, less.")
+    usual_yes: float = number(0.15, "crowd priors", RATE,
         "How often an answer is yes, whoever gives it: most labels are absent from most items. Workers who do not "
-        "look start there, and so does the common frequency of labels. Nearer to usual_hit, reliable workers among "
-        "many spammers are taken for some of them.",
-    )
-    crowd_spread: float = number(
-        0.5,
-        "crowd priors",
-        0.01,
-        10.0,
-        "How far this crowd's usual rates may lie from those above, in log-odds: 0.7 may as well be 0.59 or 0.79. At "
-        "double, crowds with a single vote per pair drift; at half, unusual crowds are read as usual ones.",
-    )
-    label_spread: float = number(
-        0.35,
-        "crowd priors",
-        0.01,
-        10.0,
+        "look start there, and so does the common frequency of labels. Already at 0.18, some reliable workers in "
+        "crowds full of spammers were taken for spammers.")
+    crowd_spread: float = number(0.5, "crowd priors", SPREAD,
+        "How far this crowd's usual rates may lie from those above, in log-odds: 0.7 may as well be 0.59 or 0.79. "
+        "Workers who do not look may differ as much from label to label. At half a crowd needs more votes to be "
+        "unusual, at double fewer; both change little.")
+    label_spread: float = number(0.35, "crowd priors", SPREAD,
         "How much hit rates of labels differ within a crowd, in log-odds. Tight, since a label that is often present "
-        "looks like one that is often invented: with free labels, small sets explain noise.",
-    )
-    false_alarm_label_spread: float = number(
-        0.2,
-        "crowd priors",
-        0.01,
-        10.0,
-        "The same for false alarms. Tighter, for they are few: there is less to tell labels apart by.",
-    )
-    group_spread: float = number(
-        1.5,
-        "crowd priors",
-        0.01,
-        10.0,
+        "looks like one that is often invented: with free labels, small sets explain noise.")
+    false_alarm_label_spread: float = number(0.2, "crowd priors", SPREAD,
+        "The same for false alarms. Tighter, for they are few: there is less to tell labels apart by. At double, "
+        "small sets suffer.")
+    group_spread: float = number(1.5, "crowd priors", SPREAD,
         "How much groups of workers differ, in log-odds. Wide, since careful and sloppy workers do: 0.7 may become "
-        "0.34 or 0.91. Half and double change little, because groups have many votes.",
-    )
-    pseudo_votes: float = number(
-        8.0,
-        "crowd priors",
-        0.1,
-        1000.0,
+        "0.34 or 0.91. Half and double change little, because groups have many votes.")
+    pseudo_votes: float = number(8.0, "crowd priors", VOTES,
         "Votes or pairs that a whole lends to each of its parts: a group to a worker on a label, all labels to one "
         "label; half as many to a kind of items, which is there to differ. With as many of its own, a part counts "
-        "half for itself. What groups lend is only a start: it is halved or doubled as long as that explains the "
-        "workers better.",
-    )
+        "half for itself: at double it needs twice as many. What groups lend is only a start: it is halved or "
+        "doubled as long as that explains the workers better.")
 
     # -- label sets: which labels come together
 
-    n_kinds: int = number(
-        12,
-        "label sets",
-        1,
-        200,
-        "Kinds of items, each with its own frequencies of labels. More than there are do no harm, since a kind "
-        "without items is like the whole; each costs time.",
-    )
+    n_kinds: int = number(12, "label sets", (1, 200),
+        "Kinds of items, each with its own frequencies of labels. More than there are do little harm, since a kind "
+        "without items is like the whole; each costs time.")
 
     # -- readings: what votes may mean, and how far each meaning is believed
 
-    steepness: float = number(
-        1.6,
-        "readings",
-        0.05,
-        20.0,
+    steepness: float = number(1.6, "readings", (0.05, 20.0),
         "Log-odds of presence per log-odds of a yes. Above 1, for what most people say is right more often than one "
-        "of them is; at double, probabilities are too sure where tastes differ.",
-    )
-    lean: float = number(
-        0.3,
-        "readings",
-        -5.0,
-        5.0,
-        "In log-odds of a yes: workers miss more often than they invent, so that presence is as likely as not at 43 % "
-        "of yes. At zero it would be at one half, as majority has it.",
-    )
-    nearest_share: float = number(
-        0.01,
-        "readings",
-        1e-6,
-        0.2,
+        "of them is. At double, probabilities are far too sure, at half not sure enough.")
+    lean: float = number(0.3, "readings", (-5.0, 5.0),
+        "In log-odds of a yes: workers miss more often than they invent, so that presence is as likely as not at 43 "
+        "% of yes (at half: 46 %, at double: 35 %). At zero it would be at one half, as majority has it.")
+    nearest_share: float = number(0.01, "readings", (1e-6, 0.2),
         "No share of yes counts as nearer to 0 or 1 than this: nobody knows what the next hundred people would say. "
-        "It bounds how sure degrees and counts can be.",
-    )
-    least_degrees: float = share(
-        0.3,
-        "readings",
+        "It bounds how sure degrees and counts can be.")
+    least_degrees: float = number(0.3, "readings", WEIGHT,
         "Share of the reading by degrees where votes cannot tell whether they depend on each other. A tenth more or "
-        "less makes little difference.",
-    )
-    most_degrees: float = share(
-        0.8,
-        "readings",
+        "less makes little difference.")
+    most_degrees: float = number(0.8, "readings", WEIGHT,
         "The same where votes are shown to depend on each other. A fifth stays with counts and coins: degrees know "
-        "nothing about who errs on which label.",
-    )
-    most_correlation: float = share(
-        0.5,
-        "readings",
+        "nothing about who errs on which label.")
+    most_correlation: float = number(0.5, "readings", WEIGHT,
         "Largest weight of the other labels of an item where readings are pooled: what the pool says about those "
-        "labels is in doubt itself.",
-    )
-    independent_z: float = number(
-        8.0,
-        "readings",
-        -MOST_Z,
-        MOST_Z,
+        "labels is in doubt itself.")
+    independent_z: float = number(8.0, "readings", STANDARD_ERRORS,
         "Standard errors by which two coins must predict better than kinds of pairs to be taken at their word, half "
         "of the way. Far out, for being sure without reason costs most: crowds with independent votes reach 17 to 20 "
-        "on 100,000 votes, real crowds lie below 7 but for two sets with three answers per item.",
-    )
-    shown_z: float = number(
-        3.0,
-        "readings",
-        -MOST_Z,
-        MOST_Z,
+        "on 100,000 votes, real crowds lie below 7 but for two sets with three answers per item.")
+    shown_z: float = number(3.0, "readings", STANDARD_ERRORS,
         "Standard errors from which other questions to the votes count as answered, half of the way: whether votes "
-        "depend, whether other labels help. More than two, for with few items the error itself is not well known.",
-    )
-    counts_z: float = number(
-        -1.5,
-        "readings",
-        -MOST_Z,
-        MOST_Z,
+        "depend, whether other labels help. More than two, for with few items the error itself is not well known.")
+    counts_z: float = number(-1.5, "readings", STANDARD_ERRORS,
         "The same for plain counts against two coins. Below zero, so that counts have the benefit of the doubt: a "
-        "model has to earn its place.",
-    )
-    declared_crisp: float = share(
-        0.75,
-        "readings",
+        "model has to earn its place. At zero log-loss is worse, at -3 Jaccard is.")
+    declared_crisp: float = number(0.75, "readings", WEIGHT,
         "Least weight of two coins at their word where a roster says who shares errors and people vote: what is "
         "shared is then discounted vote by vote, and the pool would discount it twice. A quarter stays with the "
-        "pool, for families may share more than was declared (benchmarks/judges.py: 0, a quarter and a half were "
-        "worse).",
-    )
+        "pool, for families may share more than was declared; simulated judges, who share just that, would like it "
+        "smaller.")
 
     # -- settling: how sure is sure enough
 
-    assumed_claim: float = share(
-        ASSUMED_CLAIM,
-        "settling",
+    assumed_claim: float = number(ASSUMED_CLAIM, "settling", WEIGHT,
         "Largest error that a settled pair may claim where no truth is known: two fifths of the 5 % that is "
         "promised, since models are surer than they are right. A quarter of it where votes are shown to repeat each "
-        "other and nobody said who does: of the pairs that claim 1 to 2 % there, 3 to 7 % are wrong.",
-    )
+        "other and nobody said who does: of the pairs that claim 1 to 2 % there, 3 to 7 % are wrong. It moves no "
+        "probability, only what is called settled.")
 
     # -- known truth: how far it may correct the probabilities of other pairs
 
-    truth_spread: float = number(
-        INTERCEPT_SPREAD,
-        "known truth",
-        0.01,
-        10.0,
+    truth_spread: float = number(INTERCEPT_SPREAD, "known truth", SPREAD,
         "How far experts may be stricter or more lenient than assumed, in log-odds: by a factor of two in the odds. "
-        "What labels add and how much too sure probabilities may be is held tighter, in proportion. At double a "
-        "handful of known pairs moves everything; at half it takes thirty to move anything.",
-    )
+        "What labels add and how much too sure probabilities may be is held tighter, in proportion. At half, ten "
+        "known items correct too little; at double, they are believed nearly at once.")
+
+    # fmt: on
 
     def __post_init__(self) -> None:
         for each in fields(self):
