@@ -1,4 +1,8 @@
-"""amcc settings: the numbers set by hand that shape the default's probabilities, with reasons and what they do."""
+"""amcc settings: the numbers set by hand that shape the default's probabilities, with reasons and what they do.
+
+Scores are not computed here: they come with the package, as `benchmarks/settings.py --write` measured them. With --json
+every row also holds the range of the setting, its group, and how many pairs are settled, and wrongly so.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from amcc.consensus.models.amcc.settings import described, measured
 
 # Columns of the table. The reason is a line of its own below them: in a column it would be one word wide.
 ROW = "{:<25} {:>6}   {:<20} {:<20} {:<20}"
+# Of reasons, so that an eye can follow the names down the page.
 INDENT = "    "
 
 
@@ -40,11 +45,13 @@ def settings(as_json: Json = False) -> None:
 
 
 def _print(line: str) -> None:
+    """One line, however long it is: scripts and narrow terminals get it whole."""
     screen.print(line.rstrip(), soft_wrap=True)
 
 
 def _three(at: dict[str, Any] | None, name: str) -> str:
     """Numbers at half, at the value and at double; dashes where there are none."""
+    # A setting may be newer than the file: a developer has to see it before the benchmark was run.
     if at is None:
         return "not measured"
     numbers = [at[column][name] for column in ("half", "value", "double")]

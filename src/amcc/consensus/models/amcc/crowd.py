@@ -168,7 +168,11 @@ def known_to(crowd: Crowd, worker: Ints, label: Ints) -> Crowd:
 
 @dataclass(frozen=True)
 class CoinCounts:
-    """Expected votes of coins on present and on absent labels."""
+    """Expected votes of coins on present and on absent labels.
+
+    Expected, since nobody knows which labels are present: a yes on a pair that is present with probability 0.3 is 0.3
+    of a hit and 0.7 of a false alarm.
+    """
 
     present: Counts
     absent: Counts

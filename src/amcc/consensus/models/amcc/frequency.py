@@ -67,6 +67,7 @@ class LabelFrequency:
 
 def lent_to_all(settings: Settings) -> tuple[float, float]:
     """Pairs, present and absent, by which the common frequency is held to the usual one."""
+    # As many as all labels lend to one: a single label can then move the common frequency, and two hundred outweigh it.
     return settings.pseudo_votes * settings.usual_yes, settings.pseudo_votes * (1 - settings.usual_yes)
 
 

@@ -48,6 +48,12 @@ def number(value: float, group: Group, within: Range, reason: str) -> Any:
 class Settings:
     """Numbers set by hand; whole numbers are counts, all others may be anything in their range.
 
+    The metadata of a field hold its `reason`, its `group`, the `least` and the `most` that it may be. Values out of
+    range are refused when the object is made, so that a function that gets settings need not check them.
+
+    A new setting is a field here, used where it belongs; `tests/unit/test_settings.py` then wants it to move a
+    probability, and `benchmarks/settings.py --write` to be run.
+
     >>> Settings().usual_hit, Settings(usual_hit=0.8).usual_hit
     (0.7, 0.8)
     """
@@ -156,7 +162,10 @@ class Settings:
 
 
 def _check(each: DataclassField[Any], value: Any) -> None:
-    """Raise ParameterError unless the value is a number in the range of its field."""
+    """Raise ParameterError unless the value is a number in the range of its field.
+
+    Whole numbers are fine where any number is: JSON writes 1 for 1.0. Not the other way round, and never true or false.
+    """
     least, most = each.metadata["least"], each.metadata["most"]
     whole = isinstance(each.default, int)
     is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
