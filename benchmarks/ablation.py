@@ -6,7 +6,7 @@
 A family is one source and counts once. Gains are against the default as it is, paired over families with their
 standard error; a negative gain in log-loss means that the default would be better without the part. The last line
 chooses among all variants by the other families and scores the choice on the one left out. Simulated crowds follow,
-and without --data they are all there is. With --gates, what is varied are the gates and shares of `readings`.
+and without --data they are all there is. With --gates, what is varied are the settings by which `readings` are mixed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from amcc.consensus import make_model
 from amcc.consensus.models.amcc import readings
 from amcc.consensus.models.amcc.degrees import fit_degrees
 from amcc.consensus.models.amcc.dependence import Comparison, compare
-from amcc.consensus.models.amcc.readings import LEAST_DEGREES, Blend, Evidence, Gate
+from amcc.consensus.models.amcc.readings import Blend, Evidence, blend_from
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.engine.base import InMemory
 from amcc.experiments.cells import Cell, Draw, cells_of
 from amcc.experiments.leave_out import Scored, leave_one_family_out, setting_means
@@ -37,7 +38,9 @@ class Asked(AMCC):
     """The default, which keeps what the votes answered; `found_` is None where it asked a sample, or nothing."""
 
     def _chosen_blend(self, engine, chance, fit, sets):
-        self.found_ = compare(engine.block.source, fit, sets) if engine.n_votes <= readings.SAMPLE else None
+        self.found_ = (
+            compare(engine.block.source, fit, sets, self.settings_) if engine.n_votes <= readings.SAMPLE else None
+        )
         return super()._chosen_blend(engine, chance, fit, sets)
 
 
@@ -50,22 +53,13 @@ class Parts(NamedTuple):
     by_degrees: np.ndarray
     found: Comparison | None
 
-    def gated(self, most_correlated: float = readings.MOST_CORRELATED, **other: Gate | float) -> np.ndarray:
-        """Probabilities with other gates and shares; as they are where the votes were asked by a sample."""
+    def gated(self, **changes: float) -> np.ndarray:
+        """Probabilities with other settings; as they are where the votes were asked by a sample."""
         if self.found is None:
             return self.pooled()
-        use = {
-            "crisp": readings.CRISP, "dependent": readings.DEPENDENT, "counts": readings.COUNTS,
-            "correlated": readings.CORRELATED, "least": LEAST_DEGREES, "most": readings.MOST_DEGREES,
-        } | other  # fmt: skip
-        two_coins, counts, labels = self.found
-        degrees = use["least"] + (use["most"] - use["least"]) * use["dependent"].at(-two_coins)
-        blend = Blend(use["crisp"].at(two_coins), degrees, use["counts"].at(counts), use["correlated"].at(labels))
-        before, readings.MOST_CORRELATED = readings.MOST_CORRELATED, most_correlated
-        try:
-            return self.evidence.pooled(blend, self.two_kinds, self.by_degrees)
-        finally:
-            readings.MOST_CORRELATED = before
+        settings = replace(self.evidence.settings, **changes)
+        blend = blend_from(self.found, settings)
+        return replace(self.evidence, settings=settings).pooled(blend, self.two_kinds, self.by_degrees)
 
     def pooled(self, *, two_kinds: np.ndarray | None = None, **blend: float) -> np.ndarray:
         """Probabilities with other weights."""
@@ -76,7 +70,7 @@ class Parts(NamedTuple):
 VARIANTS: dict[str, Callable[[Parts], np.ndarray]] = {
     AS_IT_IS: lambda parts: parts.pooled(),
     "without degrees": lambda parts: parts.pooled(degrees=0.0),
-    "degrees as if votes could not tell": lambda parts: parts.pooled(degrees=LEAST_DEGREES),
+    "degrees as if votes could not tell": lambda parts: parts.pooled(degrees=Settings().least_degrees),
     "degrees alone": lambda parts: parts.pooled(degrees=1.0, crisp=0.0),
     "without counts": lambda parts: parts.pooled(counts=0.0),
     "counts always": lambda parts: parts.pooled(counts=1.0),
@@ -91,26 +85,24 @@ VARIANTS: dict[str, Callable[[Parts], np.ndarray]] = {
 def gate_variants() -> dict[str, Callable[[Parts], np.ndarray]]:
     """Each gate and each share moved alone, to both sides."""
     tried = {
-        "crisp": [Gate(6, 1), Gate(7, 1), Gate(10, 1), Gate(12, 2), Gate(16, 2)],
-        "dependent": [Gate(2, 1), Gate(4, 1), Gate(6, 1)],
-        "counts": [Gate(-3, 1), Gate(-2, 1), Gate(-1, 1), Gate(0, 1)],
-        "correlated": [Gate(2, 1), Gate(4, 1), Gate(6, 1)],
-        "least": [0.2, 0.4, 0.5],
-        "most": [0.6, 0.7, 0.9, 1.0],
-        "most_correlated": [0.0, 0.25, 0.75, 1.0],
+        "independent_z": [6, 7, 10, 12, 16],
+        "shown_z": [2, 4, 6],
+        "counts_z": [-3, -2, -1, 0],
+        "least_degrees": [0.2, 0.4, 0.5],
+        "most_degrees": [0.6, 0.7, 0.9, 1.0],
+        "most_correlation": [0.0, 0.25, 0.75, 1.0],
     }
     variants = {AS_IT_IS: lambda parts: parts.gated()}
     for name, values in tried.items():
         for value in values:
-            shown = f"{value.middle:g} ± {value.width:g}" if isinstance(value, Gate) else f"{value:g}"
-            variants[f"{name} {shown}"] = lambda parts, change={name: value}: parts.gated(**change)
+            variants[f"{name} {value:g}"] = lambda parts, change={name: value}: parts.gated(**change)
     return variants
 
 
 def parts_of(draw: Draw) -> Parts:
     """Fit the default, and take apart what it found."""
     model, engine = Asked().fit(draw.votes), InMemory(draw.votes)
-    degrees = getattr(model, "degrees_", None) or fit_degrees(engine, model.crowd_.seeing_member.sum(axis=1))
+    degrees = model.degrees_ or fit_degrees(engine, model.crowd_.looks, model.settings_)
     evidence, blend = model._evidence(draw.votes, model.label_prior_), Blend(**model.blend_)
     return Parts(evidence, blend, model.kind_presence_, degrees.presence(engine.block), model.found_)
 

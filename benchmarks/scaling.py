@@ -128,22 +128,25 @@ def _placed(block: Any) -> Any:
 def measure_leader(packed: Path) -> float:
     """Seconds per coin that the leader takes between two rounds, on all cores of its machine."""
     import amcc
-    from amcc.consensus.models.amcc import likelihood as model
+    from amcc.consensus.models.amcc import crowd as model
+    from amcc.consensus.models.amcc.likelihood import THOROUGH
+    from amcc.consensus.models.amcc.settings import Settings
     from amcc.consensus.rounds import first_look
 
     engine = amcc.engine.LocalEngine(packed)
     first = engine.total(first_look, None)
-    crowd = model.start_crowd(engine.n_workers, engine.n_labels, 5)
-    counts = model.counts_of(first.present, first.slot_votes)
+    prior = model.crowd_prior(Settings())
+    crowd = model.start_crowd(engine.n_workers, engine.n_labels, 5, prior)
+    counts = model.CoinCounts.of_slots(first.present, first.slot_votes)
     times = []
-    for number in range(4 * model.THOROUGH):
+    for number in range(4 * THOROUGH):
         start = time.perf_counter()
-        thorough = number % model.THOROUGH == 0
+        thorough = number % THOROUGH == 0
         crowd, _ = model.update_members(crowd, engine.coins, counts, thorough=thorough)
-        crowd = model.update_rates(crowd, engine.coins, counts, strengths=thorough)
+        crowd = model.update_rates(crowd, prior, engine.coins, counts, strengths=thorough)
         model.slot_evidence(crowd, engine.coins, counts)
         times.append(time.perf_counter() - start)
-    return np.reshape(times, (-1, model.THOROUGH)).mean(axis=1).min() / len(engine.coins)
+    return np.reshape(times, (-1, THOROUGH)).mean(axis=1).min() / len(engine.coins)
 
 
 def measure_bytes(packed: Path) -> dict[str, float]:

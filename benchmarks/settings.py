@@ -1,258 +1,304 @@
-"""What the constants of the default are worth: each at half and at double its value, on every family of sets.
+"""What the settings of the default are worth: each at half and at double its value, on every family of sets.
 
-    python benchmarks/settings.py --data DATA --modules amcc.consensus.models.amcc.readings amcc.consensus.calibration
-    python benchmarks/settings.py --data DATA amcc.consensus.models.amcc.presence.LEAN amcc.metrics.NEVER=0.001
+    python benchmarks/settings.py --data DATA
+    python benchmarks/settings.py --data DATA lean steepness=2
+    python benchmarks/settings.py --data DATA --processes 2 --write
 
-A constant is named with its module: alone, it is set to half and to double; with a value, to this one. `--modules`
-takes all floats that a module names in capitals. Each setting runs in a process of its own, in which the constant has
-the other value from the start: also where other modules import it, derive something from it or use it as a default.
-Only loops that numba has compiled before keep the old value; a setting that changes nothing is marked so.
+A setting that is named alone is tried at half and at double (`half_and_double`), with a value at this one; without
+names, all of them are. A trial is one fit of `AMCC(settings={name: value})`. Where a setting shows depends on what the
+fit is given, so each is tried on one *ground*:
+
+    votes alone       the cells of the board; without --data, simulated crowds, one family per trouble
+    10 known items    the same with the truth of ten items, for what known truth corrects
+    declared judges   the simulated judges of benchmarks/judges.py with their roster, for what a roster changes
 
 Printed are means over families, in-sample, and what is left of the best choice out of sample: for each family, the
-setting that is best in log-loss on all others, scored on the family that was left out. Without --data, the families are
-simulated crowds, one per trouble. Results are kept in --output; a setting that was measured is not measured again
-until the code changes.
+value that is best in log-loss on all others, scored on the family that was left out. `--write` keeps the means in the
+package, where `amcc settings` shows them. Trials are kept in --output by the hash of the models' code, and are not run
+twice.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import importlib.util
+import hashlib
 import json
-import subprocess
 import sys
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import date
+from functools import partial
 from pathlib import Path
-from types import CodeType
 from typing import Any, NamedTuple
 
+import judges
+import numpy as np
 from script import parser_of
 
-NOW = "now"
+from amcc import AMCC
+from amcc.consensus.models.amcc.settings import MEASURED, described, half_and_double, settings_with
+from amcc.errors import ConvergenceWarning, ParameterError
+from amcc.experiments.board import Consensus, scores_of
+from amcc.experiments.cells import Cell, Draw, cells_of, with_known_items
+from amcc.experiments.leave_out import Scored, leave_one_family_out, setting_means
+from amcc.roster import Roster
+from amcc.truth import Truth
+
+VOTES, KNOWN, JUDGES = GROUNDS = ("votes alone", "10 known items", "declared judges")
+N_KNOWN = 10
+SHOWN = ("jaccard", "log_loss", "settled", "wrong_among_settled")
+PACKAGE = Path(sys.modules[settings_with.__module__].__file__ or "").parent
 
 
-class Setting(NamedTuple):
-    """A constant of a module with another value."""
+class Trial(NamedTuple):
+    """A setting with another value, or none: the default as it is."""
 
-    module: str
-    name: str
-    value: float
+    name: str = ""
+    value: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.module}.{self.name}={self.value:.12g}"
+        return f"{self.name}={self.value:.12g}" if self.name else "now"
+
+    @property
+    def changes(self) -> dict[str, float]:
+        """What `AMCC(settings=…)` gets."""
+        return {self.name: self.value} if self.name else {}
 
 
-# -- constants in source code -----------------------------------------------------------------------------------------
+NOW = Trial()
 
 
-def assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
-    """Name and value, where a statement assigns one value to one name."""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0], statement.value
-    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        target, value = statement.target, statement.value
-    else:
-        return None
-    return (target.id, value) if isinstance(target, ast.Name) else None
+# -- which trials -----------------------------------------------------------------------------------------------------
 
 
-def constants(source: str) -> dict[str, float]:
-    """Numbers that a module names in capitals; whole numbers stay whole."""
-    found: dict[str, float] = {}
-    for name, value in filter(None, map(assigned, ast.parse(source).body)):
-        try:
-            number = ast.literal_eval(value)
-        except ValueError:  # it is computed
-            continue
-        if name.isupper() and isinstance(number, int | float) and not isinstance(number, bool):
-            found[name] = number
-    return found
+def ground_of(name: str) -> str:
+    """Where a setting shows."""
+    (row,) = (row for row in described() if row["name"] == name)
+    return KNOWN if row["group"] == "known truth" else JUDGES if name == "declared_crisp" else VOTES
 
 
-def changed(source: str, name: str, value: float) -> ast.Module:
-    """The module with another value for a constant that it assigns."""
-    tree = ast.parse(source)
-    for statement in tree.body:
-        if (pair := assigned(statement)) and pair[0] == name:
-            statement.value = ast.copy_location(ast.Constant(value), pair[1])  # type: ignore[attr-defined]
-            return tree
-    raise SystemExit(f"{name} must be assigned once in its module; it is not.")
+def trials_of(text: str) -> list[Trial]:
+    """One trial of NAME=VALUE; two, at half and at double, of NAME."""
+    name, _, wanted = text.partition("=")
+    default = settings_with(None)
+    if not hasattr(default, name):
+        raise SystemExit(f"a setting must be one of {', '.join(vars(default))}; got {name!r}.")
+    if not wanted:
+        return [Trial(name, value) for value in half_and_double(name) if value != getattr(default, name)]
+    try:
+        found = Trial(name, json.loads(wanted))
+        settings_with(found.changes)
+    except (json.JSONDecodeError, ParameterError) as error:
+        raise SystemExit(f"{name} cannot be set to {wanted!r}: {error}") from None
+    return [found]
 
 
-class ChangedLoader(SourceFileLoader):
-    """Loads a module with one constant changed, and leaves no compiled file of it."""
-
-    setting: Setting
-
-    def get_code(self, fullname: str) -> CodeType:
-        """The code of the changed source; never that of a compiled file."""
-        path = self.get_filename(fullname)
-        source = self.get_source(fullname) or ""
-        return compile(changed(source, self.setting.name, self.setting.value), path, "exec", dont_inherit=True)
-
-
-class ChangedFinder(MetaPathFinder):
-    """Finds the module whose constant is changed, before the usual finders do."""
-
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """The spec with our loader, for this one module."""
-        if fullname != self.setting.module:
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is None or spec.origin is None:
-            return None
-        loader = ChangedLoader(fullname, spec.origin)
-        loader.setting = self.setting
-        return importlib.util.spec_from_file_location(fullname, spec.origin, loader=loader)
-
-
-# -- which settings ---------------------------------------------------------------------------------------------------
-
-
-def source_of(module: str) -> str:
-    """Source code of a module of amcc, which is found without running it."""
-    import amcc  # imports nothing else
-
-    place = Path(amcc.__file__).parents[1].joinpath(*module.split("."))
-    for path in (place.with_suffix(".py"), place / "__init__.py"):
-        if module.split(".")[0] == "amcc" and path.exists():
-            return path.read_text()
-    raise SystemExit(f"a setting must name a module of amcc; there is no {module!r}.")
-
-
-def settings_of(text: str) -> list[Setting]:
-    """One setting of MODULE.NAME=VALUE; two, at half and at double, of MODULE.NAME."""
-    constant, _, wanted = text.partition("=")
-    module, _, name = constant.strip().rpartition(".")
-    there = constants(source_of(module))
-    if name not in there:
-        known = ", ".join(there) or "none"
-        raise SystemExit(f"a setting must name a number in capitals; {module} has {known}, but no {name!r}.")
-    if wanted:
-        try:
-            value = ast.literal_eval(wanted.strip())
-        except (ValueError, SyntaxError):
-            value = None
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise SystemExit(f"{constant} must be set to a number; got {wanted!r}.")
-        return [Setting(module, name, value)]
-    return half_and_double(module, name, there[name])
-
-
-def half_and_double(module: str, name: str, value: float) -> list[Setting]:
-    """Whole numbers stay whole, and at least 1; nothing that stays the same."""
-    both = [max(1, value // 2), value * 2] if isinstance(value, int) else [value / 2, value * 2]
-    return [Setting(module, name, other) for other in both if other != value]
-
-
-def all_settings(texts: Iterable[str], modules: Iterable[str]) -> list[Setting]:
-    """Those named, and those of all floats of the modules."""
-    found = [setting for text in texts for setting in settings_of(text)]
-    for module in modules:
-        for name, value in constants(source_of(module)).items():
-            if isinstance(value, float):
-                found += half_and_double(module, name, value)
-    return list(dict.fromkeys(found))
+def trials_by_ground(texts: Sequence[str]) -> dict[str, list[Trial]]:
+    """The default, then what was named, or everything, on the ground where it shows."""
+    found: dict[str, list[Trial]] = {}
+    for text in texts or [row["name"] for row in described()]:
+        for trial in trials_of(text):
+            found.setdefault(ground_of(trial.name), [NOW]).append(trial)
+    return {ground: list(dict.fromkeys(found[ground])) for ground in GROUNDS if ground in found}
 
 
 # -- measuring --------------------------------------------------------------------------------------------------------
 
 
-def measure(setting: str, data: Path | None, seeds: int, most_votes: int, output: Path) -> list[list[Any]]:
-    """Family, cell, log-loss and Jaccard of the default under a setting, in this process."""
-    if setting != NOW:
-        (chosen,) = settings_of(setting)
-        sys.meta_path.insert(0, ChangedFinder(chosen))
-    from amcc.experiments.board import run_board
-    from amcc.experiments.cells import cells_of
-    from amcc.experiments.summary import summarise
+class Crowd(NamedTuple):
+    """What a trial is fitted to and scored on."""
 
-    cells = cells_of(data, n_seeds=seeds, sizes=[10_000])
-    if data is not None:
-        cells = [cell for cell in cells if cell.kind != "simulated" and len(cell.draw(0).votes) <= most_votes]
-    summary = summarise(run_board(cells, ["amcc"], output / setting / "cache"))
-    log_loss, jaccard = (summary.of(score)[:, 0].tolist() for score in ("log_loss", "jaccard"))
-    return [list(row) for row in zip(summary.families, summary.cells, log_loss, jaccard, strict=True)]
+    draw: Draw
+    truth: Truth | None = None
+    roster: Roster | None = None
 
 
-def measured(setting: str, arguments: Sequence[str]) -> list[list[Any]]:
-    """The same in a process of its own."""
-    command = [sys.executable, __file__, "--measure", setting, *arguments]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if run.returncode:
-        raise SystemExit(f"{setting} could not be measured; see above.")
-    return list(json.loads(run.stdout))
+class Place(NamedTuple):
+    """A crowd by name, made only where it is needed: processes make their own."""
+
+    ground: str
+    family: str
+    cell: str
+    seed: int
+    source: Cell | None = None
+
+    def crowd(self) -> Crowd:
+        """Make it."""
+        if self.source is None:
+            return Crowd(*_judged(self.cell, self.seed))
+        draw = self.source.draw(self.seed)
+        if self.ground == VOTES:
+            return Crowd(draw)
+        truth, scored = with_known_items(draw, N_KNOWN, self.seed)
+        return Crowd(scored, truth)
 
 
-# -- showing ----------------------------------------------------------------------------------------------------------
+def _judged(name: str, seed: int) -> tuple[Draw, None, Roster]:
+    made = judges.judged_crowd(seed, **judges.SIMULATED[name])  # type: ignore[arg-type]
+    truth = np.zeros((made.votes.n_items, made.votes.n_labels), dtype=bool)
+    truth[made.votes.pairs.item, made.votes.pairs.label] = made.present
+    return Draw(made.votes, truth, np.ones_like(truth)), None, made.roster
 
 
-def show(names: Sequence[str], tables: Sequence[list[list[Any]]]) -> None:
-    """Means of every setting, then the choices with a family left out."""
-    from amcc.experiments.leave_out import Scored, leave_one_family_out, setting_means
+def places_of(ground: str, data: Path | None, seeds: int, most_votes: int) -> Iterator[Place]:
+    """All crowds of a ground."""
+    if ground == JUDGES:
+        yield from (Place(ground, name, name, seed) for name in judges.SIMULATED for seed in range(seeds))
+        return
+    for cell in cells_of(data, n_seeds=seeds, sizes=[10_000]):
+        if data is None or (cell.kind != "simulated" and len(cell.draw(0).votes) <= most_votes):
+            yield from (Place(ground, cell.family, cell.name, seed, cell) for seed in range(cell.n_seeds))
 
-    scored = {
-        name: [Scored(name, family, cell, log_loss, jaccard) for family, cell, log_loss, jaccard in table]
-        for name, table in zip(names, tables, strict=True)
-    }
-    rows = [row for table in scored.values() for row in table]
-    print("in-sample: means over families, and the difference to now, paired over families")
-    print(f"{'setting':60s} {'log-loss':8s} {'difference':18s} {'Jaccard':8s} difference")
-    for mean in setting_means(rows, NOW):
-        same = mean.setting != NOW and [row[2:] for row in scored[mean.setting]] == [row[2:] for row in scored[NOW]]
+
+def scores(crowd: Crowd, trial: Trial) -> dict[str, float | None]:
+    """How good the default is with this setting."""
+    votes = crowd.draw.votes
+    model = AMCC(settings=trial.changes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(votes, truth=crowd.truth, workers=crowd.roster)
+    settled = np.zeros_like(crowd.draw.known)
+    settled[votes.pairs.item, votes.pairs.label] = model.pair_settled_
+    found = scores_of(Consensus(model.predict(), model.predict_proba(), settled), crowd.draw)
+    return {name: found[name] for name in SHOWN}
+
+
+def measured_at(place: Place, trials: Sequence[Trial], folder: Path) -> dict[str, Any]:
+    """Scores of all trials on one crowd, those in its file first; what is new is written there."""
+    path = folder / f"{hashlib.sha256(repr(place[:4]).encode()).hexdigest()[:16]}.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    missing = [trial for trial in trials if str(trial) not in found]
+    if missing:
+        crowd = place.crowd()
+        for trial in missing:
+            found[str(trial)] = scores(crowd, trial)
+        path.write_text(json.dumps(found))
+    return found
+
+
+def code_version() -> str:
+    """Hash of the code of all models: a trial after a change is another one."""
+    files = sorted(PACKAGE.parents[1].rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+
+
+# -- adding up --------------------------------------------------------------------------------------------------------
+
+
+def family_means(rows: Sequence[tuple[Place, Mapping[str, Any]]], trial: str, score: str) -> list[float]:
+    """Mean of a score in each family: over draws, then cells; a family without the score (nothing settled) is out."""
+    by_cell: dict[tuple[str, str], list[float]] = {}
+    for place, found in rows:
+        if found[trial][score] is not None:
+            by_cell.setdefault((place.family, place.cell), []).append(found[trial][score])
+    by_family: dict[str, list[float]] = {}
+    for (family, _), values in by_cell.items():
+        by_family.setdefault(family, []).append(float(np.mean(values)))
+    return [float(np.mean(values)) for values in by_family.values()]
+
+
+def means(rows: Sequence[tuple[Place, Mapping[str, Any]]], trial: str) -> dict[str, float | None]:
+    """Means of all scores over families."""
+    found = {score: family_means(rows, trial, score) for score in SHOWN}
+    return {score: round(float(np.mean(values)), 4) if values else None for score, values in found.items()}
+
+
+def scored_rows(rows: Sequence[tuple[Place, Mapping[str, Any]]], trials: Sequence[Trial]) -> list[Scored]:
+    """The same row by row, as `leave_out` wants them: means over the draws of a cell."""
+    cells = dict.fromkeys((place.family, place.cell) for place, _ in rows)
+    found = []
+    for trial in map(str, trials):
+        for family, cell in cells:
+            here = [scores[trial] for place, scores in rows if (place.family, place.cell) == (family, cell)]
+            log_loss, jaccard = (float(np.mean([each[name] for each in here])) for name in ("log_loss", "jaccard"))
+            found.append(Scored(trial, family, cell, log_loss, jaccard))
+    return found
+
+
+def show(trials: Sequence[Trial], scored: Sequence[Scored]) -> None:
+    """Means of every trial, then the choices with a family left out."""
+    now = str(NOW)
+    print(f"{'in-sample, means over families':40s} {'log-loss':8s} {'difference':18s} {'Jaccard':8s} difference")
+    for mean in setting_means(scored, now):
         parts = ((mean.log_loss, mean.log_loss_gain), (mean.jaccard, mean.jaccard_gain))
         told = "  ".join(f"{value.mean:.4f}   {gain.mean:+.4f} ± {gain.error:.4f} " for value, gain in parts)
-        print(f"{mean.setting:60s} {told}{'  changes nothing' if same else ''}")
-    print("\nout of sample: chosen by the log-loss of all other families, against now, paired over families")
-    by_constant: dict[str, list[str]] = {}
-    for name in names[1:]:
-        by_constant.setdefault(name.partition("=")[0], []).append(name)
-    groups = by_constant | ({"any of these": list(names[1:])} if len(by_constant) > 1 else {})
+        same = mean.setting != now and [row[1:] for row in scored if row.setting == mean.setting] == [
+            row[1:] for row in scored if row.setting == now
+        ]
+        print(f"{mean.setting:40s} {told}{'  changes nothing' if same else ''}")
+    print("out of sample: chosen by the log-loss of all other families, against now, paired over families")
+    by_name: dict[str, list[str]] = {}
+    for trial in trials[1:]:
+        by_name.setdefault(trial.name, []).append(str(trial))
+    groups = by_name | ({"any of these": [str(trial) for trial in trials[1:]]} if len(by_name) > 1 else {})
     for title, members in groups.items():
-        found = leave_one_family_out([row for name in (NOW, *members) for row in scored[name]], NOW)
+        found = leave_one_family_out([row for row in scored if row.setting in (now, *members)], now)
         gains = ((found.log_loss_gain, "log-loss"), (found.jaccard_gain, "Jaccard"))
         told = ", ".join(f"{name} {gain.mean:+.4f} ± {gain.error:.4f}" for gain, name in gains)
-        chosen = [
-            choice.setting.rpartition("=")[2] if title in by_constant else choice.setting for choice in found.choices
-        ]
+        chosen = [choice.setting for choice in found.choices]
         counts = ", ".join(f"{name} × {chosen.count(name)}" for name in dict.fromkeys(chosen))
         print(f"{title}: {told}; chosen {counts}")
 
 
+def as_measured(trials: Sequence[Trial], rows: Sequence[tuple[Place, Mapping[str, Any]]]) -> dict[str, Any]:
+    """For the file: by name, the scores at half, at the value and at double."""
+    found: dict[str, Any] = {}
+    now = means(rows, str(NOW))
+    for name in dict.fromkeys(trial.name for trial in trials[1:]):
+        value, (half, double) = getattr(settings_with(None), name), half_and_double(name)
+        columns = {"half": half, "value": value, "double": double}
+        found[name] = {"ground": ground_of(name)}
+        for column, tried in columns.items():
+            scores = now if tried == value else means(rows, str(Trial(name, tried)))
+            found[name][column] = {"at": tried, **scores}
+    return found
+
+
 def main() -> None:
-    """Measure now and every setting, and print what they are worth."""
+    """Run all trials, print what they are worth, and write it where that is wanted."""
     parser = parser_of(__doc__)
-    parser.add_argument("constants", nargs="*", help="MODULE.NAME or MODULE.NAME=VALUE")
-    parser.add_argument("--modules", nargs="*", default=[], help="modules all of whose floats are tried")
+    parser.add_argument("settings", nargs="*", help="NAME or NAME=VALUE; without any, all at half and at double")
     parser.add_argument("--data", type=Path, help="folder of crowd data; without it, simulated crowds")
     parser.add_argument("--seeds", type=int, default=2, help="draws where sets are thinned, or simulated")
     parser.add_argument("--most-votes", type=int, default=200_000, help="leave out larger sets")
-    parser.add_argument("--output", type=Path, default=Path("settings"), help="folder that keeps results")
-    parser.add_argument("--processes", type=int, default=1, help="settings at a time")
-    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    parser.add_argument("--output", type=Path, default=Path("settings"), help="folder that keeps trials")
+    parser.add_argument("--processes", type=int, default=1, help="crowds at a time")
+    parser.add_argument("--write", action="store_true", help=f"write {MEASURED} of the package")
     options = parser.parse_args()
-    if options.measure:
-        print(json.dumps(measure(options.measure, options.data, options.seeds, options.most_votes, options.output)))
-        return
-    settings = all_settings(options.constants, options.modules)
-    if not settings:
-        parser.error("name a constant, or modules with floats in capitals; there is nothing to change.")
-    passed = ["--seeds", str(options.seeds), "--most-votes", str(options.most_votes), "--output", str(options.output)]
-    passed += ["--data", str(options.data)] if options.data else []
-    names = [NOW, *map(str, settings)]
-    tables = []
-    with ThreadPoolExecutor(options.processes) as pool:  # each thread waits for a process
-        for done, table in enumerate(pool.map(lambda name: measured(name, passed), names), start=1):
-            tables.append(table)
-            print(f"{done} of {len(names)} settings", file=sys.stderr, flush=True)
-    show(names, tables)
+    if options.write and options.settings:
+        parser.error("--write is for all settings; name none.")
+    folder = options.output / code_version()
+    folder.mkdir(parents=True, exist_ok=True)
+    written: dict[str, Any] = {}
+    families: dict[str, list[str]] = {}
+    for ground, trials in trials_by_ground(options.settings).items():
+        places = list(places_of(ground, options.data, options.seeds, options.most_votes))
+        work = partial(measured_at, trials=trials, folder=folder)
+        rows = []
+        with ProcessPoolExecutor(options.processes) as pool:
+            for place, found in zip(places, pool.map(work, places), strict=True):
+                rows.append((place, found))
+                print(f"{ground}: {len(rows)} of {len(places)} crowds", file=sys.stderr, flush=True)
+        print(f"\n-- {ground} --")
+        show(trials, scored_rows(rows, trials))
+        families[ground] = list(dict.fromkeys(place.family for place in places))
+        written |= as_measured(trials, rows) if options.write else {}
+    if options.write:
+        about = {
+            "command": " ".join(["python benchmarks/settings.py", *_told(options)]),
+            "date": date.today().isoformat(),
+            "seed": f"draws 0 to {options.seeds - 1}, random_state 0",
+            "how": "means over families; half and double are of the odds where a setting lies between 0 and 1",
+            "families": families,
+        }
+        (PACKAGE / MEASURED).write_text(json.dumps({**about, "settings": written}, indent=1, ensure_ascii=False) + "\n")
+
+
+def _told(options: argparse.Namespace) -> list[str]:
+    """The options that decide what is measured, without the place of anybody's data."""
+    data = ["--data", "DATA"] if options.data else []
+    return [*data, "--seeds", str(options.seeds), "--most-votes", str(options.most_votes), "--write"]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from amcc import AMCC, Votes, load_model, metrics
-from amcc.consensus.models.amcc.likelihood import coin_rates
+from amcc.consensus.models.amcc.crowd import coin_rates
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
@@ -138,7 +138,7 @@ def test_probabilities_mean_what_they_say(n_votes, most):
     assert metrics.expected_calibration_error(crowd.truth, proba) <= most
 
 
-def test_unasked_pairs_are_foreseen_better_than_by_frequency(sparse, sparse_model):
+def test_unasked_pairs_are_predicted_better_than_by_frequency(sparse, sparse_model):
     unasked = np.ones(sparse.truth.shape, dtype=bool)
     unasked[sparse.votes.pairs.item, sparse.votes.pairs.label] = False
     assert 0.3 < unasked.mean() < 0.7
@@ -167,7 +167,7 @@ def test_loaded_models_answer_alike(sparse, sparse_model, make, tmp_path):
     assert loaded.groups().equals(model.groups())
 
 
-def test_new_votes_foresee_their_unasked_pairs_too(sparse, sparse_model):
+def test_new_votes_predict_their_unasked_pairs_too(sparse, sparse_model):
     """The same votes as new ones: unasked pairs of answered items follow what the item's votes say."""
     assert_allclose(
         sparse_model.predict_proba(sparse.votes), sparse_model.predict_proba(), rtol=0, atol=1e-9

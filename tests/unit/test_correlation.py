@@ -17,8 +17,10 @@ from amcc.consensus.models.amcc.correlation import (
     label_set_step,
     update_label_sets,
 )
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.votes import Pairs
 
+SETTINGS = Settings()
 SETS = LabelSets(np.array([0.3, 0.7]), np.array([[0.9, 0.8, 0.1], [0.2, 0.3, 0.6]]))
 
 
@@ -93,7 +95,7 @@ def log_prior(sets, frequency):
     """Log-density of the kinds, against kinds that are all like the whole."""
     here, rest = np.log(sets.frequency / frequency), np.log((1 - sets.frequency) / (1 - frequency))
     shares = np.log(sets.share * len(sets.share)).sum()
-    return correlation.LABEL_PAIRS * (frequency * here + (1 - frequency) * rest).sum() + shares
+    return SETTINGS.pseudo_votes / 2 * (frequency * here + (1 - frequency) * rest).sum() + shares
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -107,7 +109,7 @@ def test_em_never_falls(seed):
     for _ in range(30):
         step = label_set_step(pairs, log_odds, sets)
         values.append(step.log_evidence + log_prior(sets, frequency))
-        sets = update_label_sets(step, frequency)
+        sets = update_label_sets(step, frequency, SETTINGS)
     assert np.diff(values).min() >= -1e-9 * abs(values[0])
     assert values[-1] > values[0]
 
@@ -140,7 +142,7 @@ def planted():
 def test_planted_kinds_are_recovered(planted):
     kind, truth, log_odds, lot = planted
     pairs = all_pairs(600, 4)
-    sets = fit_label_sets(pairs, log_odds, truth.mean(axis=0), lot)
+    sets = fit_label_sets(pairs, log_odds, truth.mean(axis=0), lot, SETTINGS)
     assert_allclose(sets.correlation(), np.corrcoef(truth.T), rtol=0, atol=0.12)
     member = kinds_of_items(pairs, log_odds, sets, 600)
     first = member @ (sets.frequency[:, 0] > sets.frequency[:, 2])
@@ -150,7 +152,7 @@ def test_planted_kinds_are_recovered(planted):
 def test_labels_of_an_item_settle_what_the_votes_leave_open(planted):
     _, truth, log_odds, lot = planted
     pairs = all_pairs(600, 4)
-    sets = fit_label_sets(pairs, log_odds, truth.mean(axis=0), lot)
+    sets = fit_label_sets(pairs, log_odds, truth.mean(axis=0), lot, SETTINGS)
     open_question = all_pairs(2, 4)
     proba = label_set_step(open_question, np.array([4, 0, -4, -4, -4, 0, 4, 4], float), sets).proba
     assert proba[1] > 0.65
@@ -177,13 +179,6 @@ def test_blocks_do_not_cut_items(monkeypatch):
     assert correlation._bounds(item, correlation.BLOCK) == [(0, 9), (9, 12)]
 
 
-def test_a_sample_of_the_items_suffices(planted, monkeypatch):
-    _, truth, log_odds, lot = planted
-    monkeypatch.setattr(correlation, "SAMPLE", 1200)
-    sets = fit_label_sets(all_pairs(600, 4), log_odds, truth.mean(axis=0), lot)
-    assert_allclose(sets.correlation(), np.corrcoef(truth.T), rtol=0, atol=0.15)
-
-
 def test_items_without_pairs_are_of_the_usual_kinds():
     pairs = Pairs(np.array([1, 1], np.int32), np.array([0, 2], np.int32), np.arange(3))
     member = kinds_of_items(pairs, np.array([3.0, -3.0]), SETS, 4)
@@ -206,5 +201,5 @@ def test_no_pairs_at_all():
     step = label_set_step(nothing, np.empty(0), SETS)
     assert step.proba.shape == (0,)
     assert step.log_evidence == 0
-    sets = fit_label_sets(nothing, np.empty(0), np.full(3, 0.2), np.empty(0))
+    sets = fit_label_sets(nothing, np.empty(0), np.full(3, 0.2), np.empty(0), SETTINGS)
     assert_allclose(sets.frequency, 0.2)

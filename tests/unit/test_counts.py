@@ -12,6 +12,9 @@ from amcc import Votes
 from amcc.consensus.models.amcc import counts
 from amcc.consensus.models.amcc.counts import counts_predict, fit_shares, presence_by_counts
 from amcc.consensus.models.amcc.presence import presence_at
+from amcc.consensus.models.amcc.settings import Settings
+
+SETTINGS = Settings()
 
 
 def votes_by_degree(seed=0):
@@ -26,47 +29,47 @@ def votes_by_degree(seed=0):
 
 
 def test_ties_are_one_half():
-    assert_allclose(presence_by_counts(np.arange(5.0), 2 * np.arange(5.0)), 0.5)
+    assert_allclose(presence_by_counts(np.arange(5.0), 2 * np.arange(5.0), SETTINGS), 0.5)
 
 
 def test_counts_decide_as_majority_does():
     n_votes = np.repeat(np.arange(1.0, 30), 30)
     n_yes = np.minimum(np.tile(np.arange(30.0), 29), n_votes)
     apart = 2 * n_yes != n_votes
-    assert ((presence_by_counts(n_yes, n_votes) > 0.5) == (2 * n_yes > n_votes))[apart].all()
+    assert ((presence_by_counts(n_yes, n_votes, SETTINGS) > 0.5) == (2 * n_yes > n_votes))[apart].all()
 
 
 def test_more_votes_that_agree_say_more():
     n = np.arange(1.0, 20)
-    assert (np.diff(presence_by_counts(n, n)) > 0).all()
-    assert presence_by_counts(n, n)[-1] < 0.999  # never certain: the votes may repeat each other
+    assert (np.diff(presence_by_counts(n, n, SETTINGS)) > 0).all()
+    assert presence_by_counts(n, n, SETTINGS)[-1] < 0.999  # never certain: the votes may repeat each other
 
 
 def test_presence_rises_with_the_share_of_yes_and_leans():
     share = np.linspace(0, 1, 101)
-    assert (np.diff(presence_at(share)) >= 0).all()
-    assert presence_at(np.array([0.43]))[0] > 0.5 > presence_at(np.array([0.42]))[0]
-    assert presence_at(np.array([0.5]), lean=0.0)[0] == 0.5
+    assert (np.diff(presence_at(share, SETTINGS)) >= 0).all()
+    assert presence_at(np.array([0.43]), SETTINGS)[0] > 0.5 > presence_at(np.array([0.42]), SETTINGS)[0]
+    assert presence_at(np.array([0.5]), SETTINGS, lean=0.0)[0] == 0.5
 
 
 def test_strength_of_shares_is_found():
-    assert 0.5 <= fit_shares(votes_by_degree()).strength <= 2  # drawn from Beta(0.3, 0.7)
+    assert 0.5 <= fit_shares(votes_by_degree(), SETTINGS).strength <= 2  # drawn from Beta(0.3, 0.7)
 
 
 def test_a_vote_is_predicted_without_itself():
     """Whatever the only vote on a pair is, the prediction knows only the label and the worker's line."""
     dense = np.ones((3, 2, 1), dtype=int)
     dense[1:, 1] = 0
-    yes, dense[0, 1, 0] = counts_predict(Votes.from_dense(dense)), -1
+    yes, dense[0, 1, 0] = counts_predict(Votes.from_dense(dense), SETTINGS), -1
     votes = Votes.from_dense(dense)
-    shares = fit_shares(votes)
+    shares = fit_shares(votes, SETTINGS)
     assert_allclose(shares.given(np.array([0]), np.array([0.0]), np.array([0.0])), shares.mean)
-    assert 0 < counts_predict(votes).min() < yes.max() < 1
+    assert 0 < counts_predict(votes, SETTINGS).min() < yes.max() < 1
 
 
 def test_predictions_follow_the_others_on_the_pair():
     votes = votes_by_degree()
-    predicted = counts_predict(votes)
+    predicted = counts_predict(votes, SETTINGS)
     pair = np.repeat(np.arange(len(votes.pairs)), votes.pairs.n_votes)
     others = (votes.n_yes[pair] - (votes.value > 0)) / (votes.pairs.n_votes[pair] - 1)
     assert np.corrcoef(predicted, others)[0, 1] > 0.9

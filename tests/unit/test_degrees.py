@@ -9,6 +9,7 @@ from scipy.special import digamma
 
 from amcc import AMCC, Votes, metrics, passes
 from amcc.consensus import MajorityVote
+from amcc.consensus.models.amcc import degrees
 from amcc.consensus.models.amcc.degrees import (
     DegreeBelief,
     DegreeCounts,
@@ -18,7 +19,10 @@ from amcc.consensus.models.amcc.degrees import (
     readings,
     update_degrees,
 )
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.engine.base import InMemory, WholeBlock
+
+SETTINGS = Settings()
 
 
 def random_belief(votes: Votes, n_degrees: int = 4, seed: int = 0) -> DegreeBelief:
@@ -56,23 +60,24 @@ def test_a_round_is_bayes_rule_on_every_pair(crowd, small, monkeypatch):
     assert_allclose(found.pairs, expected.pairs, rtol=1e-12, atol=1e-12)
     present = np.array([0.0, 0.2, 0.7, 1.0])
     n_workers, n_labels = votes.n_workers, votes.n_labels
-    degrees = Degrees(
+    built = Degrees(
         belief.evidence.reshape(n_workers, 2, 4), np.zeros((2, 4)), np.exp(belief.log_share), np.full(4, 0.25),
         np.full(4, 0.5), np.full(4, 8.0), present,
     )  # fmt: skip
-    assert_allclose(degrees.presence(WholeBlock(votes)), members @ present, rtol=1e-12)
-    assert degrees.known_to(np.full(3, -1), np.full(2, -1)).share.shape == (2, 4)
+    assert_allclose(built.presence(WholeBlock(votes)), members @ present, rtol=1e-12)
+    assert built.known_to(np.full(3, -1), np.full(2, -1)).share.shape == (2, 4)
     assert n_labels == len(belief.log_share)
 
 
-def test_a_worker_is_what_his_votes_and_the_crowd_say():
+def test_a_worker_is_what_their_votes_and_the_crowd_say(monkeypatch):
     """One worker, one degree, by hand: 3 yes and 1 no beside the pseudo-votes of the degree."""
     start = Degrees(
         np.zeros((2, 2, 1)), np.zeros((2, 1)), np.ones((1, 1)), np.ones(1), np.array([0.4]), np.array([5.0]), np.ones(1)
     )
     votes = np.array([[1.0], [3.0], [0.0], [0.0]])  # no and yes of the first worker, then of the second
-    now = update_degrees(start, DegreeCounts(votes, np.array([[4.0]])), np.array([0.5, 1.0]), np.array([0.4]),
-                         strengths=False)  # fmt: skip
+    counts = DegreeCounts(votes, np.array([[4.0]]))
+    monkeypatch.setattr(degrees, "GRID", np.array([0.4]))
+    now = update_degrees(start, counts, np.array([0.5, 1.0]), Settings(pseudo_votes=3.0), strengths=False)
     effective_yes = 0.5 * 2.0 * (digamma(5.0) - digamma(2.0))
     effective_no = 0.5 * 3.0 * (digamma(4.0) - digamma(3.0))
     rate = (effective_yes + 3 * 0.4) / (effective_yes + effective_no + 3)
@@ -86,16 +91,16 @@ def test_a_worker_is_what_his_votes_and_the_crowd_say():
 def test_who_does_not_look_says_nothing(crowd):
     looks = np.ones(crowd.votes.n_workers)
     looks[3] = 0.0
-    degrees = fit_degrees(InMemory(crowd.votes), looks)
-    assert_allclose(degrees.evidence[3], 0.0, atol=0)
+    found = fit_degrees(InMemory(crowd.votes), looks, SETTINGS)
+    assert_allclose(found.evidence[3], 0.0, atol=0)
     without = crowd.votes.select(crowd.votes.worker != 3)
-    others = fit_degrees(InMemory(without), looks)
-    assert_allclose(degrees.present, others.present, rtol=0, atol=0.05)
+    others = fit_degrees(InMemory(without), looks, SETTINGS)
+    assert_allclose(found.present, others.present, rtol=0, atol=0.05)
 
 
 def test_the_reading_rises_with_the_share_of_yes():
     yes = np.array([[1.0, 20.0, 43.0, 60.0, 95.0]])
-    present = readings(yes, 100 - yes, np.ones((1, 1)))
+    present = readings(yes, 100 - yes, np.ones((1, 1)), SETTINGS)
     assert (np.diff(present) > 0).all()
     assert present[2] == pytest.approx(0.5, abs=0.02)
     assert present[3] == pytest.approx(0.75, abs=0.03)
@@ -129,5 +134,5 @@ def test_sure_where_people_agree_on_presence_only():
 
 def test_without_adapt_nothing_is_pooled(crowd):
     model = AMCC(warm_start=True).fit(crowd.votes)
-    assert hasattr(model, "degrees_")
-    assert not hasattr(model.set_params(adapt=False, warm_start=False).fit(crowd.votes), "degrees_")
+    assert model.degrees_ is not None
+    assert model.set_params(adapt=False, warm_start=False).fit(crowd.votes).degrees_ is None

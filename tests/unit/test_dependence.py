@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 from amcc import Votes
 from amcc.consensus.models.amcc import dependence
 from amcc.consensus.models.amcc.correlation import LabelSets
+from amcc.consensus.models.amcc.crowd import crowd_prior, start_crowd
 from amcc.consensus.models.amcc.dependence import (
     clustered_z,
     compare,
@@ -17,22 +18,26 @@ from amcc.consensus.models.amcc.dependence import (
     labels_predict,
     leave_votes_out,
     log_probability,
-    looks_of,
 )
-from amcc.consensus.models.amcc.likelihood import fit_likelihood, start_crowd
+from amcc.consensus.models.amcc.likelihood import fit_likelihood
 from amcc.consensus.models.amcc.readings import learn_label_sets
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory
 
+SETTINGS = Settings()
+PRIOR = crowd_prior(SETTINGS)
+
 
 def fitted(votes, max_iter=60):
-    return fit_likelihood(InMemory(votes), start_crowd(votes.n_workers, votes.n_labels, 5), max_iter=max_iter, tol=5e-4)
+    start = start_crowd(votes.n_workers, votes.n_labels, 5, PRIOR)
+    return fit_likelihood(InMemory(votes), start, PRIOR, max_iter=max_iter, tol=5e-4)
 
 
 def compared(votes):
     fit = fitted(votes)
-    return compare(votes, fit, learn_label_sets(InMemory(votes), fit, signatures(votes, 0).uniform))
+    return compare(votes, fit, learn_label_sets(InMemory(votes), fit, signatures(votes, 0).uniform, SETTINGS), SETTINGS)
 
 
 def dense_crowd(seed=0, n_workers=8, n_items=150, n_labels=12):
@@ -93,14 +98,14 @@ def test_rates_without_a_vote_against_brute_force(toy_votes):
     coin, worker, label = slot[0] >> 1, toy_votes.worker[0], toy_votes.label[0]
     is_yes = toy_votes.value[0] > 0
     yes, no = fit.counts.total.yes[coin] - is_yes, fit.counts.total.no[coin] - (not is_yes)
-    usual = crowd.blind.usual
+    usual = crowd.uninformative.usual
     rate = (usual.yes[:, label] + yes) / (usual.yes[:, label] + usual.no[:, label] + yes + no)
-    assert found.by_chance[number] == pytest.approx(crowd.blind_member[worker] @ rate)
+    assert found.by_chance[number] == pytest.approx(crowd.uninformative_member[worker] @ rate)
 
 
 def test_rates_are_shares_of_those_who_look(crowd):
     fit = fitted(crowd.votes)
-    found, looks = leave_votes_out(crowd.votes, fit), looks_of(fit)[crowd.votes.worker]
+    found, looks = leave_votes_out(crowd.votes, fit), fit.crowd.looks[crowd.votes.worker]
     for rate in (found.hit, found.false_alarm):
         assert (rate >= 0).all()
         assert (rate <= looks + 1e-12).all()
@@ -110,8 +115,8 @@ def test_rates_are_shares_of_those_who_look(crowd):
 def test_kinds_are_probabilities_and_nobody_who_does_not_look_counts(crowd):
     votes, nobody = crowd.votes, np.zeros(crowd.votes.n_workers)
     chance = np.full(len(votes), 0.3)
-    assert_allclose(kinds_predict(votes, nobody, chance), chance)
-    yes = kinds_predict(votes, np.ones(votes.n_workers), 0 * chance)
+    assert_allclose(kinds_predict(votes, nobody, chance, SETTINGS), chance)
+    yes = kinds_predict(votes, np.ones(votes.n_workers), 0 * chance, SETTINGS)
     assert ((yes > 0) & (yes < 1)).all()
 
 
@@ -171,4 +176,4 @@ def test_a_vote_is_predicted_without_the_answer_it_is_part_of():
 
 def test_one_slip_does_not_decide(toy_votes):
     sure = log_probability(toy_votes, (toy_votes.value < 0).astype(float))  # certain of the opposite
-    assert_allclose(sure, np.log(dependence.SURE))
+    assert_allclose(sure, np.log(dependence.LEAST_PROBABLE))

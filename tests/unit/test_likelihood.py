@@ -16,25 +16,25 @@ from amcc import AMCC
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.amcc import coins as coin_sums
 from amcc.consensus.models.amcc.coins import Counts, Usual, effective_votes, expected_log_rates, group_fit, mean_rates
-from amcc.consensus.models.amcc.likelihood import (
-    FALSE_ALARM_STRENGTH,
-    HIT_STRENGTH,
-    NO_INDIVIDUALITY,
-    PRESENCE_START,
-    PRESENCE_STRENGTH,
+from amcc.consensus.models.amcc.crowd import (
     CoinCounts,
     Crowd,
-    Presence,
     coin_rates,
-    fit_likelihood,
+    crowd_prior,
     slot_evidence,
     start_crowd,
+    update_members,
+)
+from amcc.consensus.models.amcc.frequency import LabelFrequency, update_usual
+from amcc.consensus.models.amcc.likelihood import fit_likelihood
+from amcc.consensus.models.amcc.rates import (
+    NO_INDIVIDUALITY,
+    RatePrior,
     start_rates,
     update_commonality,
-    update_members,
-    update_presence,
     update_strength,
 )
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.consensus.rounds import entropy_of, evidence_of_pairs, met_present, one_round
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory, WholeBlock
@@ -43,6 +43,9 @@ from amcc.passes import Belief
 from amcc.votes import Coins
 
 W, L, M = 12, 4, 3
+SETTINGS = Settings()
+PRIOR = crowd_prior(SETTINGS)
+RATES = RatePrior(0.5, 8.0, 0.4, SETTINGS)
 
 
 def pair_proba(fit, engine):
@@ -61,7 +64,7 @@ def some_counts(rng, n_coins, *, whole=False):
 
 
 def some_rates(rng):
-    rates = start_rates(0.5, 8.0, 0.4, L, rng.normal(size=M))
+    rates = start_rates(RATES, L, rng.normal(size=M))
     return replace(rates, label=rng.normal(size=L), strength=rng.choice([0.5, 4.0, 8.0, 64.0, 500.0], size=M))
 
 
@@ -164,8 +167,8 @@ def test_compiled_sums_equal_numpy(monkeypatch):
 
 def test_compiled_fit_equals_numpy(crowd, monkeypatch):
     def proba():
-        start, engine = start_crowd(crowd.votes.n_workers, crowd.votes.n_labels, 5), InMemory(crowd.votes)
-        return pair_proba(fit_likelihood(engine, start, max_iter=10, tol=1e-9), engine)
+        start, engine = start_crowd(crowd.votes.n_workers, crowd.votes.n_labels, 5, PRIOR), InMemory(crowd.votes)
+        return pair_proba(fit_likelihood(engine, start, PRIOR, max_iter=10, tol=1e-9), engine)
 
     by_numpy = proba()
     monkeypatch.setattr(coin_sums, "FEW", 16)
@@ -196,29 +199,29 @@ def test_members_against_brute_force(seed):
     coins, present, hit, member = problem(seed)
     rng = np.random.default_rng(seed + 100)
     absent, false_alarm = some_counts(rng, len(coins)), some_rates(rng)
-    blind, share = replace(some_rates(rng), label=rng.normal(size=L)), rng.dirichlet(np.ones(2 * M))
-    crowd = Crowd(hit, false_alarm, blind, np.tile(member, 2) / 2, share, np.ones(len(member)))
+    uninformative, share = replace(some_rates(rng), label=rng.normal(size=L)), rng.dirichlet(np.ones(2 * M))
+    crowd = Crowd(hit, false_alarm, uninformative, np.tile(member, 2) / 2, share, np.ones(len(member)))
     total = Counts(present.yes + absent.yes, present.no + absent.no)
     log_joint = np.tile(np.log(share), (W, 1))
     for rates, counts, groups in (
         (hit, present, slice(M)),
         (false_alarm, absent, slice(M)),
-        (blind, total, slice(M, None)),
+        (uninformative, total, slice(M, None)),
     ):
         for coin, (w, label) in enumerate(zip(coins.worker, coins.label, strict=True)):
             a, b = rates.strength * rates.commonality[:, label], rates.strength * (1 - rates.commonality[:, label])
             log_joint[w, groups] += betaln(a + counts.yes[coin], b + counts.no[coin]) - betaln(a, b)
-    updated, bound = update_members(crowd, coins, CoinCounts(present, absent))
+    updated, explained = update_members(crowd, coins, CoinCounts(present, absent))
     assert_allclose(updated.member, np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True)), rtol=1e-7)
     assert_allclose(updated.share, (updated.member.sum(axis=0) + 1) / (W + 2 * M))
-    assert bound == pytest.approx(logsumexp(log_joint, axis=1).sum() + crowd.log_prior())
+    assert explained == pytest.approx(logsumexp(log_joint, axis=1).sum())
 
 
-def test_votes_of_the_blind_say_nothing():
+def test_votes_of_the_uninformative_say_nothing():
     coins, present, *_ = problem(0)
     absent = some_counts(np.random.default_rng(1), len(coins))
     member = np.eye(4)[np.where(np.arange(W) < 3, 3, 0)]  # three of them do not look
-    crowd = replace(start_crowd(W, L, 4), member=member)
+    crowd = replace(start_crowd(W, L, 4, PRIOR), member=member)
     counts = CoinCounts(present, absent)
     evidence = slot_evidence(crowd, coins, counts).reshape(-1, 2)
     assert_array_equal(evidence[coins.worker < 3], 0.0)
@@ -228,16 +231,16 @@ def test_votes_of_the_blind_say_nothing():
     assert (rates[0] > rates[1])[coins.worker >= 3].any()
 
 
-@pytest.mark.parametrize(("n_groups", "n_blind"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (9, 2)])
-def test_number_of_blind_groups(n_groups, n_blind):
-    crowd = start_crowd(3, 2, n_groups)
+@pytest.mark.parametrize(("n_groups", "n_uninformative"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (9, 2)])
+def test_number_of_uninformative_groups(n_groups, n_uninformative):
+    crowd = start_crowd(3, 2, n_groups, PRIOR)
     assert crowd.member.shape == (3, n_groups)
-    assert crowd.blind_member.shape[1] == n_blind == len(crowd.blind.strength)
+    assert crowd.uninformative_member.shape[1] == n_uninformative == len(crowd.uninformative.strength)
     assert crowd.commonality.shape == (2, n_groups, 2)
 
 
 def value(rates, coins, counts, member):
-    return (member * group_fit(coins, counts, rates.usual, np.ones((W, M)))).sum() + rates.log_prior()
+    return (member * group_fit(coins, counts, rates.usual, np.ones((W, M)))).sum() + rates.log_prior(RATES)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -245,7 +248,7 @@ def test_commonality_never_lowers_the_bound(seed):
     coins, counts, rates, member = problem(seed)
     values = [value(rates, coins, counts, member)]
     for _ in range(20):
-        rates = update_commonality(rates, effective_votes(coins, counts, rates.usual, member))
+        rates = update_commonality(rates, RATES, effective_votes(coins, counts, rates.usual, member))
         values.append(value(rates, coins, counts, member))
     assert np.diff(values).min() >= -1e-9 * abs(values[0])
     assert values[-1] > values[0]
@@ -256,7 +259,7 @@ def test_strength_never_lowers_the_bound(seed):
     coins, counts, rates, member = problem(seed)
     values = [value(rates, coins, counts, member)]
     for _ in range(10):
-        rates = update_strength(rates, coins, counts, member)
+        rates = update_strength(rates, RATES, coins, counts, member)
         values.append(value(rates, coins, counts, member))
     assert np.diff(values).min() >= -1e-9 * abs(values[0])
     assert values[-1] > values[0]
@@ -264,36 +267,39 @@ def test_strength_never_lowers_the_bound(seed):
 
 def test_strength_stays_without_individuality():
     coins, counts, _, member = problem(0)
-    rates = start_crowd(W, L, M, individuality=False).hit
-    assert update_strength(rates, coins, counts, member) is rates
+    fixed = crowd_prior(SETTINGS, individuality=False)
+    rates = start_crowd(W, L, M, fixed).hit
+    assert update_strength(rates, fixed.hit, coins, counts, member) is rates
     assert_array_equal(rates.strength, NO_INDIVIDUALITY)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_presence_never_lowers_its_bound(seed):
+def test_frequency_never_lowers_its_bound(seed):
     rng = np.random.default_rng(seed)
-    presence = Presence(rng.gamma(1.0, 5.0, 6), rng.gamma(1.0, 50.0, 6), 0.5)
-    values = [presence.bound()]
+    frequency = LabelFrequency(rng.gamma(1.0, 5.0, 6), rng.gamma(1.0, 50.0, 6), 0.5, SETTINGS.pseudo_votes)
+    values = [frequency.bound(SETTINGS)]
     for _ in range(20):
-        presence = update_presence(presence)
-        values.append(presence.bound())
+        frequency = update_usual(frequency, SETTINGS)
+        values.append(frequency.bound(SETTINGS))
     assert np.diff(values).min() >= -1e-9
     assert values[-1] > values[0]
 
 
-def test_presence_bound_is_the_integral_over_frequencies():
+def test_frequency_bound_is_the_integral_over_frequencies():
     usual, n_present, n_absent = 0.3, np.array([2.0, 5.5]), np.array([7.0, 1.0])
-    law = beta(PRESENCE_STRENGTH * usual, PRESENCE_STRENGTH * (1 - usual))
+    settings = Settings(pseudo_votes=5.0, usual_yes=0.2)  # one pair present, four absent
+    law = beta(5 * usual, 5 * (1 - usual))
     integrals = [law.expect(lambda f, a=a, b=b: f**a * (1 - f) ** b) for a, b in zip(n_present, n_absent, strict=True)]
-    start = PRESENCE_START[0] * np.log(usual) + PRESENCE_START[1] * np.log(1 - usual)
-    assert Presence(n_present, n_absent, usual).bound() == pytest.approx(np.log(integrals).sum() + start, rel=1e-6)
+    start = np.log(usual) + 4 * np.log(1 - usual)
+    found = LabelFrequency(n_present, n_absent, usual, 5.0).bound(settings)
+    assert found == pytest.approx(np.log(integrals).sum() + start, rel=1e-6)
 
 
-def test_presence_mean_and_log_odds_are_those_of_the_posterior():
-    presence = Presence(np.array([2.0]), np.array([7.0]), 0.3)
-    posterior = beta(2.0 + PRESENCE_STRENGTH * 0.3, 7.0 + PRESENCE_STRENGTH * 0.7)
-    assert presence.mean[0] == pytest.approx(posterior.mean())
-    assert presence.log_odds[0] == pytest.approx(posterior.expect(lambda f: np.log(f / (1 - f))), rel=1e-6)
+def test_frequency_mean_and_log_odds_are_those_of_the_posterior():
+    frequency = LabelFrequency(np.array([2.0]), np.array([7.0]), 0.3, 5.0)
+    posterior = beta(2.0 + 5 * 0.3, 7.0 + 5 * 0.7)
+    assert frequency.mean[0] == pytest.approx(posterior.mean())
+    assert frequency.log_odds[0] == pytest.approx(posterior.expect(lambda f: np.log(f / (1 - f))), rel=1e-6)
 
 
 def test_entropy_is_that_of_independent_pairs(toy_votes):
@@ -322,9 +328,9 @@ def test_bound_never_falls(changes, gold_share):
     crowd = simulate_crowd(CrowdSpec(**{"n_items": 150, "n_workers": 20, "n_labels": 5, "seed": 1, **changes}))
     votes, pairs = crowd.votes, crowd.votes.pairs
     gold = Gold(crowd.truth[pairs.item, pairs.label], pairs.item < gold_share * votes.n_items)
-    start = start_crowd(votes.n_workers, votes.n_labels, 5)
+    start = start_crowd(votes.n_workers, votes.n_labels, 5, PRIOR)
     engine = InMemory(votes, gold.signs)
-    fit = fit_likelihood(engine, start, max_iter=60, tol=1e-4)
+    fit = fit_likelihood(engine, start, PRIOR, max_iter=60, tol=1e-4)
     history = fit.monitor.history
     assert len(history) > 5
     assert np.diff(history).min() >= -1e-6 * abs(history[0])
@@ -333,7 +339,7 @@ def test_bound_never_falls(changes, gold_share):
 
 def test_fit_needs_no_votes(toy_votes):
     nothing = toy_votes.select(toy_votes.value == 0)
-    fit = fit_likelihood(InMemory(nothing), start_crowd(3, 2, 5), max_iter=50, tol=1e-3)
+    fit = fit_likelihood(InMemory(nothing), start_crowd(3, 2, 5, PRIOR), PRIOR, max_iter=50, tol=1e-3)
     assert pair_proba(fit, InMemory(nothing)).shape == (0,)
     assert fit.monitor.converged
     assert np.isfinite(fit.monitor.history).all()
@@ -352,22 +358,22 @@ def test_sums_over_votes_and_slots(toy_votes):
 
 
 def test_start_has_reliable_workers_first_and_spammers_last():
-    crowd = start_crowd(3, 2, 5)
+    crowd = start_crowd(3, 2, 5, PRIOR)
     informativeness = (crowd.hit.commonality - crowd.false_alarm.commonality).mean(axis=1)
     assert np.diff(informativeness).max() < 0
     assert_allclose(crowd.member.sum(axis=1), 1)
-    assert_array_equal(crowd.hit.strength, HIT_STRENGTH)
-    assert_array_equal(crowd.false_alarm.strength, FALSE_ALARM_STRENGTH)
+    assert_array_equal(crowd.hit.strength, SETTINGS.pseudo_votes)
+    assert_array_equal(crowd.false_alarm.strength, 4 * SETTINGS.pseudo_votes)
 
 
 def test_single_group_starts_at_the_usual_rates():
-    alone = start_crowd(3, 2, 1)
+    alone = start_crowd(3, 2, 1, PRIOR)
     assert_allclose(alone.hit.commonality, 0.7)
     assert_allclose(alone.false_alarm.commonality, 0.05)
 
 
 def test_commonality_is_label_plus_shift():
-    rates = replace(start_rates(0.0, 8.0, 0.4, 2, np.array([-1.0, 1.0])), label=np.array([0.3, -0.4]))
+    rates = replace(start_rates(RATES, 2, np.array([-1.0, 1.0])), label=np.array([0.3, -0.4]))
     assert_allclose(rates.commonality, expit([[-0.7, -1.4], [1.3, 0.6]]))
     assert_allclose(rates.usual.total, 8.0)
 

@@ -15,15 +15,15 @@ from amcc.consensus.models.amcc.correlation import LabelSets, label_set_step
 from amcc.consensus.models.amcc.counts import presence_by_counts
 from amcc.consensus.models.amcc.presence import presence_at
 from amcc.consensus.models.amcc.readings import (
-    LEAST_DEGREES,
-    MOST_CORRELATED,
-    MOST_DEGREES,
-    UNASKED,
     Blend,
     Evidence,
-    Gate,
+    gate,
+    unasked_blend,
 )
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+
+SETTINGS = Settings()
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def evidence(toy_votes):
     log_odds = np.array([2.0, -1.0, -2.0, 3.0])
     sets = LabelSets(np.array([0.4, 0.6]), np.array([[0.8, 0.1], [0.1, 0.7]]))
     counts = toy_votes.n_yes.astype(float), toy_votes.pairs.n_votes.astype(float)
-    return Evidence(toy_votes.pairs, log_odds, *counts, np.array([0.3, 0.4]), sets)
+    return Evidence(toy_votes.pairs, log_odds, *counts, np.array([0.3, 0.4]), sets, SETTINGS)
 
 
 TWO_KINDS, BY_DEGREES = np.array([0.1, 0.7]), np.array([0.6, 0.2, 0.1, 0.9])
@@ -49,7 +49,7 @@ def test_correlation_mixes_with_independence(evidence):
 def test_the_pool_by_hand(evidence):
     """Each reading with its weight; two coins at their word get the rest."""
     soft = 0.1 + 0.6 * evidence.crisp(0.0)
-    counted = presence_by_counts(evidence.n_yes, evidence.n_votes)
+    counted = presence_by_counts(evidence.n_yes, evidence.n_votes, SETTINGS)
     pool = 0.4 * (0.75 * soft + 0.25 * counted) + 0.6 * BY_DEGREES
     found = evidence.pooled(Blend(0.3, 0.6, 0.25, 0.0), TWO_KINDS, BY_DEGREES)
     assert_allclose(found, 0.3 * evidence.crisp(0.0) + 0.7 * pool)
@@ -59,7 +59,7 @@ def test_other_labels_count_for_at_most_half_of_the_pool(evidence):
     pool = evidence.pooled(Blend(0.0, 0.5, 0.5, 0.0), TWO_KINDS, BY_DEGREES)
     said = logit(pool) - logit(evidence.prior[evidence.pairs.label])
     correlated = label_set_step(evidence.pairs, said, evidence.sets).proba
-    weight = 0.8 * MOST_CORRELATED
+    weight = 0.8 * SETTINGS.most_correlation
     found = evidence.pooled(Blend(0.0, 0.5, 0.5, 0.8), TWO_KINDS, BY_DEGREES)
     assert_allclose(found, (1 - weight) * pool + weight * correlated)
 
@@ -75,9 +75,9 @@ def test_weights_are_from_0_to_1(blend):
 
 
 def test_gates_move_from_0_to_1():
-    gate = Gate(2.0, 0.5)
-    assert gate.at(2.0) == 0.5
-    assert gate.at(-50.0) < 1e-9 < 1 - 1e-9 < gate.at(50.0)
+    assert gate(2.0, middle=2.0) == 0.5
+    assert gate(3.0, middle=2.0) == pytest.approx(expit(1.0))
+    assert gate(-50.0, 2.0) < 1e-9 < 1 - 1e-9 < gate(50.0, 2.0)
 
 
 # -- what the votes choose ---------------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def test_independent_crowds_are_taken_at_their_word():
     crowd = simulate_crowd(CrowdSpec.for_votes(100_000, seed=0))
     model = AMCC().fit(crowd.votes)
     assert model.blend_["crisp"] > 0.9
-    assert model.blend_["degrees"] < LEAST_DEGREES + 0.01
+    assert model.blend_["degrees"] < SETTINGS.least_degrees + 0.01
     assert model.blend_["counts"] < 0.01
     assert metrics.log_loss(crowd.truth, model.predict_proba()) < 0.15
 
@@ -98,7 +98,7 @@ def test_matters_of_degree_are_decided_as_majority_does():
     model = AMCC().fit(votes)
     assert model.blend_["crisp"] < 0.1
     assert model.blend_["counts"] > 0.5
-    assert LEAST_DEGREES < model.blend_["degrees"] <= MOST_DEGREES
+    assert SETTINGS.least_degrees < model.blend_["degrees"] <= SETTINGS.most_degrees
     same = model.predict() == MajorityVote().fit(votes).predict()
     tied = (2 * votes.n_yes == votes.pairs.n_votes).reshape(same.shape)
     assert np.mean(same[~tied]) >= 0.95
@@ -117,7 +117,7 @@ def test_one_answer_per_item_leaves_nothing_to_choose():
     dense = np.zeros((5, 20, 3), dtype=int)
     dense[np.arange(20) % 5, np.arange(20)] = rng.choice([-1, 1], size=(20, 3))
     model = AMCC().fit(Votes.from_dense(dense))
-    assert Blend(**model.blend_) == UNASKED
+    assert Blend(**model.blend_) == unasked_blend(SETTINGS)
     said_yes = dense.sum(axis=0) > 0
     assert (model.predict() == said_yes).all()
     assert (
@@ -145,4 +145,4 @@ def test_kinds_of_two_coins_are_read_by_their_share_of_yes(crowd):
     model = AMCC().fit(crowd.votes)
     absent, present = model.kind_presence_
     assert absent < 0.2 < 0.5 < present
-    assert present < presence_at(np.array([0.97]))[0]
+    assert present < presence_at(np.array([0.97]), SETTINGS)[0]

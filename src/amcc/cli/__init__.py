@@ -71,6 +71,10 @@ COMMANDS = {
         "Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?",
         "amcc replay votes.csv truth.csv --strategy voi,uniform --plot replay.png",
     ),
+    "settings": CommandEntry(
+        "List the settings of the default: value, reason, and scores at half, at the value and at double.",
+        "amcc settings",
+    ),
     "methods": CommandEntry("List the methods that -m and --methods know, with one line each.", "amcc methods"),
     "board": CommandEntry(
         "Compare methods on every crowd whose truth is known; interrupted, it goes on where it stopped.",

@@ -11,7 +11,7 @@ known pair. The probabilities that are compared with the truth must come from a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -22,6 +22,22 @@ from amcc.fields import Each
 # How far the correction may lie from none before the data speak: experts differ by a factor of two in the odds, and
 # labels of one expert a little less. The gain hardly hangs on these three, from half to double.
 INTERCEPT_SPREAD, SLOPE_SPREAD, LABEL_SPREAD = 0.7, 0.3, 0.5
+
+
+class Spreads(NamedTuple):
+    """The same three, as a model may have them otherwise (`AMCC(settings=…)`)."""
+
+    intercept: float = INTERCEPT_SPREAD
+    slope: float = SLOPE_SPREAD
+    label: float = LABEL_SPREAD
+
+    @classmethod
+    def of(cls, intercept: float) -> Spreads:
+        """All three in the usual proportion."""
+        return cls(*(intercept / INTERCEPT_SPREAD * each for each in cls()))
+
+
+USUAL_SPREADS = Spreads()
 
 # Probabilities nearer to 0 or 1 count as this: beyond it log-odds are the model's imagination.
 SURE = 1e-3
@@ -62,7 +78,9 @@ class Calibration:
         return f"{self.n_pairs:,} known pairs correct the others: {changes}"
 
 
-def fit_calibration(proba: Floats, label: AnyInts, present: Mask, n_labels: int) -> Calibration:
+def fit_calibration(
+    proba: Floats, label: AnyInts, present: Mask, n_labels: int, spreads: Spreads = USUAL_SPREADS
+) -> Calibration:
     """The most probable correction, given what is true of some pairs; `proba` must come from a fit without that.
 
     Newton's method on a concave function. No pair has two labels, so the curvature between offsets is 0, and they can
@@ -73,13 +91,13 @@ def fit_calibration(proba: Floats, label: AnyInts, present: Mask, n_labels: int)
     x, centre = log_odds(proba), np.array([0.0, 1.0])  # no correction: intercept 0, slope 1
     common, offset = centre, np.zeros(n_labels)
     design = np.stack([np.ones_like(x), x])
-    precision = 1 / np.array([INTERCEPT_SPREAD, SLOPE_SPREAD]) ** 2
+    precision = 1 / np.array([spreads.intercept, spreads.slope]) ** 2
     for _ in range(ROUNDS):
         expected = expit(common @ design + offset[label])
         residual, weight = present - expected, expected * (1 - expected)
         slope_common = design @ residual - precision * (common - centre)
-        slope_label = weight_per_code(label, residual, n_labels) - offset / LABEL_SPREAD**2
-        bend_label = weight_per_code(label, weight, n_labels) + 1 / LABEL_SPREAD**2
+        slope_label = weight_per_code(label, residual, n_labels) - offset / spreads.label**2
+        bend_label = weight_per_code(label, weight, n_labels) + 1 / spreads.label**2
         mixed = np.stack([weight_per_code(label, weight * row, n_labels) for row in design])
         # What is left of the curvature of the two common parameters when offsets follow them (a Schur complement).
         bend = (design * weight) @ design.T + np.diag(precision) - (mixed / bend_label) @ mixed.T
@@ -93,7 +111,9 @@ def fit_calibration(proba: Floats, label: AnyInts, present: Mask, n_labels: int)
     return Calibration(float(common[0]), float(common[1]), offset, len(x))
 
 
-def held_out_calibrated(proba: Floats, label: AnyInts, present: Mask, item: AnyInts, n_labels: int) -> Floats:
+def held_out_calibrated(
+    proba: Floats, label: AnyInts, present: Mask, item: AnyInts, n_labels: int, spreads: Spreads = USUAL_SPREADS
+) -> Floats:
     """(n,) corrected probabilities of known pairs, each by the truth of other items only: how good they really are.
 
     Labels of an item are alike, so that an item is left out as a whole; from `FOLDS` items on, several at a time.
@@ -102,7 +122,7 @@ def held_out_calibrated(proba: Floats, label: AnyInts, present: Mask, item: AnyI
     fold, result = place % FOLDS, np.array(proba, dtype=np.float64)
     for number in range(int(fold.max(initial=-1)) + 1):
         out = fold == number
-        rest = fit_calibration(proba[~out], label[~out], present[~out], n_labels)
+        rest = fit_calibration(proba[~out], label[~out], present[~out], n_labels, spreads)
         result[out] = rest.of(proba[out], label[out])
     return result
 

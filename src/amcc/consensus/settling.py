@@ -136,13 +136,15 @@ class Settling:
 ASSUMED = Settling("assumed", ASSUMED_CLAIM)
 
 
-def assumed_settling(dependent: float) -> Settling:
-    """The rule where no truth is known, and votes are shown to repeat each other, from 0 (not at all) to 1 (fully).
+def assumed_settling(dependent: float, claim: float = ASSUMED_CLAIM) -> Settling:
+    """The rule where no truth is known, and votes are shown to repeat each other, from 0 (not at all) to 1.
+
+    claim : the largest error that may be claimed at 0; at 1 it is a quarter (`DEPENDENT_CLAIM` of `ASSUMED_CLAIM`)
 
     >>> assumed_settling(0.5).claim
     0.0125
     """
-    return Settling("assumed", ASSUMED_CLAIM + (DEPENDENT_CLAIM - ASSUMED_CLAIM) * dependent)
+    return Settling("assumed", claim * (1 - dependent + dependent * DEPENDENT_CLAIM / ASSUMED_CLAIM))
 
 
 def measured_settling(

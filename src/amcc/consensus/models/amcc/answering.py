@@ -14,16 +14,17 @@ from typing import Annotated, Any
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.calibration import held_out_calibrated
+from amcc.consensus.calibration import Spreads, held_out_calibrated
 from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, ItemKinds
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
 from amcc.consensus.models.amcc.correlation import LabelSets
+from amcc.consensus.models.amcc.crowd import Crowd
 from amcc.consensus.models.amcc.degrees import Degrees
-from amcc.consensus.models.amcc.likelihood import Crowd
-from amcc.consensus.models.amcc.readings import IGNORED, LEAST_DEGREES, MOST_DEGREES, Blend, Evidence, evidence_of
-from amcc.consensus.settling import ASSUMED, Settling, assumed_settling
+from amcc.consensus.models.amcc.readings import IGNORED, Blend, Evidence, evidence_of, shown_dependent
+from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.settling import Settling, assumed_settling
 from amcc.engine.base import Engine, WholeBlock
 from amcc.errors import ParameterError
 from amcc.fields import Each
@@ -50,6 +51,7 @@ class LearnedCrowd(GroupedModel):
         Which votes, truth and settings the last fit had, see `warm_start.fingerprint`.
     """
 
+    settings_: Settings = Settings()
     blend_: dict[str, Any]
     blend_is_chosen_: bool
     crowd_: Crowd
@@ -94,18 +96,19 @@ class LearnedCrowd(GroupedModel):
             return super()._proba_held_out(votes, gold, unseen)
         # A pair's own truth took part in its calibration; folds of items leave it out.
         known, pairs = np.flatnonzero(gold.known), votes.pairs
-        return held_out_calibrated(
-            unseen[known], pairs.label[known], gold.present[known], pairs.item[known], votes.n_labels
-        )
+        of_known = unseen[known], pairs.label[known], gold.present[known], pairs.item[known]
+        return held_out_calibrated(*of_known, votes.n_labels, self._spreads)
+
+    @property
+    def _spreads(self) -> Spreads:
+        """How far known truth may correct probabilities."""
+        return Spreads.of(self.settings_.truth_spread)
 
     def _assumed_settling(self) -> Settling:
-        if self.has_roster:  # what is shared was declared, and is discounted vote by vote
-            return ASSUMED
-        # The more the pool leans on degrees, the more votes depend on each other: nobody declared who shares errors,
-        # so agreement proves less and a pair must be surer to be settled.
-        blend = Blend(**self.blend_)
-        pooled = (1 - blend.crisp) * (blend.degrees - LEAST_DEGREES) / (MOST_DEGREES - LEAST_DEGREES)
-        return assumed_settling(float(np.clip(pooled, 0.0, 1.0)))
+        # The more the pool leans on degrees, the more votes depend on each other: agreement proves less, and a pair
+        # must be surer to be settled. Where what is shared was declared, it is discounted vote by vote already.
+        dependent = 0.0 if self.has_roster else shown_dependent(Blend(**self.blend_), self.settings_)
+        return assumed_settling(dependent, self.settings_.assumed_claim)
 
     # -- pairs that nobody was asked about -----------------------------------------------------------------------
 
@@ -132,7 +135,7 @@ class LearnedCrowd(GroupedModel):
     def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
         """What new votes say, by the coins and the kinds of label sets as learned."""
         of_coins, sets = self._evidence_of_coins(votes), self._sets_for(votes, prior)
-        return evidence_of(votes, of_coins, prior, sets, self.weights_for(votes))
+        return evidence_of(votes, of_coins, prior, sets, self.settings_, self.weights_for(votes))
 
     def _sets_for(self, votes: Votes | Engine, prior: Floats) -> LabelSets:
         """Kinds of label sets as learned; new labels are as frequent in all of them as their priors."""

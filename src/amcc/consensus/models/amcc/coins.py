@@ -1,7 +1,7 @@
 """Sums over coins (worker, label) and groups of workers: what a round costs beside the pass over the votes.
 
-A coin of group m on label l is a Beta variable with the pseudo-votes `Usual`, integrated out: every sum is one of
-log-gamma or digamma functions. Few coins are summed by numpy; many by the compiled loops of `amcc.loops.coins`.
+A coin of group m on label l is a Beta variable with the pseudo-votes `Usual`, integrated out (`bayes`): all sums are
+of log-gamma or digamma functions. Few coins are summed by numpy; many by the compiled loops of `amcc.loops.coins`.
 These need no tables of coins × groups, and leave out the groups that a worker does not belong to.
 """
 
@@ -14,13 +14,14 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from amcc.arrays import Codes, Floats, unsigned, weight_per_code
+from amcc.arrays import Floats, unsigned
+from amcc.consensus.models.amcc.bayes import sums_per_code
 from amcc.fields import Each
 from amcc.threads import in_threads, n_pieces
 from amcc.votes import Coins
 
+# Coins up to which numpy is the faster choice in a fresh process: compiled loops take their time to load.
 FEW = 3000
-"""Coins up to which numpy is the faster choice in a fresh process."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,13 @@ def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Flo
 
     Where `member` (n_workers, n_groups) says that they do not, it need not be computed.
     """
+    # The Beta function of pseudo-votes alone is the same for all coins of a label: once for each, not once per coin.
     without_votes = gammaln(usual.yes) + gammaln(usual.no) - gammaln(usual.total)
     if len(coins) <= FEW:
         yes, no = _all_votes(coins, counts, usual)
         log_beta = gammaln(yes) + gammaln(no) - gammaln(yes + no)
-        return _by(coins.worker, log_beta - without_votes.T[coins.label], len(member))
+        return sums_per_code(coins.worker, log_beta - without_votes.T[coins.label], len(member))
+    # One table per thread, added up at the end: threads never write to one place, and sums do not depend on timing.
     fit = np.zeros((n_pieces(), *member.T.shape))
     _run_compiled("group_fit", coins, counts, usual, lambda block, _: (without_votes, member.T, fit[block]))
     return np.asarray(fit.sum(axis=0).T)
@@ -76,13 +79,17 @@ class Effective:
 
 
 def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Effective:
-    """Minka's fixed point for beta-binomials: any step that climbs with these votes climbs the true bound."""
+    """Minka's fixed point for beta-binomials: any step that climbs with these votes climbs the true bound.
+
+    The same as `bayes.effective_votes_of`, summed over coins; the factor x₀ is the same for all of them, and is
+    multiplied at the end.
+    """
     n_labels = usual.yes.shape[1]
     at_rest = digamma(usual.yes), digamma(usual.no)
     if len(coins) <= FEW:
         weight = member[coins.worker]
         yes, no = (
-            _by(coins.label, weight * (digamma(now) - rest.T[coins.label]), n_labels).T
+            sums_per_code(coins.label, weight * (digamma(now) - rest.T[coins.label]), n_labels).T
             for now, rest in zip(_all_votes(coins, counts, usual), at_rest, strict=True)
         )
     else:
@@ -96,6 +103,7 @@ def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Float
     """(2, n_coins) expected log of the rate and of one minus it, over the coin's votes and its worker's groups."""
     if len(coins) <= FEW:
         yes, no = _all_votes(coins, counts, usual)
+        # E[log rate] = Ψ(yes) − Ψ(yes + no) of a Beta variable. Below the log of the mean: unsure rates count less.
         total = digamma(yes + no)
         return np.stack([(member[coins.worker] * (digamma(each) - total)).sum(axis=1) for each in (yes, no)])
     log_rates = np.zeros((2, len(coins)))
@@ -121,7 +129,7 @@ def _run_compiled(
     name: str, coins: Coins, counts: Counts, usual: Usual, further: Callable[[int, slice], tuple[Any, ...]]
 ) -> None:
     """The loop of that name over blocks of coins, on both cores; `further` gives its last arguments."""
-    from amcc.loops import coins as coin_loops
+    from amcc.loops import coins as coin_loops  # here, for compiled loops take longer to load than small fits need
 
     bounds = np.linspace(0, len(coins), n_pieces() + 1).astype(np.int64)
     columns = unsigned(coins.worker), unsigned(coins.label), counts.yes, counts.no
@@ -133,11 +141,3 @@ def _run_compiled(
         loop(*map(np.ascontiguousarray, arrays))  # nothing to do for most: only members are the other way round
 
     in_threads(run, n_pieces())
-
-
-def _by(code: Codes, weight: Floats, n_codes: int) -> Floats:
-    """(n_codes, n_groups) sums of the (n_coins, n_groups) weights by code."""
-    total = np.empty((n_codes, weight.shape[1]))
-    for group, column in enumerate(weight.T):
-        total[:, group] = weight_per_code(code, column, n_codes)
-    return total

@@ -13,27 +13,25 @@ from typing import Annotated, Protocol, TypeVar
 import numpy as np
 from scipy.special import logit
 
-from amcc.arrays import Codes, Floats, Ints, sigmoid, weight_per_code
+from amcc.arrays import Codes, Floats, Ints, sigmoid
+from amcc.consensus.models.amcc.bayes import posterior, sums_per_code
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
 from amcc.threads import in_threads
 from amcc.votes import Pairs
 
-N_KINDS = 12
-LABEL_PAIRS = 4.0
-"""Pairs at the label's overall frequency that each kind starts with."""
-
-SAMPLE = 200_000
-"""Pairs that suffice to learn the kinds."""
-
+# Pairs up to which numpy is the faster choice in a fresh process: compiled loops take their time to load.
 FEW = 5000
-"""Pairs up to which numpy is the faster choice in a fresh process."""
 
+# Pairs handled at a time, about; items stay whole. Tables of pairs × kinds then stay in the processor's cache.
 BLOCK = 50_000
-"""Pairs handled at a time, about; items stay whole."""
 
+# Rounds of expectation and maximisation. They end by number: kinds that still move after these are alike.
 ROUNDS = 40
-FLOOR = 1e-4
-"""No kind excludes a label, nor insists on it."""
+
+# No kind excludes a label, nor insists on it: votes must be able to say otherwise. At the start even less so: a
+# kind that starts at certainty can hardly leave it.
+FLOOR, START_FLOOR = 1e-4, 0.01
 
 Result = TypeVar("Result")
 
@@ -97,9 +95,10 @@ def _step_numpy(item: Codes, label: Codes, log_odds: Floats, sets: LabelSets) ->
     agrees, member, log_evidence = _kinds(item, label, say, sets)
     weight = member[_item_place(item)]
     present = weight * (sets.frequency.T[label] * say[:, None] / agrees)
-    by_label = _by_label(label, present, n_labels), _by_label(label, weight, n_labels)
+    present_of, asked_of = (sums_per_code(label, each, n_labels).T for each in (present, weight))
+    # `say` divides both outcomes by 1 + exp(log_odds), so that neither overflows; the evidence takes it back.
     log_evidence += float(np.logaddexp(0.0, log_odds).sum())
-    return SetStep(present.sum(axis=1), member.sum(axis=0), by_label[0], by_label[1], log_evidence)
+    return SetStep(present.sum(axis=1), member.sum(axis=0), present_of, asked_of, log_evidence)
 
 
 def _step_compiled(item: Codes, label: Codes, log_odds: Floats, sets: LabelSets) -> SetStep:
@@ -126,27 +125,29 @@ class KindCounts(Protocol):
     def asked(self) -> Floats: ...  # noqa: D102
 
 
-def update_label_sets(step: KindCounts, frequency: Floats) -> LabelSets:
-    """Maximisation: shares and frequencies of the kinds, held to the labels' overall frequency."""
-    share = (step.share + 1) / (step.share.sum() + len(step.share))
-    held = (step.present + LABEL_PAIRS * frequency) / (step.asked + LABEL_PAIRS)
+def update_label_sets(step: KindCounts, frequency: Floats, settings: Settings) -> LabelSets:
+    """Maximisation: shares with one pseudo-item per kind; frequencies held to those of all items by pseudo-pairs.
+
+    Half as many as elsewhere: kinds are there to differ.
+    """
+    share, lent = (step.share + 1) / (step.share.sum() + len(step.share)), settings.pseudo_votes / 2
+    held = (step.present + lent * frequency) / (step.asked + lent)
     return LabelSets(share, np.clip(held, FLOOR, 1 - FLOOR))
 
 
-def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats) -> LabelSets:
+def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, settings: Settings) -> LabelSets:
     """Learn kinds of items.
 
     pairs : the asked pairs, sorted by item
     log_odds : (n_pairs,) what the votes say about each pair, without any prior
     frequency : (n_labels,) how often each label is present
     lot : (n_items,) random numbers from 0 to 1; the items with the lowest start the kinds
+
+    Large sets are sampled by the caller, see `readings.learn_label_sets`.
     """
-    if len(pairs) > SAMPLE:
-        keep = lot[pairs.item] < SAMPLE / len(pairs)
-        pairs, log_odds = Pairs(pairs.item[keep], pairs.label[keep], pairs.start), log_odds[keep]
-    sets = _start(pairs, log_odds, frequency, lot)
+    sets = _start(pairs, log_odds, frequency, lot, settings.n_kinds)
     for _ in range(ROUNDS):
-        sets = update_label_sets(label_set_step(pairs, log_odds, sets), frequency)
+        sets = update_label_sets(label_set_step(pairs, log_odds, sets), frequency, settings)
     return sets
 
 
@@ -167,32 +168,28 @@ def _kinds(item: Codes, label: Codes, say: Floats, sets: LabelSets) -> tuple[Flo
     frequency = sets.frequency.T[label]
     agrees = frequency * say[:, None] + (1 - frequency) * (1 - say)[:, None]
     starts = np.flatnonzero(np.diff(item, prepend=-1))
-    fit = np.add.reduceat(np.log(agrees), starts) + np.log(sets.share)
-    best = fit.max(axis=1, keepdims=True)
-    member = np.exp(fit - best)
-    total = member.sum(axis=1, keepdims=True)
-    return agrees, member / total, float((best + np.log(total)).sum())
+    member, log_evidence = posterior(np.add.reduceat(np.log(agrees), starts) + np.log(sets.share))
+    return agrees, member, float(log_evidence.sum())
 
 
-def _start(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats) -> LabelSets:
-    """Kinds half like everything, half like one item each; the first is like everything."""
+def _start(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, n_kinds: int) -> LabelSets:
+    """Kinds half like everything, half like one item each; the first is like everything.
+
+    Half, for a kind that is exactly like one item would keep nobody else.
+    """
     items = np.unique(pairs.item)
-    chosen = items[np.argsort(lot[items], kind="stable")[: N_KINDS - 1]]
-    profile = np.tile(frequency, (N_KINDS, 1))
+    chosen = items[np.argsort(lot[items], kind="stable")[: n_kinds - 1]]
+    profile = np.tile(frequency, (n_kinds, 1))
     proba = sigmoid(logit(frequency)[pairs.label] + log_odds)
     for kind, item in enumerate(chosen, start=1):
         mine = slice(*np.searchsorted(pairs.item, [item, item + 1]))
         profile[kind, pairs.label[mine]] = 0.5 * (frequency[pairs.label[mine]] + proba[mine])
-    return LabelSets(np.full(N_KINDS, 1 / N_KINDS), np.clip(profile, 0.01, 0.99))
+    return LabelSets(np.full(n_kinds, 1 / n_kinds), np.clip(profile, START_FLOOR, 1 - START_FLOOR))
 
 
 def _item_place(item: Codes) -> Ints:
     """Number of each pair's item among those of the block."""
     return np.cumsum(np.diff(item, prepend=item[:1]) != 0)
-
-
-def _by_label(label: Codes, weight: Floats, n_labels: int) -> Floats:
-    return np.stack([weight_per_code(label, column, n_labels) for column in weight.T])
 
 
 def _blocks(item: Codes, task: Callable[[slice], Result], size: int = BLOCK) -> list[Result]:

@@ -4,7 +4,7 @@ Two coins per worker know present, absent and error. Where items are faint or te
 language models share training data, votes on a pair agree for other reasons than presence, and two coins explain the
 agreement as presence: they become sure where they should not. Here a pair (i, l) is of one of `N_DEGREES` degrees,
 
-    degree of (i, l)       ~ share[l],  share[l] ~ Dirichlet(LABEL_PAIRS · usual share)
+    degree of (i, l)       ~ share[l],  share[l] ~ Dirichlet(pseudo_votes · usual share)
     worker w says yes to a pair of degree k at a rate ~ Beta(strength[k] · rate[k], strength[k] · (1 − rate[k]))
 
 and votes are independent given the degree. Rates of workers are integrated out as in `likelihood`: what a vote adds to
@@ -21,38 +21,32 @@ from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.special import betaln, digamma
+from scipy.special import digamma
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, unsigned
-from amcc.consensus.models.amcc.presence import presence_at
+from amcc.consensus.models.amcc.bayes import best_of_three, effective_votes_of, log_evidence, posterior
+from amcc.consensus.models.amcc.presence import presence_at, share_of_yes
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
 from amcc.threads import in_threads, n_pieces
 
+# Degrees of pairs. From three on they predict about the same, and the cost grows with them.
 N_DEGREES = 6
-"""From three on they do about the same, and the cost grows with them."""
 
+# Few are enough, and with few, small crowds are not read too closely: workers start from the rates of the crowd.
 ROUNDS = 12
-"""Few are enough, and with few, small crowds are not read too closely: workers start from the rates of the crowd."""
 
-LEAST_RATE, MOST_RATE = 0.02, 0.97
-"""Rates of the lowest and the highest degree at the start; the others lie evenly between."""
+# Rates of the lowest and the highest degree at the start; the others lie evenly between. They move with the votes, and
+# are held to where they started by `pseudo_votes`, which is enough to keep them in order.
+GRID: Floats = np.linspace(0.02, 0.97, N_DEGREES)
 
-RATE_VOTES = 3.0
-"""Pseudo-votes that hold the rate of each degree to where it started, so that degrees stay in order."""
-
-STRENGTH, STRENGTH_SPREAD, STRENGTH_RANGE = 8.0, 2.0, (0.5, 4096.0)
-"""Pseudo-votes that a degree lends to each worker: log-normal, as in `likelihood`."""
-
+# Strengths are looked at in every third round: they move slowly.
 THOROUGH = 3
-"""Strengths are looked at in every third round: they move slowly."""
 
-LABEL_PAIRS = 8.0
-"""Pairs that all labels together lend to each label."""
-
-SURE = 0.01
-"""Nobody's rate is nearer to 0 or 1 than this: one slip must not decide."""
+# Pairs that numpy handles at a time: tables of pairs × degrees then stay in the processor's cache.
+CHUNK = 1 << 14
 
 
 class DegreeBelief(NamedTuple):
@@ -108,87 +102,95 @@ class Degrees:
         return np.asarray(_members(block, self.belief) @ self.present)
 
 
-def fit_degrees(engine: Engine, looks: Floats, start: Degrees | None = None, rounds: int = ROUNDS) -> Degrees:
+def start_degrees(engine: Engine, looks: Floats, settings: Settings) -> Degrees:
+    """All workers like the grid, all labels alike."""
+    usual = np.full(N_DEGREES, 1 / N_DEGREES)
+    log_rates = np.log(np.stack([1 - GRID, GRID]))
+    return Degrees(
+        looks[:, None, None] * log_rates,
+        np.zeros_like(log_rates),
+        np.broadcast_to(usual, (engine.n_labels, N_DEGREES)),
+        usual,
+        GRID,
+        np.full(N_DEGREES, settings.pseudo_votes),
+        usual,
+    )
+
+
+def fit_degrees(
+    engine: Engine, looks: Floats, settings: Settings, start: Degrees | None = None, rounds: int = ROUNDS
+) -> Degrees:
     """Degrees of pairs, rates of workers at each degree, shares of degrees by label, in turn.
 
     looks : (n_workers,) probability that a worker looks at the items; votes of the others say nothing
     start : degrees of an earlier fit, for these workers and labels
     """
-    grid = np.linspace(LEAST_RATE, MOST_RATE, N_DEGREES)
-    if start is None:
-        usual = np.full(N_DEGREES, 1 / N_DEGREES)
-        crowd = np.broadcast_to(np.stack([grid, 1 - grid])[::-1], (engine.n_workers, 2, N_DEGREES))
-        evidence = looks[:, None, None] * np.log(crowd)
-        share = np.broadcast_to(usual, (engine.n_labels, N_DEGREES))
-        start = Degrees(evidence, evidence[:0].sum(axis=0), share, usual, grid, np.full(N_DEGREES, STRENGTH), usual)
-    now = start
+    now = start_degrees(engine, looks, settings) if start is None else start
     for number in range(rounds):
         counts = engine.total(count_degrees, now.belief)
-        now = update_degrees(now, counts, looks, grid, strengths=number % THOROUGH == 0)
+        now = update_degrees(now, counts, looks, settings, strengths=number % THOROUGH == 0)
     return now
 
 
-def update_degrees(now: Degrees, counts: DegreeCounts, looks: Floats, grid: Floats, *, strengths: bool) -> Degrees:
+def update_degrees(
+    now: Degrees, counts: DegreeCounts, looks: Floats, settings: Settings, *, strengths: bool
+) -> Degrees:
     """What one round makes of its counts."""
-    n_degrees = len(now.rate)
-    by_worker = counts.votes.reshape(-1, 2, n_degrees)
+    by_worker = counts.votes.reshape(-1, 2, len(now.rate))
     no, yes = by_worker[:, 0], by_worker[:, 1]
-    weight = looks[:, None]
-    rate = updated_rate(now.rate, now.strength, yes, no, weight, grid)
+    weight = looks[:, None]  # a worker who looks half of the time counts half
+    rate = updated_rate(now.rate, now.strength, yes, no, weight, settings)
     strength = updated_strength(now.strength, rate, yes, no, weight) if strengths else now.strength
-    prior_yes, prior_no = strength * rate, strength * (1 - rate)
-    total = digamma(prior_yes + prior_no + yes + no)
-    log_rates = np.stack([digamma(prior_no + no) - total, digamma(prior_yes + yes) - total], axis=1)
-    # A new worker looks as often as the others do on average.
-    at_rest = np.stack([digamma(prior_no), digamma(prior_yes)]) - digamma(prior_yes + prior_no)
-    newcomer = float(looks.mean()) * at_rest
-    usual, share = updated_share(counts.pairs)
-    present = readings(yes, no, weight)
-    return Degrees(weight[:, :, None] * log_rates, newcomer, share, usual, rate, strength, present)
+    lent_yes, lent_no = strength * rate, strength * (1 - rate)
+    # What a new worker would say is that of nobody's votes; they look as often as the others do on average.
+    nothing = np.zeros((1, len(rate)))
+    newcomer = float(looks.mean()) * expected_log_rates(lent_yes, lent_no, nothing, nothing)[0]
+    evidence = weight[:, :, None] * expected_log_rates(lent_yes, lent_no, yes, no)
+    usual, share = updated_share(counts.pairs, settings)
+    return Degrees(evidence, newcomer, share, usual, rate, strength, readings(yes, no, weight, settings))
 
 
-def updated_rate(rate: Floats, strength: Floats, yes: Floats, no: Floats, weight: Floats, grid: Floats) -> Floats:
-    """(n_degrees,) usual rates: Minka's fixed point, see `coins.effective_votes`, held to the grid.
+def expected_log_rates(lent_yes: Floats, lent_no: Floats, yes: Floats, no: Floats) -> Floats:
+    """(n, 2, n_degrees) expected log of one minus the rate, and of the rate, after so many votes: Beta posteriors."""
+    total = digamma(lent_yes + lent_no + yes + no)
+    return np.stack([digamma(lent_no + no) - total, digamma(lent_yes + yes) - total], axis=1)
+
+
+def updated_rate(rate: Floats, strength: Floats, yes: Floats, no: Floats, weight: Floats, settings: Settings) -> Floats:
+    """(n_degrees,) usual rates: Minka's fixed point, see `bayes.effective_votes_of`, held to the grid.
 
     yes, no : (n_workers, n_degrees) expected votes; weight : (n_workers, 1) how far each worker counts
     """
-    prior_yes, prior_no = strength * rate, strength * (1 - rate)
-    effective_yes = (weight * prior_yes * (digamma(prior_yes + yes) - digamma(prior_yes))).sum(axis=0)
-    effective_no = (weight * prior_no * (digamma(prior_no + no) - digamma(prior_no))).sum(axis=0)
-    updated = (effective_yes + RATE_VOTES * grid) / (effective_yes + effective_no + RATE_VOTES)
-    return np.asarray(np.clip(updated, SURE, 1 - SURE))
+    effective_yes = (weight * effective_votes_of(strength * rate, yes)).sum(axis=0)
+    effective_no = (weight * effective_votes_of(strength * (1 - rate), no)).sum(axis=0)
+    lent = settings.pseudo_votes
+    held = (effective_yes + lent * GRID) / (effective_yes + effective_no + lent)
+    return np.asarray(np.clip(held, settings.nearest_share, 1 - settings.nearest_share))
 
 
 def updated_strength(strength: Floats, rate: Floats, yes: Floats, no: Floats, weight: Floats) -> Floats:
-    """(n_degrees,) as now, half or double, whichever explains the workers best."""
+    """(n_degrees,) pseudo-votes lent to each worker: as now, half or double, whichever explains the workers best."""
 
     def value(tried: Floats) -> Floats:
-        prior = tried * rate, tried * (1 - rate)
-        fit = betaln(prior[0] + yes, prior[1] + no) - betaln(*prior)
-        return np.asarray((weight * fit).sum(axis=0) - 0.5 * (np.log(tried / STRENGTH) / STRENGTH_SPREAD) ** 2)
+        return np.asarray((weight * log_evidence(tried * rate, tried * (1 - rate), yes, no)).sum(axis=0))
 
-    tried = np.stack([np.clip(strength * factor, *STRENGTH_RANGE) for factor in (1.0, 0.5, 2.0)])
-    best = np.argmax([value(each) for each in tried], axis=0)
-    return np.asarray(tried[best, np.arange(len(best))])
+    return best_of_three(strength, value)
 
 
-def updated_share(pairs: Floats) -> tuple[Floats, Floats]:
+def updated_share(pairs: Floats, settings: Settings) -> tuple[Floats, Floats]:
     """(n_degrees,) how frequent degrees are, and (n_labels, n_degrees) by label, held to that; from expected pairs."""
-    total = pairs.sum(axis=0)
-    usual = (total + 1 / len(total)) / (total.sum() + 1)
-    return usual, (pairs + LABEL_PAIRS * usual) / (pairs.sum(axis=1, keepdims=True) + LABEL_PAIRS)
+    total, lent = pairs.sum(axis=0), settings.pseudo_votes
+    usual = (total + 1 / len(total)) / (total.sum() + 1)  # one pair spread over all: no degree dies
+    return usual, (pairs + lent * usual) / (pairs.sum(axis=1, keepdims=True) + lent)
 
 
-def readings(yes: Floats, no: Floats, weight: Floats) -> Floats:
+def readings(yes: Floats, no: Floats, weight: Floats, settings: Settings) -> Floats:
     """(n_degrees,) probability that a pair counts as present, by the share of yes among those who look."""
     n_yes, n_no = (weight * yes).sum(axis=0), (weight * no).sum(axis=0)
-    return presence_at((n_yes + 0.5) / (n_yes + n_no + 1))
+    return presence_at(share_of_yes(n_yes, n_yes + n_no), settings)
 
 
 # -- passes over the votes ---------------------------------------------------------------------------------------------
-
-CHUNK = 1 << 14
-"""Pairs that numpy handles at a time."""
 
 
 def count_degrees(block: Block, belief: DegreeBelief) -> DegreeCounts:
@@ -198,6 +200,7 @@ def count_degrees(block: Block, belief: DegreeBelief) -> DegreeCounts:
         _compiled(block, belief, votes, pairs, None)
         return DegreeCounts(votes, pairs)
     slot, start, label = _worker_slots(block), block.pairs.start, block.pairs.label
+    # Votes of a pair stand together and pairs are in order, so a piece of pairs is a piece of votes.
     for first in range(0, len(label), CHUNK):
         here = slice(first, first + CHUNK)
         member = _members_numpy(slot, start[first : first + CHUNK + 1], label[here], belief)
@@ -229,9 +232,7 @@ def _members_numpy(slot: Ints, start: Ints, label: Codes, belief: DegreeBelief) 
     if not len(label):
         return np.empty((0, belief.evidence.shape[1]))
     said = np.add.reduceat(belief.evidence[slot[start[0] : start[-1]]], start[:-1] - start[0], axis=0)
-    log_member = belief.log_share[label] + said
-    member = np.exp(log_member - log_member.max(axis=1, keepdims=True))
-    return np.asarray(member / member.sum(axis=1, keepdims=True))
+    return posterior(belief.log_share[label] + said)[0]
 
 
 def _compiled(block: Block, belief: DegreeBelief, votes: Floats, pairs: Floats, member: Floats | None) -> None:
@@ -240,23 +241,13 @@ def _compiled(block: Block, belief: DegreeBelief, votes: Floats, pairs: Floats, 
 
     start, label = block.pairs.start, block.pairs.label
     bounds = passes.block_bounds(start)
+    # The loop takes an array in any case; one without rows says that nobody wants to know the members.
     kept = np.empty((0, votes.shape[1])) if member is None else member
     parts = [(np.zeros_like(votes), np.zeros_like(pairs)) for _ in range(n_pieces())]
-    worker = unsigned(block.coins.worker)
+    codes = [unsigned(each) for each in (block.coins.slot, start, label, block.coins.worker)]
 
     def run(piece: int) -> None:
-        first, last = bounds[piece], bounds[piece + 1]
-        degree_loops.count(
-            unsigned(block.coins.slot),
-            unsigned(start),
-            unsigned(label),
-            worker,
-            *belief,
-            first,
-            last,
-            *parts[piece],
-            kept,
-        )
+        degree_loops.count(*codes, *belief, bounds[piece], bounds[piece + 1], *parts[piece], kept)
 
     in_threads(run, n_pieces())
     for votes_part, pairs_part in parts:

@@ -18,31 +18,37 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, digamma, logit
+from scipy.special import logit
 
 from amcc.arrays import AnyInts, Codes, Floats, Ints, sigmoid, weight_per_code
+from amcc.consensus.models.amcc.bayes import best_of_three, log_evidence, posterior, sums_per_code
 from amcc.consensus.models.amcc.coins import Counts, Usual
 from amcc.consensus.models.amcc.correlation import LabelSets
 from amcc.consensus.models.amcc.counts import counts_predict
 from amcc.consensus.models.amcc.degrees import (
-    LEAST_RATE,
-    MOST_RATE,
+    GRID,
     N_DEGREES,
-    STRENGTH,
-    STRENGTH_RANGE,
     THOROUGH,
+    expected_log_rates,
     updated_rate,
     updated_share,
     updated_strength,
 )
 from amcc.consensus.models.amcc.likelihood import LikelihoodFit
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.votes import Votes
 
+# Strengths of coins need some rounds; beyond these the answer does not change.
 ROUNDS = 20
-"""Strengths of coins need some; beyond these the answer does not change."""
 
-SURE = 1e-4
-"""No vote counts as less probable than this: one slip must not decide a sum over thousands."""
+# No vote counts as less probable than this: one slip must not decide a sum over thousands.
+LEAST_PROBABLE = 1e-4
+
+# No worker's rate at a kind is nearer to 0 or 1, before their votes on a label: pseudo-votes must be above 0.
+NEAREST_RATE = 1e-3
+
+# No label is certain, or impossible, by the other labels of an item: log-odds must be finite.
+NEAREST_PRIOR = 1e-9
 
 
 def clustered_z(gain: Floats, item: AnyInts) -> float:
@@ -51,6 +57,7 @@ def clustered_z(gain: Floats, item: AnyInts) -> float:
     >>> round(clustered_z(np.array([1.0, 1.0, 1.0, 0.0]), np.array([0, 0, 1, 1])), 3)  # items gain 2 and 1: 3 / √½
     4.243
     """
+    # Votes on one item share what is special about it: as single observations they would make any gain look certain.
     of_item = weight_per_code(item, gain, int(item.max(initial=-1)) + 1)[np.unique(item)]
     error = float(np.sqrt(((of_item - of_item.mean()) ** 2).sum())) if len(of_item) else 0.0
     return float(of_item.sum()) / error if error > 0 else 0.0
@@ -64,7 +71,7 @@ class Comparison(NamedTuple):
     labels_over_none: float
 
 
-def compare(votes: Votes, fit: LikelihoodFit, sets: LabelSets) -> Comparison:
+def compare(votes: Votes, fit: LikelihoodFit, sets: LabelSets, settings: Settings) -> Comparison:
     """Ask the votes that a crowd was fitted to."""
     coins = leave_votes_out(votes, fit)
     two_coins = coins.predict(coins.others)
@@ -73,15 +80,10 @@ def compare(votes: Votes, fit: LikelihoodFit, sets: LabelSets) -> Comparison:
         return clustered_z(log_probability(votes, first) - log_probability(votes, second), votes.item)
 
     return Comparison(
-        over(two_coins, kinds_predict(votes, looks_of(fit), coins.by_chance)),
-        over(counts_predict(votes), two_coins),
+        over(two_coins, kinds_predict(votes, fit.crowd.looks, coins.by_chance, settings)),
+        over(counts_predict(votes, settings), two_coins),
         over(labels_predict(votes, fit, sets, coins), two_coins),
     )
-
-
-def looks_of(fit: LikelihoodFit) -> Floats:
-    """(n_workers,) probability that a worker looks at the items at all."""
-    return np.asarray(fit.crowd.seeing_member.sum(axis=1))
 
 
 def pair_of_vote(votes: Votes) -> Ints:
@@ -92,7 +94,7 @@ def pair_of_vote(votes: Votes) -> Ints:
 def log_probability(votes: Votes, yes: Floats) -> Floats:
     """(n_votes,) log-probability of what was said, from that of yes."""
     said_yes = votes.value > 0
-    return np.asarray(np.log(np.clip(np.where(said_yes, yes, 1 - yes), SURE, 1.0)))
+    return np.asarray(np.log(np.clip(np.where(said_yes, yes, 1 - yes), LEAST_PROBABLE, 1.0)))
 
 
 # -- two coins ---------------------------------------------------------------------------------------------------------
@@ -123,9 +125,9 @@ def leave_votes_out(votes: Votes, fit: LikelihoodFit) -> LeftOut:
     present, crowd, counts = sigmoid(log_odds), fit.crowd, fit.counts
     return LeftOut(
         sigmoid(log_odds - said),
-        _rate_without(votes, counts.present, crowd.hit.usual, crowd.seeing_member, present),
-        _rate_without(votes, counts.absent, crowd.false_alarm.usual, crowd.seeing_member, 1 - present),
-        _rate_without(votes, counts.total, crowd.blind.usual, crowd.blind_member, np.ones(len(votes))),
+        _rate_without(votes, counts.present, crowd.hit.usual, crowd.looking_member, present),
+        _rate_without(votes, counts.absent, crowd.false_alarm.usual, crowd.looking_member, 1 - present),
+        _rate_without(votes, counts.total, crowd.uninformative.usual, crowd.uninformative_member, np.ones(len(votes))),
     )
 
 
@@ -145,7 +147,7 @@ def _rate_without(votes: Votes, counts: Counts, usual: Usual, member: Floats, we
 # -- kinds of pairs ----------------------------------------------------------------------------------------------------
 
 
-def kinds_predict(votes: Votes, looks: Floats, by_chance: Floats) -> Floats:
+def kinds_predict(votes: Votes, looks: Floats, by_chance: Floats, settings: Settings) -> Floats:
     """(n_votes,) probability of yes, by kinds of pairs, to each of which every coin says yes at a rate of its own.
 
         kind of (i, l) ~ share[l];   rate of coin (w, l) at kind k ~ Beta around the worker's rate at k on other labels
@@ -154,60 +156,29 @@ def kinds_predict(votes: Votes, looks: Floats, by_chance: Floats) -> Floats:
     These are the degrees of `degrees` with rates by label, which would cost too much for all votes. Without such rates,
     crowds whose workers know some labels better than others would look dependent.
     """
-    coins, pairs, pair = votes.coins, votes.pairs, pair_of_vote(votes)
-    coin, is_yes = coins.slot >> 1, votes.value > 0
-    grid = np.linspace(LEAST_RATE, MOST_RATE, N_DEGREES)
-    rates = _KindRates(grid, np.full(N_DEGREES, STRENGTH), STRENGTH)
-    share = np.full((votes.n_labels, N_DEGREES), 1 / N_DEGREES)
-    weight, looking = looks[:, None], looks[coins.worker][:, None]
-    evidence = np.stack([looking * np.log(1 - grid), looking * np.log(grid)], axis=1).reshape(-1, N_DEGREES)
+    coins, label, pair = votes.coins, votes.pairs.label, pair_of_vote(votes)
+    now = _start_kinds(votes, looks, settings)
     for number in range(ROUNDS):
-        log_member = np.log(share)[pairs.label] + np.add.reduceat(evidence[coins.slot], pairs.start[:-1], axis=0)
-        member = _normalised(log_member)
-        counts = _sums(coins.slot, member[pair], 2 * len(coins)).reshape(-1, 2, N_DEGREES)
-        no, yes = counts[:, 0], counts[:, 1]
-        worker_no, worker_yes = (_sums(coins.worker, each, votes.n_workers) for each in (no, yes))
-        usual = updated_rate(rates.usual, rates.to_worker, worker_yes, worker_no, weight, grid)
-        rates = rates._replace(usual=usual)
-        others = worker_no[coins.worker] - no, worker_yes[coins.worker] - yes
-        if number % THOROUGH == 0:
-            strength = updated_strength(rates.to_worker, rates.usual, worker_yes, worker_no, weight)
-            rates = rates._replace(to_worker=strength)
-        elif number % THOROUGH == THOROUGH - 1:
-            rates = _coin_strength(rates, *others, no, yes, looking)
-        prior_no, prior_yes = rates.lent(*others)
-        total = digamma(prior_yes + prior_no + yes + no)
-        log_rates = np.stack([digamma(prior_no + no) - total, digamma(prior_yes + yes) - total], axis=1)
-        evidence = (looking[:, :, None] * log_rates).reshape(-1, N_DEGREES)
-        _, share = updated_share(_sums(pairs.label, member, votes.n_labels))
-    log_member = np.log(share)[pairs.label] + np.add.reduceat(evidence[coins.slot], pairs.start[:-1], axis=0)
-    kinds = _normalised(log_member[pair] - evidence[coins.slot])  # by the other votes
-    mine = _normalised(log_member)[pair]
-    all_yes = np.maximum((prior_yes + yes)[coin] - mine * is_yes[:, None], prior_yes[coin])
-    all_no = np.maximum((prior_no + no)[coin] - mine * ~is_yes[:, None], prior_no[coin])
+        now = _next_kinds(now, votes, looks, settings, number)
+    log_member = np.log(now.share)[label] + _said(votes, now.evidence)
+    kinds, _ = posterior(log_member[pair] - now.evidence[coins.slot])  # by the other votes
+    mine, coin, is_yes = posterior(log_member)[0][pair], coins.slot >> 1, (votes.value > 0)[:, None]
+    # The vote is taken out of its coin's counts as far as it was of each kind; what was lent stays.
+    all_yes = np.maximum((now.lent_yes + now.yes)[coin] - mine * is_yes, now.lent_yes[coin])
+    all_no = np.maximum((now.lent_no + now.no)[coin] - mine * ~is_yes, now.lent_no[coin])
     rate = (kinds * all_yes / (all_yes + all_no)).sum(axis=1)
     return np.asarray(looks[coins.worker[coin]] * rate + by_chance)
 
 
-def _normalised(log_member: Floats) -> Floats:
-    member = np.exp(log_member - log_member.max(axis=1, keepdims=True))
-    return np.asarray(member / member.sum(axis=1, keepdims=True))
-
-
-def _sums(code: AnyInts, weight: Floats, n_codes: int) -> Floats:
-    """(n_codes, n_kinds) sums of the (n, n_kinds) weights by code."""
-    return np.stack([weight_per_code(code, column, n_codes) for column in weight.T], axis=1)
-
-
 class _KindRates(NamedTuple):
-    """(n_kinds,) usual rates of yes; pseudo-votes lent to workers (n_kinds,), and to coins.
+    """(n_kinds,) usual rates of yes; pseudo-votes lent to workers (n_kinds,), and to coins (1,).
 
     The strengths are learned: coins that are freer than the data ask for would predict too well from themselves.
     """
 
     usual: Floats
     to_worker: Floats
-    to_coin: float
+    to_coin: Floats
 
     def lent(self, other_no: Floats, other_yes: Floats) -> tuple[Floats, Floats]:
         """(n_coins, n_kinds) pseudo-votes, no and yes, that a worker's votes on other labels lend to each coin.
@@ -216,9 +187,63 @@ class _KindRates(NamedTuple):
         but never more than `to_coin`: workers differ from label to label.
         """
         weight = self.to_worker + other_no + other_yes
-        mean = np.clip((self.to_worker * self.usual + other_yes) / weight, 1e-3, 1 - 1e-3)
-        strength = 1 / (1 / weight + 1 / self.to_coin)
+        mean = np.clip((self.to_worker * self.usual + other_yes) / weight, NEAREST_RATE, 1 - NEAREST_RATE)
+        strength = 1 / (1 / weight + 1 / self.to_coin)  # two sources of scatter in a row: their variances add up
         return strength * (1 - mean), strength * mean
+
+
+class _Kinds(NamedTuple):
+    """Where the kinds stand after a round.
+
+    evidence : (2 · n_coins, n_kinds) log-probability of a no and a yes of each coin; share : (n_labels, n_kinds)
+    no, yes, lent_no, lent_yes : (n_coins, n_kinds) expected votes and pseudo-votes
+    """
+
+    rates: _KindRates
+    evidence: Floats
+    share: Floats
+    no: Floats
+    yes: Floats
+    lent_no: Floats
+    lent_yes: Floats
+
+
+def _start_kinds(votes: Votes, looks: Floats, settings: Settings) -> _Kinds:
+    """All coins like the grid of `degrees`, all labels alike; nothing was counted."""
+    lent = settings.pseudo_votes
+    looking = looks[votes.coins.worker][:, None, None]
+    evidence = (looking * np.log(np.stack([1 - GRID, GRID]))).reshape(-1, N_DEGREES)
+    nothing = np.empty((0, N_DEGREES))
+    rates = _KindRates(GRID, np.full(N_DEGREES, lent), np.full(1, lent))
+    return _Kinds(rates, evidence, np.full((votes.n_labels, N_DEGREES), 1 / N_DEGREES), *(nothing,) * 4)
+
+
+def _said(votes: Votes, evidence: Floats) -> Floats:
+    """(n_pairs, n_kinds) log-probability of the votes on each pair."""
+    return np.add.reduceat(evidence[votes.coins.slot], votes.pairs.start[:-1], axis=0)
+
+
+def _next_kinds(now: _Kinds, votes: Votes, looks: Floats, settings: Settings, number: int) -> _Kinds:
+    """One round: kinds of pairs, votes that this makes, rates of the crowd, of workers and of coins."""
+    coins, rates = votes.coins, now.rates
+    weight, looking = looks[:, None], looks[coins.worker][:, None]
+    member, _ = posterior(np.log(now.share)[votes.pairs.label] + _said(votes, now.evidence))
+    counts = sums_per_code(coins.slot, member[pair_of_vote(votes)], 2 * len(coins)).reshape(-1, 2, N_DEGREES)
+    no, yes = counts[:, 0], counts[:, 1]
+    worker_no, worker_yes = (sums_per_code(coins.worker, each, votes.n_workers) for each in (no, yes))
+    usual = updated_rate(rates.usual, rates.to_worker, worker_yes, worker_no, weight, settings)
+    rates = rates._replace(usual=usual)
+    others = worker_no[coins.worker] - no, worker_yes[coins.worker] - yes
+    # The two strengths in different rounds: each is chosen while the other stands still.
+    if number % THOROUGH == 0:
+        strength = updated_strength(rates.to_worker, rates.usual, worker_yes, worker_no, weight)
+        rates = rates._replace(to_worker=strength)
+    elif number % THOROUGH == THOROUGH - 1:
+        rates = _coin_strength(rates, *others, no, yes, looking)
+    lent_no, lent_yes = rates.lent(*others)
+    evidence = (looking[:, :, None] * expected_log_rates(lent_yes, lent_no, yes, no)).reshape(-1, N_DEGREES)
+    _, share = updated_share(sums_per_code(votes.pairs.label, member, votes.n_labels), settings)
+    return _Kinds(rates, evidence, share, no, yes, lent_no, lent_yes)
 
 
 def _coin_strength(
@@ -226,12 +251,11 @@ def _coin_strength(
 ) -> _KindRates:
     """What workers lend to their coins: as now, half or double, whichever explains the coins best."""
 
-    def value(tried: float) -> float:
-        prior_no, prior_yes = rates._replace(to_coin=tried).lent(other_no, other_yes)
-        return float((looking * (betaln(prior_yes + yes, prior_no + no) - betaln(prior_yes, prior_no))).sum())
+    def value(tried: Floats) -> Floats:
+        lent_no, lent_yes = rates._replace(to_coin=tried).lent(other_no, other_yes)
+        return np.array([(looking * log_evidence(lent_yes, lent_no, yes, no)).sum()])
 
-    tried = [float(np.clip(rates.to_coin * factor, *STRENGTH_RANGE)) for factor in (1.0, 0.5, 2.0)]
-    return rates._replace(to_coin=max(tried, key=value))
+    return rates._replace(to_coin=best_of_three(rates.to_coin, value))
 
 
 # -- labels that inform each other -------------------------------------------------------------------------------------
@@ -248,11 +272,13 @@ def labels_predict(votes: Votes, fit: LikelihoodFit, sets: LabelSets, coins: Lef
     answers, answer = np.unique(votes.item.astype(np.int64) * votes.n_workers + votes.worker, return_inverse=True)
     with_all, others = _agreement(on_pair, votes.pairs.label, sets), on_pair[pair] - said
     with_others = _agreement(others, label, sets)
-    of_item = np.log(sets.share) + _sums(votes.pairs.item, with_all, votes.n_items)
-    without_answer = of_item[answers // votes.n_workers] + _sums(answer, with_others - with_all[pair], len(answers))
+    of_item = np.log(sets.share) + sums_per_code(votes.pairs.item, with_all, votes.n_items)
+    without_answer = of_item[answers // votes.n_workers] + sums_per_code(
+        answer, with_others - with_all[pair], len(answers)
+    )
     # What the others said about the pair itself counts once, as evidence: here it is taken out of the item's kinds.
-    kinds = _normalised(without_answer[answer] - with_others)
-    prior = np.clip((kinds * sets.frequency.T[label]).sum(axis=1), 1e-9, 1 - 1e-9)
+    kinds, _ = posterior(without_answer[answer] - with_others)
+    prior = np.clip((kinds * sets.frequency.T[label]).sum(axis=1), NEAREST_PRIOR, 1 - NEAREST_PRIOR)
     return coins.predict(sigmoid(logit(prior) + others))
 
 

@@ -21,26 +21,26 @@ from amcc.consensus.learned import Gold, Learned
 from amcc.consensus.models.amcc.answering import LearnedCrowd, as_blend
 from amcc.consensus.models.amcc.coins import Counts
 from amcc.consensus.models.amcc.correlation import LabelSets
-from amcc.consensus.models.amcc.degrees import fit_degrees
-from amcc.consensus.models.amcc.dependence import looks_of
-from amcc.consensus.models.amcc.likelihood import (
+from amcc.consensus.models.amcc.crowd import (
     CoinCounts,
     Crowd,
-    LikelihoodFit,
+    CrowdPrior,
     coin_rates,
-    fit_likelihood,
+    crowd_prior,
     known_to,
     slot_evidence,
     start_crowd,
 )
+from amcc.consensus.models.amcc.degrees import fit_degrees
+from amcc.consensus.models.amcc.likelihood import LikelihoodFit, fit_likelihood
 from amcc.consensus.models.amcc.readings import (
-    DECLARED,
-    UNASKED,
     Blend,
     choose_blend,
     learn_label_sets,
     read_two_kinds,
+    unasked_blend,
 )
+from amcc.consensus.models.amcc.settings import settings_with
 from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
 from amcc.consensus.parameters import check_at_least_one, check_rounds
 from amcc.consensus.rounds import judge_votes
@@ -81,6 +81,9 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         taken at their word, and nothing is pooled.
     blend : dict, optional
         The `blend_` of an earlier fit, to be used instead of choosing.
+    settings : dict of numbers, optional
+        Changed fields of `amcc.consensus.models.amcc.settings.Settings`, such as {"lean": 0.5}: the numbers set by hand
+        that shape the probabilities. `amcc settings` lists them with reasons; small crowds depend on them most.
     max_iter, tol
         Stop when probabilities typically (root mean square) move by less than `tol` in a round.
     random_state : int
@@ -103,6 +106,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     label_correlation_ : (n_labels, n_labels)
     worker_cost_ : (n_workers,)
         What a worker's answers are worth by eq12.
+    settings_ : Settings
+        The numbers set by hand that the model was fitted with.
     blend_ : dict
         What the votes chose, see `amcc.consensus.models.amcc.readings.Blend`.
     kind_presence_ : (2,)
@@ -129,6 +134,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         correlation: bool = True,
         adapt: bool = True,
         blend: Mapping[str, Any] | None = None,
+        settings: Mapping[str, float] | None = None,
         max_iter: int = 200,
         tol: float = TOL,
         random_state: int = 0,
@@ -139,6 +145,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.correlation = correlation
         self.adapt = adapt
         self.blend = blend
+        self.settings = settings
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -149,15 +156,17 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         check_rounds(self.max_iter, self.tol)
         if self.blend is not None:
             as_blend(self.blend)
+        settings_with(self.settings)
 
     # -- learning ------------------------------------------------------------------------------------------------
 
     def _learn(self, engine: Engine) -> Learned:
         self.fitted_to_ = ""  # until the fit is done: an interrupted one must not pass for it
-        few_new = self._goes_on and few_are_new(self.n_votes_, engine.n_votes)
+        before, self.settings_ = self.settings_, settings_with(self.settings)
+        few_new = self._goes_on and before == self.settings_ and few_are_new(self.n_votes_, engine.n_votes)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_anew_from(engine)
-        self.kind_presence_ = read_two_kinds(fit, engine.coins.worker)
-        self._learn_degrees(engine, fit.crowd.weight * looks_of(fit), few_new=few_new)
+        self.kind_presence_ = read_two_kinds(fit, engine.coins.worker, self.settings_)
+        self._learn_degrees(engine, fit.crowd.weight * fit.crowd.looks, few_new=few_new)
         self._publish_crowd(fit, engine)
         self.set_share_, self.set_frequency_ = sets.share, sets.frequency
         self.coin_evidence_ = fit.evidence.reshape(-1, 2)
@@ -179,13 +188,13 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         """A whole fit, with the choice of the blend."""
         chance = signatures(engine, self.random_state)
         crowd, start = self._starting_point(engine)
-        fit = fit_likelihood(engine, crowd, max_iter=self.max_iter, tol=self.tol, start=start)
+        fit = fit_likelihood(engine, crowd, self._crowd_prior, max_iter=self.max_iter, tol=self.tol, start=start)
         self._publish(fit.monitor)
-        sets = learn_label_sets(engine, fit, chance.uniform)
+        sets = learn_label_sets(engine, fit, chance.uniform, self.settings_)
         chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
         if chosen is not None:
             engine.keep("blend", chosen)
-        self.blend_, self.blend_is_chosen_ = asdict(chosen or UNASKED), chosen is not None
+        self.blend_, self.blend_is_chosen_ = asdict(chosen or unasked_blend(self.settings_)), chosen is not None
         self.n_votes_ = engine.n_votes
         return fit, sets
 
@@ -196,9 +205,9 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             return
         if few_new and before is not None:
             start = before.known_to(*self._learned_codes(engine))
-            self.degrees_ = fit_degrees(engine, looks, start, UPDATE_ROUNDS)
+            self.degrees_ = fit_degrees(engine, looks, self.settings_, start, UPDATE_ROUNDS)
         else:
-            self.degrees_ = fit_degrees(engine, looks)
+            self.degrees_ = fit_degrees(engine, looks, self.settings_)
 
     def _take_truth(self, votes: Votes, gold: Gold, unseen: Floats) -> None:
         """How known truth corrects probabilities: compared are those of a fit that has not seen it."""
@@ -206,26 +215,31 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         if self.adapt and gold.known.any():
             known = np.flatnonzero(gold.known)
             self.calibration_ = fit_calibration(
-                unseen[known], votes.pairs.label[known], gold.present[known], votes.n_labels
+                unseen[known], votes.pairs.label[known], gold.present[known], votes.n_labels, self._spreads
             )
 
     def _chosen_blend(self, engine: Engine, chance: Signatures, fit: LikelihoodFit, sets: LabelSets) -> Blend | None:
         if self.blend is not None:
             return as_blend(self.blend)
         if not self.adapt:
-            return Blend(correlation=float(self.correlation))
+            return Blend(degrees=self.settings_.least_degrees, correlation=float(self.correlation))
 
         def fit_again(part: Votes) -> LikelihoodFit:
-            return fit_likelihood(InMemory(part), self._first_crowd(part), max_iter=SAMPLE_ROUNDS, tol=TOL)
+            crowd = self._first_crowd(part)
+            return fit_likelihood(InMemory(part), crowd, self._crowd_prior, max_iter=SAMPLE_ROUNDS, tol=TOL)
 
-        chosen = choose_blend(engine, chance, fit, sets, fit_again, correlation=self.correlation)
+        chosen = choose_blend(engine, chance, fit, sets, fit_again, self.settings_, correlation=self.correlation)
         if chosen is not None and self.roster_ is not None and (self.roster_.kind == HUMAN).any():
-            return replace(chosen, crisp=max(chosen.crisp, DECLARED))
+            return replace(chosen, crisp=max(chosen.crisp, self.settings_.declared_crisp))
         return chosen
 
     def _first_crowd(self, votes: Votes | Engine) -> Crowd:
-        n_workers, n_labels, weight = votes.n_workers, votes.n_labels, self.vote_worth_
-        return start_crowd(n_workers, n_labels, self.n_groups, individuality=self.individuality, weight=weight)
+        return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, self._crowd_prior, weight=self.vote_worth_)
+
+    @property
+    def _crowd_prior(self) -> CrowdPrior:
+        """What is believed of workers before any vote."""
+        return crowd_prior(self.settings_, individuality=self.individuality)
 
     # -- going on from an earlier fit ----------------------------------------------------------------------------
 
@@ -247,7 +261,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         """A few rounds of the ascent that the last fit ended with."""
         crowd, start = self._starting_point(engine)
         sets = self._sets_for(engine, self._prior_for(engine))
-        fit = fit_likelihood(engine, crowd, max_iter=UPDATE_ROUNDS, tol=self.tol, start=start)
+        fit = fit_likelihood(engine, crowd, self._crowd_prior, max_iter=UPDATE_ROUNDS, tol=self.tol, start=start)
         # So few rounds need not arrive, and that is no reason to warn: `converged_` stays that of the whole fit.
         self.objective_history_, self.n_iter_ = fit.monitor.history, len(fit.monitor.history)
         return fit, sets

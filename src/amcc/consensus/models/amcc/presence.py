@@ -2,6 +2,8 @@
 
 Votes cannot say it. An expert may keep what one worker in three saw, or only what most see. The guess rises with the
 share of yes, and comes near 0 or 1 only where nearly everybody agrees. Known truth corrects it (`AMCC.fit(truth=…)`).
+
+    log-odds of presence = steepness · (log-odds of a yes + lean)
 """
 
 from __future__ import annotations
@@ -10,21 +12,22 @@ import numpy as np
 from scipy.special import logit
 
 from amcc.arrays import Floats, sigmoid
-
-STEEPNESS = 1.6
-"""Log-odds of presence per log-odds of yes. Above 1: what most people say is more often right than one of them is."""
-
-LEAN = 0.3
-"""In log-odds of yes: workers miss more often than they invent, so presence is as likely as not at 43 % of yes."""
-
-SURE = 0.01
-"""No share of yes counts as nearer to 0 or 1 than this: nobody knows what the next hundred people would say."""
+from amcc.consensus.models.amcc.settings import Settings
 
 
-def presence_at(share_of_yes: Floats, lean: float = LEAN) -> Floats:
+def presence_at(share_of_yes: Floats, settings: Settings, *, lean: float | None = None) -> Floats:
     """Probability that a label counts as present, by the share of competent people who would say yes.
 
-    >>> presence_at(np.array([0.1, 0.43, 0.6, 0.95])).round(2).tolist()
+    lean : another one than that of the settings; counts take none, so that they decide as majority does
+
+    >>> presence_at(np.array([0.1, 0.43, 0.6, 0.95]), Settings()).round(2).tolist()
     [0.05, 0.51, 0.76, 0.99]
     """
-    return sigmoid(STEEPNESS * (logit(np.clip(share_of_yes, SURE, 1 - SURE)) + lean))
+    # Without the clip, unanimous votes of three would be infinite log-odds.
+    share = np.clip(share_of_yes, settings.nearest_share, 1 - settings.nearest_share)
+    return sigmoid(settings.steepness * (logit(share) + (settings.lean if lean is None else lean)))
+
+
+def share_of_yes(n_yes: Floats, n_votes: Floats) -> Floats:
+    """Expected share with half a yes and half a no beforehand (Jeffreys' prior): nobody is certain after one vote."""
+    return np.asarray((n_yes + 0.5) / (n_votes + 1))

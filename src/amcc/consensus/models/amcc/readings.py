@@ -29,67 +29,40 @@ from scipy.special import logit
 
 from amcc.arrays import Codes, Floats, Ints, sigmoid
 from amcc.consensus.families import effective_counts
-from amcc.consensus.models.amcc.correlation import SAMPLE as SAMPLE_PAIRS
 from amcc.consensus.models.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
 from amcc.consensus.models.amcc.counts import presence_by_counts
-from amcc.consensus.models.amcc.dependence import compare, looks_of
+from amcc.consensus.models.amcc.dependence import Comparison, compare
 from amcc.consensus.models.amcc.likelihood import LikelihoodFit
-from amcc.consensus.models.amcc.presence import presence_at
+from amcc.consensus.models.amcc.presence import presence_at, share_of_yes
+from amcc.consensus.models.amcc.settings import Settings
 from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.engine.base import Block, Engine, WholeBlock, gather
 from amcc.fields import ROUNDING
 from amcc.votes import Pairs, Votes
 
-LEAST_DEGREES, MOST_DEGREES = 0.3, 0.8
-"""Share of the reading by degrees in the pool: where votes cannot tell, and where they are shown to be dependent. A
-tenth more or less of either makes little difference (`benchmarks/ablation.py`)."""
-
-MOST_CORRELATED = 0.5
-"""Largest weight of label correlation in the pool: what the pool says about other labels of the item is in doubt
-itself. Two coins taken at their word take it fully."""
-
-
-class Gate(NamedTuple):
-    """A weight that is one half where z is `middle`, and one to three (three to one) about one `width` from there."""
-
-    middle: float
-    width: float
-
-    def at(self, z: float) -> float:
-        """The weight.
-
-        >>> round(Gate(2.0, 1.0).at(3.0), 2)
-        0.73
-        """
-        return float(sigmoid(np.array((z - self.middle) / self.width)))
-
-
-CRISP = Gate(8.0, 1.0)
-"""Two coins over kinds of pairs. Far out, for being sure without reason costs most: simulated crowds with independent
-votes reach 17 to 20 on 100,000 votes (6 where most workers are spammers) and 3 to 9 on 10,000; real crowds lie below 7,
-but for two sets with three answers per item that reach 9 to 16, where two coins do little harm."""
-
-DEPENDENT = Gate(3.0, 1.0)
-"""Kinds of pairs over two coins, the opposite of the same: more than two standard errors, as for `CORRELATED`."""
-
-COUNTS = Gate(-1.5, 1.0)
-"""Counts over two coins. Below zero, for counts have the benefit of the doubt: a model has to earn its place."""
-
-CORRELATED = Gate(3.0, 1.0)
-"""Other labels over none. More than two standard errors: with few items, the error itself is not well known."""
-
-DECLARED = 0.75
-"""Least weight of two coins at their word where a roster says who shares errors, and people are among the voters. What
-is shared is then discounted vote by vote (`families`), and softening it as well would do so twice; yet a quarter stays
-with the pool, for families may share more than was declared. Without people nobody checks what models share. Chosen on
-six simulated crowds with judges (`benchmarks/judges.py`): 0, a quarter and a half left more log-loss on each."""
-
+# Votes that suffice to answer the questions; with five times as many, no answer changes.
 SAMPLE = 100_000
-"""Votes that suffice to answer the questions; with five times as many, no answer changes."""
 
+# Pairs that suffice to learn kinds of label sets: a dozen kinds of a hundred labels have about a thousand numbers.
+SAMPLE_PAIRS = 200_000
+
+# Readings with less weight than this are not computed: they would move no probability by more than it.
 IGNORED = 1e-3
-"""Readings with less weight than this are not computed."""
+
+# Probabilities of the pool that are nearer to 0 or 1 count as this before other labels are asked: log-odds are finite.
+NEAREST = 1e-4
+
+
+def gate(z: float, middle: float) -> float:
+    """A weight that moves from 0 to 1 as z, a gain over its standard error, passes `middle`, where it is one half.
+
+    Logistic, with a width of one standard error: what the data cannot rule out keeps its share.
+
+    >>> round(gate(3.0, 2.0), 2)
+    0.73
+    """
+    return float(sigmoid(np.array(z - middle)))
 
 
 @dataclass(frozen=True)
@@ -103,7 +76,7 @@ class Blend:
     """
 
     crisp: float = 1.0
-    degrees: float = LEAST_DEGREES
+    degrees: float = 0.0
     counts: float = 0.0
     correlation: float = 0.0
 
@@ -119,8 +92,9 @@ class Blend:
         return self.crisp < 1 - IGNORED
 
 
-UNASKED = Blend(crisp=0.0, counts=1.0)
-"""Where no pair has a second vote, so that nothing can be asked: what one worker says is probably so, and no more."""
+def unasked_blend(settings: Settings) -> Blend:
+    """Where no pair has a second vote, so that nothing can be asked: what one worker says is probably so, no more."""
+    return Blend(crisp=0.0, degrees=settings.least_degrees, counts=1.0)
 
 
 def choose_blend(
@@ -129,6 +103,7 @@ def choose_blend(
     fit: LikelihoodFit,
     sets: LabelSets,
     fit_again: Callable[[Votes], LikelihoodFit],
+    settings: Settings,
     *,
     correlation: bool = True,
 ) -> Blend | None:
@@ -136,38 +111,47 @@ def choose_blend(
 
     None where no pair has a second vote: nothing can be predicted from others, so there is no answer to keep.
     """
-    if engine.n_votes == engine.n_pairs:
+    if engine.n_votes == engine.n_pairs:  # every pair that is there has a vote, so no pair has two
         return None
     items = np.flatnonzero(chance.uniform < SAMPLE / max(engine.n_votes, 1))
     if not len(items):  # few items with very many votes each
         items = np.arange(engine.n_items)
     votes = gather(engine, items)
     if len(items) < engine.n_items:
+        # Fitted to the sample alone: coins that knew all votes would predict better than kinds that know a part.
         fit = fit_again(votes)
-        sets = learn_label_sets_of(votes, fit, chance.uniform[items])
-    found = compare(votes, fit, sets)
-    dependent = DEPENDENT.at(-found.two_coins_over_kinds)
+        sets = learn_label_sets_of(votes, fit, chance.uniform[items], settings)
+    return blend_from(compare(votes, fit, sets, settings), settings, correlation=correlation)
+
+
+def blend_from(found: Comparison, settings: Settings, *, correlation: bool = True) -> Blend:
+    """The weights that the answers give."""
+    # Dependence is the opposite of the same question, so it takes the z with its sign changed.
+    dependent = gate(-found.two_coins_over_kinds, settings.shown_z)
     return Blend(
-        CRISP.at(found.two_coins_over_kinds),
-        LEAST_DEGREES + (MOST_DEGREES - LEAST_DEGREES) * dependent,
-        COUNTS.at(found.counts_over_two_coins),
-        CORRELATED.at(found.labels_over_none) if correlation else 0.0,
+        gate(found.two_coins_over_kinds, settings.independent_z),
+        settings.least_degrees + (settings.most_degrees - settings.least_degrees) * dependent,
+        gate(found.counts_over_two_coins, settings.counts_z),
+        gate(found.labels_over_none, settings.shown_z) if correlation else 0.0,
     )
 
 
-def read_two_kinds(fit: LikelihoodFit, worker: Codes) -> Floats:
+def shown_dependent(blend: Blend, settings: Settings) -> float:
+    """How far votes are shown to depend on each other, from 0 to 1: read back from the weights."""
+    span = settings.most_degrees - settings.least_degrees
+    if span == 0:
+        return 0.0
+    return float(np.clip((1 - blend.crisp) * (blend.degrees - settings.least_degrees) / span, 0.0, 1.0))
+
+
+def read_two_kinds(fit: LikelihoodFit, worker: Codes, settings: Settings) -> Floats:
     """(2,) probability that absent and present pairs of two coins count as present, see `presence_at`.
 
     By the share of yes among the votes of those who look; `worker` is that of each coin.
     """
-    looks = looks_of(fit)[worker]
-
-    def share_of_yes(yes: Floats, no: Floats) -> float:
-        return float((looks @ yes + 0.5) / (looks @ (yes + no) + 1))
-
-    counts = fit.counts
-    shares = [share_of_yes(each.yes, each.no) for each in (counts.absent, counts.present)]
-    return presence_at(np.array(shares))
+    looks, kinds = fit.crowd.looks[worker], (fit.counts.absent, fit.counts.present)
+    shares = [share_of_yes(looks @ each.yes, looks @ (each.yes + each.no)) for each in kinds]
+    return presence_at(np.array(shares), settings)
 
 
 @dataclass(frozen=True)
@@ -178,6 +162,7 @@ class Evidence:
     n_yes, n_votes : (n_pairs,) votes that say yes, and all votes, as far as they are not repeated by others
     prior : (n_labels,) probability of a pair without votes
     sets : kinds of label sets
+    settings : those the model was fitted with
     """
 
     pairs: Pairs
@@ -186,6 +171,7 @@ class Evidence:
     n_votes: Floats
     prior: Floats
     sets: LabelSets
+    settings: Settings
 
     def crisp(self, correlation: float) -> Floats:
         """(n_pairs,) probability that the label is present, if two coins are taken at their word."""
@@ -204,18 +190,22 @@ class Evidence:
         if degrees is None or not blend.pools:
             return crisp
         independent = self.crisp(0.0)
+        # A pair is of either kind with the coins' probability, and each kind counts as present to some part.
         soft = two_kinds[0] + (two_kinds[1] - two_kinds[0]) * independent
-        counted = presence_by_counts(self.n_yes, self.n_votes)
+        counted = presence_by_counts(self.n_yes, self.n_votes, self.settings)
         coins_or_counts = (1 - blend.counts) * soft + blend.counts * counted
         pool = (1 - blend.degrees) * coins_or_counts + blend.degrees * degrees
-        pool = self._with_other_labels(pool, MOST_CORRELATED * blend.correlation)
+        pool = self._with_other_labels(pool, self.settings.most_correlation * blend.correlation)
+        # Averages of probabilities, not of log-odds: one reading that is sure without reason cannot outvote the others.
         return blend.crisp * crisp + (1 - blend.crisp) * pool
 
     def _with_other_labels(self, proba: Floats, weight: float) -> Floats:
         """Probabilities in which the other labels of the item count with this weight."""
         if weight < IGNORED:
             return proba
-        said = logit(np.clip(proba, 1e-4, 1 - 1e-4)) - logit(self.prior)[self.pairs.label]
+        # What the pool says beyond the label's frequency takes the place of the evidence of votes: the step adds the
+        # frequency itself, which would count twice.
+        said = logit(np.clip(proba, NEAREST, 1 - NEAREST)) - logit(self.prior)[self.pairs.label]
         return (1 - weight) * proba + weight * label_set_step(self.pairs, said, self.sets).proba
 
     def kinds(self, n_items: int) -> Floats:
@@ -224,24 +214,30 @@ class Evidence:
 
 
 def evidence_of(
-    votes: Votes, slot_evidence: Floats, prior: Floats, sets: LabelSets, weight: Floats | None = None
+    votes: Votes,
+    slot_evidence: Floats,
+    prior: Floats,
+    sets: LabelSets,
+    settings: Settings,
+    weight: Floats | None = None,
 ) -> Evidence:
     """Sum up the evidence of all votes on each pair; `weight` (n_workers,) is how much a vote of each worker counts."""
     log_odds = evidence_of_pairs(WholeBlock(votes), slot_evidence)
-    return Evidence(votes.pairs, log_odds, *effective_counts(votes, weight), prior, sets)
+    return Evidence(votes.pairs, log_odds, *effective_counts(votes, weight), prior, sets, settings)
 
 
-def learn_label_sets(engine: Engine, fit: LikelihoodFit, lot: Floats) -> LabelSets:
+def learn_label_sets(engine: Engine, fit: LikelihoodFit, lot: Floats, settings: Settings) -> LabelSets:
     """Kinds of label sets, in the light of a crowd that was fitted without them; `lot` is chance by item."""
     items = np.flatnonzero(lot < SAMPLE_PAIRS / max(engine.n_pairs, 1))
     parts = list(engine.each(said_about, items, fit.evidence))
     item, label, log_odds = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return fit_label_sets(Pairs(item, label, NO_START), log_odds, fit.frequency, lot[items])
+    return fit_label_sets(Pairs(item, label, NO_START), log_odds, fit.frequency, lot[items], settings)
 
 
-def learn_label_sets_of(votes: Votes, fit: LikelihoodFit, lot: Floats) -> LabelSets:
-    """The same for votes in memory."""
-    return fit_label_sets(votes.pairs, evidence_of_pairs(WholeBlock(votes), fit.evidence), fit.frequency, lot)
+def learn_label_sets_of(votes: Votes, fit: LikelihoodFit, lot: Floats, settings: Settings) -> LabelSets:
+    """The same for all of some votes in memory."""
+    said = evidence_of_pairs(WholeBlock(votes), fit.evidence)
+    return fit_label_sets(votes.pairs, said, fit.frequency, lot, settings)
 
 
 class Said(NamedTuple):
@@ -259,5 +255,5 @@ def said_about(block: Block, items: Ints, evidence: Floats) -> Said:
     return Said(place[mine], block.pairs.label[mine], evidence_of_pairs(block, evidence)[mine])
 
 
+# For pairs whose votes are not needed any more: fields of `Pairs` that nobody will look at.
 NO_START: Ints = np.zeros(1, np.int64)
-"""For pairs without votes."""

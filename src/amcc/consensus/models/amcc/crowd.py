@@ -1,0 +1,246 @@
+"""What is believed about workers: groups, who belongs to them, and what a vote of each worker is worth.
+
+Workers of most groups look at the items and have two rates, of hits and of false alarms. Some groups are
+*uninformative*: they have one rate, whatever is there, so that votes of their workers say nothing. Spammers who always
+tick the same and spammers who tick at random scatter differently: there is an uninformative group for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from scipy.special import logit
+
+from amcc.arrays import Floats, Ints
+from amcc.consensus.models.amcc.bayes import posterior
+from amcc.consensus.models.amcc.coins import Counts, effective_votes, expected_log_rates, group_fit, mean_rates
+from amcc.consensus.models.amcc.rates import (
+    NO_INDIVIDUALITY,
+    RatePrior,
+    Rates,
+    start_rates,
+    update_commonality,
+    update_strength,
+)
+from amcc.consensus.models.amcc.settings import Settings
+from amcc.fields import Each
+from amcc.loops import LEAST_MEMBERSHIP
+from amcc.votes import Coins
+
+# Log-odds from the usual rates at which the best and the worst group start, the others evenly between. A start only:
+# groups that start alike stay alike, and groups that start far apart catch nobody.
+START_APART = 1.0
+
+# A group lends more votes to false-alarm rates at the start: to tell a rate of one in twenty from one in ten takes
+# more votes than to tell seven in ten from six. With as few as for hits, log-loss on real sets rises by .003.
+FALSE_ALARM_FACTOR = 4.0
+
+# Strengths at which uninformative groups start, against the usual one: workers who always tick the same do not resemble
+# each other (lent less than one vote), those who tick at random do.
+UNINFORMATIVE_STARTS = (1 / 8, 8.0)
+
+
+class CrowdPrior(NamedTuple):
+    """What is believed of each kind of rate before any vote."""
+
+    hit: RatePrior
+    false_alarm: RatePrior
+    uninformative: RatePrior
+    settings: Settings
+
+
+def crowd_prior(settings: Settings, *, individuality: bool = True) -> CrowdPrior:
+    """The prior by the settings; without `individuality`, workers of a group do exactly as the group does."""
+
+    def prior(usual: float, strength: float, label_spread: float) -> RatePrior:
+        return RatePrior(float(logit(usual)), strength if individuality else NO_INDIVIDUALITY, label_spread, settings)
+
+    return CrowdPrior(
+        prior(settings.usual_hit, settings.pseudo_votes, settings.label_spread),
+        prior(
+            settings.usual_false_alarm, FALSE_ALARM_FACTOR * settings.pseudo_votes, settings.false_alarm_label_spread
+        ),
+        # Who does not look differs from label to label as freely as crowds differ: nothing is read from such labels.
+        prior(settings.usual_yes, settings.pseudo_votes, settings.crowd_spread),
+        settings,
+    )
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """What is believed about workers.
+
+    hit, false_alarm : Rates of the two kinds, of the groups who look.
+    uninformative : Rates of the groups who do not.
+    member : (n_workers, n_groups) probability that a worker belongs to each group; the uninformative come last.
+    share : (n_groups,) share of workers in each group.
+    weight : (n_workers,) how much each vote counts, below 1 where workers repeat each other, see `families`.
+    """
+
+    hit: Rates
+    false_alarm: Rates
+    uninformative: Rates
+    member: Annotated[Floats, Each("worker", "group")]
+    share: Annotated[Floats, Each("group")]
+    weight: Annotated[Floats, Each("worker", least=0)]
+
+    def __post_init__(self) -> None:
+        n_looking, n_uninformative = len(self.hit.shift), len(self.uninformative.shift)
+        if len(self.false_alarm.shift) != n_looking or len(self.share) != n_looking + n_uninformative:
+            raise ValueError("must have rates of every group")
+
+    @property
+    def looking_member(self) -> Floats:
+        """(n_workers, n_looking) the same for the groups who look."""
+        return self.member[:, : len(self.hit.shift)]
+
+    @property
+    def uninformative_member(self) -> Floats:
+        """(n_workers, n_uninformative) and for those who do not."""
+        return self.member[:, len(self.hit.shift) :]
+
+    @property
+    def looks(self) -> Floats:
+        """(n_workers,) probability that a worker looks at the items at all."""
+        return np.asarray(self.looking_member.sum(axis=1))
+
+    @property
+    def commonality(self) -> Floats:
+        """(2, n_groups, n_labels) usual hit and false-alarm rates of all groups: equal where nobody looks."""
+        always = self.uninformative.commonality
+        return np.stack([np.concatenate([rates.commonality, always]) for rates in (self.hit, self.false_alarm)])
+
+    @property
+    def strength(self) -> Floats:
+        """(2, n_groups) strengths of the same."""
+        always = self.uninformative.strength
+        return np.stack([np.append(rates.strength, always) for rates in (self.hit, self.false_alarm)])
+
+    def log_prior(self, prior: CrowdPrior) -> float:
+        """Log-density of all parameters; one pseudo-worker per group, so that none dies."""
+        kinds = zip((self.hit, self.false_alarm, self.uninformative), prior[:3], strict=True)
+        return float(np.log(self.share).sum()) + sum(rates.log_prior(of_kind) for rates, of_kind in kinds)
+
+
+def start_crowd(
+    n_workers: int, n_labels: int, n_groups: int, prior: CrowdPrior, *, weight: Floats | None = None
+) -> Crowd:
+    """Groups from reliable (many hits, few false alarms) to sloppy, then up to two uninformative ones.
+
+    Every worker belongs to all of them equally: the votes will tell. At least half of the groups look.
+    """
+    n_uninformative = min(n_groups // 2, len(UNINFORMATIVE_STARTS))
+    apart = START_APART * np.linspace(1.0, -1.0, n_groups - n_uninformative) if n_groups > 1 else np.zeros(1)
+    uninformative = start_rates(prior.uninformative, n_labels, np.zeros(n_uninformative))
+    if prior.uninformative.strength != NO_INDIVIDUALITY:
+        factors = np.array(UNINFORMATIVE_STARTS[:n_uninformative])
+        uninformative = replace(uninformative, strength=factors * uninformative.strength)
+    return Crowd(
+        start_rates(prior.hit, n_labels, apart),
+        start_rates(prior.false_alarm, n_labels, -apart),
+        uninformative,
+        np.full((n_workers, n_groups), 1 / n_groups),
+        np.full(n_groups, 1 / n_groups),
+        np.ones(n_workers) if weight is None else weight,
+    )
+
+
+def known_to(crowd: Crowd, worker: Ints, label: Ints) -> Crowd:
+    """The crowd for other votes: their workers and labels have these codes in it (−1: new, so as usual)."""
+
+    def relabelled(rates: Rates) -> Rates:
+        return replace(rates, label=np.where(label >= 0, rates.label[label], rates.centre))
+
+    # A new worker is anybody of the crowd: every group with its share.
+    member = np.where(worker[:, None] >= 0, crowd.member[worker], crowd.share / crowd.share.sum())
+    return Crowd(
+        relabelled(crowd.hit),
+        relabelled(crowd.false_alarm),
+        relabelled(crowd.uninformative),
+        member,
+        crowd.share,
+        np.where(worker >= 0, crowd.weight[worker], 1.0),
+    )
+
+
+@dataclass(frozen=True)
+class CoinCounts:
+    """Expected votes of coins on present and on absent labels.
+
+    Expected, since nobody knows which labels are present: a yes on a pair that is present with probability 0.3 is 0.3
+    of a hit and 0.7 of a false alarm.
+    """
+
+    present: Counts
+    absent: Counts
+
+    @classmethod
+    def of_slots(cls, present: Floats, votes: Floats) -> CoinCounts:
+        """From the (n_slots,) expected votes that met a present label, and all votes."""
+        return cls(Counts.of_slots(present), Counts.of_slots(votes - present))
+
+    @cached_property
+    def total(self) -> Counts:
+        """Votes of coins, whatever they were on."""
+        return Counts(self.present.yes + self.absent.yes, self.present.no + self.absent.no)
+
+
+def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: bool = True) -> tuple[Crowd, float]:
+    """Put every worker into the groups that explain them, in proportion; also the log-probability of their votes.
+
+    Both are exact maxima: Bayes' rule for members, the mean of members with one pseudo-worker per group for shares.
+    Unless `thorough`, groups that a worker does not belong to are not tried again.
+    """
+    n_workers, n_groups = crowd.member.shape
+    # Where nobody belongs the fit is not computed: a zero there would mean "explains everything", so it becomes −∞.
+    tried = replace(crowd, member=np.ones_like(crowd.member)) if thorough else crowd
+    looking = group_fit(coins, counts.present, crowd.hit.usual, tried.looking_member)
+    looking += group_fit(coins, counts.absent, crowd.false_alarm.usual, tried.looking_member)
+    uninformative = group_fit(coins, counts.total, crowd.uninformative.usual, tried.uninformative_member)
+    log_member = np.concatenate([looking, uninformative], axis=1) + np.log(crowd.share)
+    log_member[tried.member < LEAST_MEMBERSHIP] = -np.inf
+    member, explained = posterior(log_member)
+    share = (member.sum(axis=0) + 1) / (n_workers + n_groups)
+    return replace(crowd, member=member, share=share), float(explained.sum())
+
+
+def update_rates(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCounts, *, strengths: bool) -> Crowd:
+    """Commonality of all kinds of rate, and the strengths if wanted."""
+
+    def improved(rates: Rates, of_kind: RatePrior, votes: Counts, member: Floats) -> Rates:
+        # Strengths first: effective votes depend on them.
+        if strengths:
+            rates = update_strength(rates, of_kind, coins, votes, member)
+        return update_commonality(rates, of_kind, effective_votes(coins, votes, rates.usual, member))
+
+    return replace(
+        crowd,
+        hit=improved(crowd.hit, prior.hit, counts.present, crowd.looking_member),
+        false_alarm=improved(crowd.false_alarm, prior.false_alarm, counts.absent, crowd.looking_member),
+        uninformative=improved(
+            crowd.uninformative, prior.uninformative, counts.total, crowd.uninformative_member
+        ),
+    )  # fmt: skip
+
+
+def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
+    """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present", expected over what is not known.
+
+    The place of eq6: there the product of rates, here the sum of their expected logarithms. Votes of the uninformative
+    add nothing, for their two rates are one; votes of workers who repeat each other add less than others.
+    """
+    # Memberships need not sum to 1: what is missing is the chance that the worker does not look, and adds nothing.
+    member = crowd.looking_member * crowd.weight[:, None]
+    yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.usual, member)
+    yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.usual, member)
+    return np.asarray(np.stack([no_if_present - no_if_absent, yes_if_present - yes_if_absent], axis=1)).ravel()
+
+
+def coin_rates(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
+    """(2, n_coins) expected hit and false-alarm rate."""
+    looking = (crowd.hit, counts.present), (crowd.false_alarm, counts.absent)
+    chance = mean_rates(coins, counts.total, crowd.uninformative.usual, crowd.uninformative_member)
+    return np.stack([chance + mean_rates(coins, each, rates.usual, crowd.looking_member) for rates, each in looking])

@@ -1,0 +1,231 @@
+"""The numbers that shape the default's probabilities and that no vote can teach, each with its reason.
+
+A crowd with many votes overrules most of them; small crowds depend on them. They are gathered here so that a user can
+see them (`amcc settings`), change them (`AMCC(settings={"lean": 0.5})`) and find in a saved model which ones it was
+fitted with (`settings_`). Functions get the settings passed; nothing reads them from a global.
+
+Not here: numerical limits (tolerances, sizes of samples and blocks, caps of rounds). They decide how exactly something
+is computed, not what, and stand as constants in their files.
+
+What each number is worth was measured at half and at double its value by `benchmarks/settings.py --write`, which writes
+`settings_measured.json`; `measured` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import Field as DataclassField
+from dataclasses import dataclass, field, fields
+from importlib.resources import files
+from typing import Any, Literal, get_args
+
+from amcc.consensus.calibration import INTERCEPT_SPREAD
+from amcc.consensus.settling import ASSUMED_CLAIM
+from amcc.errors import ParameterError
+
+Group = Literal["crowd priors", "label sets", "readings", "settling", "known truth"]
+
+# Beside this file, so that it comes with every installed package.
+MEASURED = "settings_measured.json"
+
+# What a setting may be, from the least to the most. Ranges refuse what cannot be computed with, and typing errors; they
+# do not say what is sensible.
+Range = tuple[float, float]
+RATE: Range = (1e-4, 1 - 1e-4)  # log-odds are taken of it, so that it is neither 0 nor 1
+WEIGHT: Range = (0.0, 1.0)  # from not at all to fully
+SPREAD: Range = (0.01, 10.0)  # of log-odds: below it nothing can differ, beyond it everything is equally likely
+VOTES: Range = (0.1, 1000.0)  # Beta functions need more than 0; nobody lends more than a worker ever gives
+STANDARD_ERRORS: Range = (-100.0, 100.0)  # either end is certainty: "always" and "never" can be said
+
+
+def number(value: float, group: Group, within: Range, reason: str) -> Any:
+    """A field with its default value, what it may be, and the reason for the value."""
+    return field(default=value, metadata={"group": group, "least": within[0], "most": within[1], "reason": reason})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers set by hand; whole numbers are counts, all others may be anything in their range.
+
+    The metadata of a field hold its `reason`, its `group`, the `least` and the `most` that it may be. Values out of
+    range are refused when the object is made, so that a function that gets settings need not check them.
+
+    A new setting is a field here, used where it belongs; `tests/unit/test_settings.py` then wants it to move a
+    probability, and `benchmarks/settings.py --write` to be run.
+
+    >>> Settings().usual_hit, Settings(usual_hit=0.8).usual_hit
+    (0.7, 0.8)
+    """
+
+    # One line for the number, the others for its reason.
+    # fmt: off
+
+    # -- crowd priors: what a worker is like before anybody has seen a vote of theirs
+
+    usual_hit: float = number(0.7, "crowd priors", RATE,
+        "Workers tick about seven in ten labels that are present. The crowd's own rate soon replaces it; what must "
+        "stay is that it lies above usual_false_alarm, since nothing else says which of the two rates is which.")
+    usual_false_alarm: float = number(0.05, "crowd priors", RATE,
+        "Workers seldom tick a label that is absent: they would have to invent it. At half, a yes proves more in "
+        "crowds with few votes; at double, less.")
+    usual_yes: float = number(0.15, "crowd priors", RATE,
+        "How often an answer is yes, whoever gives it: most labels are absent from most items. Workers who do not "
+        "look start there, and so does the common frequency of labels. Already at 0.18, some reliable workers in "
+        "crowds full of spammers were taken for spammers.")
+    crowd_spread: float = number(0.5, "crowd priors", SPREAD,
+        "How far this crowd's usual rates may lie from those above, in log-odds: 0.7 may as well be 0.59 or 0.79. "
+        "Workers who do not look may differ as much from label to label. At half a crowd needs more votes to be "
+        "unusual, at double fewer; both change little.")
+    label_spread: float = number(0.35, "crowd priors", SPREAD,
+        "How much hit rates of labels differ within a crowd, in log-odds. Tight, since a label that is often present "
+        "looks like one that is often invented: with free labels, small sets explain noise.")
+    false_alarm_label_spread: float = number(0.2, "crowd priors", SPREAD,
+        "The same for false alarms. Tighter, for they are few: there is less to tell labels apart by. At double, "
+        "small sets suffer.")
+    group_spread: float = number(1.5, "crowd priors", SPREAD,
+        "How much groups of workers differ, in log-odds. Wide, since careful and sloppy workers do: 0.7 may become "
+        "0.34 or 0.91. Half and double change little, because groups have many votes.")
+    pseudo_votes: float = number(8.0, "crowd priors", VOTES,
+        "Votes or pairs that a whole lends to each of its parts: a group to a worker on a label, all labels to one "
+        "label; half as many to a kind of items, which is there to differ. With as many of its own, a part counts "
+        "half for itself: at double it needs twice as many. What groups lend is only a start: it is halved or "
+        "doubled as long as that explains the workers better.")
+
+    # -- label sets: which labels come together
+
+    n_kinds: int = number(12, "label sets", (1, 200),
+        "Kinds of items, each with its own frequencies of labels. More than there are do little harm, since a kind "
+        "without items is like the whole; each costs time.")
+
+    # -- readings: what votes may mean, and how far each meaning is believed
+
+    steepness: float = number(1.6, "readings", (0.05, 20.0),
+        "Log-odds of presence per log-odds of a yes. Above 1, for what most people say is right more often than one "
+        "of them is. At double, probabilities are far too sure, at half not sure enough.")
+    lean: float = number(0.3, "readings", (-5.0, 5.0),
+        "In log-odds of a yes: workers miss more often than they invent, so that presence is as likely as not at 43 "
+        "% of yes (at half: 46 %, at double: 35 %). At zero it would be at one half, as majority has it.")
+    nearest_share: float = number(0.01, "readings", (1e-6, 0.2),
+        "No share of yes counts as nearer to 0 or 1 than this: nobody knows what the next hundred people would say. "
+        "It bounds how sure degrees and counts can be.")
+    least_degrees: float = number(0.3, "readings", WEIGHT,
+        "Share of the reading by degrees where votes cannot tell whether they depend on each other. A tenth more or "
+        "less makes little difference.")
+    most_degrees: float = number(0.8, "readings", WEIGHT,
+        "The same where votes are shown to depend on each other. A fifth stays with counts and coins: degrees know "
+        "nothing about who errs on which label.")
+    most_correlation: float = number(0.5, "readings", WEIGHT,
+        "Largest weight of the other labels of an item where readings are pooled: what the pool says about those "
+        "labels is in doubt itself.")
+    independent_z: float = number(8.0, "readings", STANDARD_ERRORS,
+        "Standard errors by which two coins must predict better than kinds of pairs to be taken at their word, half "
+        "of the way. Far out, for being sure without reason costs most: crowds with independent votes reach 17 to 20 "
+        "on 100,000 votes, real crowds lie below 7 but for two sets with three answers per item.")
+    shown_z: float = number(3.0, "readings", STANDARD_ERRORS,
+        "Standard errors from which other questions to the votes count as answered, half of the way: whether votes "
+        "depend, whether other labels help. More than two, for with few items the error itself is not well known.")
+    counts_z: float = number(-1.5, "readings", STANDARD_ERRORS,
+        "The same for plain counts against two coins. Below zero, so that counts have the benefit of the doubt: a "
+        "model has to earn its place. At zero log-loss is worse, at -3 Jaccard is.")
+    declared_crisp: float = number(0.75, "readings", WEIGHT,
+        "Least weight of two coins at their word where a roster says who shares errors and people vote: what is "
+        "shared is then discounted vote by vote, and the pool would discount it twice. A quarter stays with the "
+        "pool, for families may share more than was declared; simulated judges, who share just that, would like it "
+        "smaller.")
+
+    # -- settling: how sure is sure enough
+
+    assumed_claim: float = number(ASSUMED_CLAIM, "settling", WEIGHT,
+        "Largest error that a settled pair may claim where no truth is known: two fifths of the 5 % that is "
+        "promised, since models are surer than they are right. A quarter of it where votes are shown to repeat each "
+        "other and nobody said who does: of the pairs that claim 1 to 2 % there, 3 to 7 % are wrong. It moves no "
+        "probability, only what is called settled.")
+
+    # -- known truth: how far it may correct the probabilities of other pairs
+
+    truth_spread: float = number(INTERCEPT_SPREAD, "known truth", SPREAD,
+        "How far experts may be stricter or more lenient than assumed, in log-odds: by a factor of two in the odds. "
+        "What labels add and how much too sure probabilities may be is held tighter, in proportion. At half, ten "
+        "known items correct too little; at double, they are believed nearly at once.")
+
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            _check(each, getattr(self, each.name))
+        if self.least_degrees > self.most_degrees:
+            raise ParameterError(
+                f"settings: least_degrees must not be above most_degrees ({self.most_degrees}); got "
+                f"{self.least_degrees}."
+            )
+
+
+def _check(each: DataclassField[Any], value: Any) -> None:
+    """Raise ParameterError unless the value is a number in the range of its field.
+
+    Whole numbers are fine where any number is: JSON writes 1 for 1.0. Not the other way round, and never true or false.
+    """
+    least, most = each.metadata["least"], each.metadata["most"]
+    whole = isinstance(each.default, int)
+    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:  # not-a-number is in no range
+        kind = "a whole number" if whole else "a number"
+        raise ParameterError(f"settings: {each.name} must be {kind} from {least:g} to {most:g}; got {value!r}.")
+
+
+def settings_with(changes: Mapping[str, float] | None) -> Settings:
+    """The default settings with some of them changed, as `AMCC(settings=…)` takes them.
+
+    >>> settings_with({"lean": 0}).lean
+    0
+    """
+    if changes is None:
+        return Settings()
+    if not isinstance(changes, Mapping):
+        raise ParameterError(f"settings must be None or numbers by name; got {changes!r}.")
+    known = [each.name for each in fields(Settings)]
+    for name in changes:
+        if name not in known:
+            raise ParameterError(f"settings: there is no {name!r}; there are {', '.join(known)}.")
+    return Settings(**changes)  # type: ignore[arg-type]  # whole numbers are checked there
+
+
+# -- describing -------------------------------------------------------------------------------------------------------
+
+
+def described() -> list[dict[str, Any]]:
+    """One row per setting, by group: name, group, value, least, most, reason."""
+    rows = [{"name": each.name, "value": each.default, **each.metadata} for each in fields(Settings)]
+    return sorted(rows, key=lambda row: get_args(Group).index(row["group"]))  # sorted keeps the order within a group
+
+
+def half_and_double(name: str) -> tuple[float, float]:
+    """The values at which a setting is measured: half and double, whole where it counts something.
+
+    Of what lies between 0 and 1 the odds are halved and doubled: twice a rate of 0.7 is none. Nothing leaves its range.
+
+    >>> half_and_double("n_kinds"), half_and_double("declared_crisp")
+    ((6, 24), (0.6, 0.857))
+    """
+    (row,) = (row for row in described() if row["name"] == name)
+    value, least, most = row["value"], row["least"], row["most"]
+    if isinstance(value, int):
+        return max(least, value // 2), min(most, value * 2)
+    if least >= 0 and most <= 1:
+        odds = value / (1 - value)
+        both = [factor * odds / (1 + factor * odds) for factor in (0.5, 2.0)]
+    else:
+        both = [value / 2, value * 2]
+    half, double = (min(max(float(f"{each:.3g}"), least), most) for each in both)
+    return half, double
+
+
+def measured() -> dict[str, Any]:
+    """What `benchmarks/settings.py --write` found.
+
+    seed, date, families, command, how : how it was measured
+    now : scores of the default; settings : scores by name at "half" and at "double", each with the value tried
+    """
+    found: dict[str, Any] = json.loads(files(__package__).joinpath(MEASURED).read_text(encoding="utf-8"))
+    return found
