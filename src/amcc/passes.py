@@ -20,7 +20,7 @@ SMALL = 200_000
 # -- posteriors and expected counts in one pass ------------------------------------------------------------------
 
 
-class Pass(NamedTuple):
+class PosteriorResult(NamedTuple):
     """What one pass over the votes yields.
 
     proba : (n_pairs,) probability that the label is present.
@@ -37,7 +37,7 @@ class Pass(NamedTuple):
     typical_change: float
 
 
-def posterior_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None) -> Pass:
+def posterior_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None) -> PosteriorResult:
     """Posterior of every asked pair, and what it says about every coin.
 
     Parameters
@@ -57,7 +57,7 @@ def posterior_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats, be
         return posterior_pass_numpy(slot, start, evidence, prior, before)
     from amcc.loops import votes as vote_loops
 
-    bounds = block_bounds(start)
+    bounds = piece_bounds(start)
     proba = np.empty(len(prior))
     present = np.empty((n_pieces(), len(evidence)))
     slot, start = unsigned(slot), unsigned(start)
@@ -74,21 +74,21 @@ def posterior_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats, be
 
     sums, changes, squares = zip(*in_threads(run, n_pieces()), strict=True)
     change, typical = (max(changes), float(np.sqrt(sum(squares) / len(prior)))) if compare else (1.0, 1.0)
-    return Pass(proba, present.sum(axis=0), float(sum(sums)), change, typical)
+    return PosteriorResult(proba, present.sum(axis=0), float(sum(sums)), change, typical)
 
 
 def posterior_pass_numpy(
     slot: Codes, start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None
-) -> Pass:
+) -> PosteriorResult:
     """The numpy twin of `posterior_pass`."""
     if len(slot) == 0:
-        return Pass(np.empty(0), np.zeros(len(evidence)), 0.0, 0.0, 0.0)
+        return PosteriorResult(np.empty(0), np.zeros(len(evidence)), 0.0, 0.0, 0.0)
     log_odds = prior + np.add.reduceat(evidence[slot], start[:-1])
     proba = sigmoid(log_odds)
     present = weight_per_code(slot, np.repeat(proba, np.diff(start)), len(evidence))
     moved = np.ones(1) if before is None else np.abs(proba - before)
     typical = float(np.sqrt((moved**2).mean()))
-    return Pass(proba, present, float(np.logaddexp(0.0, log_odds).sum()), float(moved.max()), typical)
+    return PosteriorResult(proba, present, float(np.logaddexp(0.0, log_odds).sum()), float(moved.max()), typical)
 
 
 class Belief(NamedTuple):
@@ -102,7 +102,7 @@ class Belief(NamedTuple):
     log_odds: Annotated[Floats, Each("label")]
 
 
-class Round(NamedTuple):
+class RoundResult(NamedTuple):
     """What one round over the votes adds up to.
 
     proba : (n_pairs,) probability that the label is present
@@ -134,7 +134,7 @@ def round_pass(
     known: Signs,
     now: Belief,
     before: Belief | Floats | None,
-) -> Round:
+) -> RoundResult:
     """Posterior of every asked pair by `now`, what it says about coins and labels, and how far it moved.
 
     Parameters
@@ -153,7 +153,7 @@ def round_pass(
 
     old = before if isinstance(before, Belief) else now
     kept = before if isinstance(before, np.ndarray) else NO_FLOATS
-    bounds = block_bounds(start)
+    bounds = piece_bounds(start)
     proba = np.empty(len(label))
     present = np.empty((n_pieces(), len(now.evidence)))
     label_present = np.zeros((n_pieces(), len(now.log_odds)))
@@ -168,7 +168,7 @@ def round_pass(
 
     sums, priors, squares, changes = zip(*in_threads(run, n_pieces()), strict=True)
     of_slots, of_labels = present.sum(axis=0), label_present.sum(axis=0)
-    return Round(proba, of_slots, of_labels, float(sum(sums)), float(sum(priors)), float(sum(squares)), max(changes))
+    return RoundResult(proba, of_slots, of_labels, float(sum(sums)), float(sum(priors)), float(sum(squares)), max(changes))
 
 
 def round_pass_numpy(
@@ -178,10 +178,10 @@ def round_pass_numpy(
     known: Signs,
     now: Belief,
     before: Belief | Floats | None,
-) -> Round:
+) -> RoundResult:
     """The numpy twin of `round_pass`."""
     if len(slot) == 0:
-        return Round(NO_FLOATS, np.zeros(len(now.evidence)), np.zeros(len(now.log_odds)), 0.0, 0.0, 0.0, 0.0)
+        return RoundResult(NO_FLOATS, np.zeros(len(now.evidence)), np.zeros(len(now.log_odds)), 0.0, 0.0, 0.0, 0.0)
 
     def priors(belief: Belief) -> Floats:
         prior = belief.log_odds[label]
@@ -195,7 +195,7 @@ def round_pass_numpy(
     log_odds = posterior(now)
     proba = sigmoid(log_odds)
     moved = proba - (sigmoid(posterior(before)) if isinstance(before, Belief) else before)
-    return Round(
+    return RoundResult(
         proba,
         weight_per_code(slot, np.repeat(proba, np.diff(start)), len(now.evidence)),
         weight_per_code(label, proba, len(now.log_odds)),
@@ -221,7 +221,7 @@ def sum_over_votes(slot: Codes, start: Ints, evidence: Floats) -> Floats:
     from amcc.loops import votes as vote_loops
 
     total = np.zeros(len(start) - 1)
-    bounds = block_bounds(start)
+    bounds = piece_bounds(start)
     slot, start = unsigned(slot), unsigned(start)
 
     def run(block: int) -> None:
@@ -238,7 +238,7 @@ def sum_over_slots(slot: Codes, start: Ints, proba: Floats, n_slots: int) -> Flo
     from amcc.loops import votes as vote_loops
 
     present = np.zeros((n_pieces(), n_slots))
-    bounds = block_bounds(start)
+    bounds = piece_bounds(start)
     slot, start = unsigned(slot), unsigned(start)
 
     def run(block: int) -> None:
@@ -265,7 +265,7 @@ def others_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Ju
     from amcc.loops import votes as vote_loops
 
     weight, square = np.zeros((2, n_pieces(), len(evidence)))
-    bounds = block_bounds(start)
+    bounds = piece_bounds(start)
     slot, start = unsigned(slot), unsigned(start)
 
     def run(block: int) -> None:
@@ -285,7 +285,7 @@ def others_pass_numpy(slot: Codes, start: Ints, evidence: Floats, prior: Floats)
     return Judgement(weight_per_code(slot, proba, len(evidence)), weight_per_code(slot, proba**2, len(evidence)))
 
 
-def block_bounds(start: Ints) -> Ints:
+def piece_bounds(start: Ints) -> Ints:
     """First pair of each block, and the number of pairs; blocks hold about equally many votes."""
     cuts = np.linspace(0, start[-1], n_pieces() + 1)[1:-1].astype(
         np.int64

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-N_BLOCKS = 2
+N_PIECES = 2
 """Pieces a pass is cut into, see `n_pieces`. Fixed, so that results do not depend on how many cores a machine has."""
 
 
@@ -42,7 +42,7 @@ def one_thread() -> Iterator[None]:
 
 def n_pieces() -> int:
     """Pieces to cut a pass into: one within a task of several, for then all threads are taken."""
-    return 1 if getattr(_taken, "by_task", False) else N_BLOCKS
+    return 1 if getattr(_taken, "by_task", False) else N_PIECES
 
 
 _taken = threading.local()

@@ -221,13 +221,13 @@ def gather(engine: Engine, items: Ints) -> Votes:
     if isinstance(engine, InMemory) and len(items) == engine.n_items:
         return engine.block.source
     columns = zip(
-        *((part.item, part.worker, part.label, part.value) for part in engine.each(votes_on, items)), strict=True
+        *((part.item, part.worker, part.label, part.value) for part in engine.each(block_votes_on, items)), strict=True
     )
     item, worker, label, value = (np.concatenate(column) for column in columns)
     return Votes(item, worker, label, value, pa.array(items), engine.worker_names, engine.label_names)
 
 
-def votes_on(block: Block, items: Ints) -> Votes:
+def block_votes_on(block: Block, items: Ints) -> Votes:
     """Votes of the block on those of its items that are among `items`, whose places there are their codes."""
     votes = block.votes()
     item = block.places_among(items)[votes.item]

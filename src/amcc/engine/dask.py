@@ -25,7 +25,7 @@ import numpy as np
 
 from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
-from amcc.engine.local import LocalEngine, parts_of
+from amcc.engine.local import LocalEngine, runs_of
 from amcc.engine.packed import PackedVotes
 from amcc.errors import EngineError, InputError, MissingExtraError
 from amcc.threads import one_thread
@@ -104,7 +104,7 @@ class DaskEngine(Engine):
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
         """Sum over blocks. Every process adds up its own, for a task takes as long as millions of votes."""
-        runs = parts_of(len(self.packed.entries), N_PARTS)
+        runs = runs_of(len(self.packed.entries), N_PARTS)
 
         def add_up() -> Result:
             spread = self._share(shared)

@@ -50,7 +50,7 @@ class LocalEngine(Engine):
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
         """Sum over blocks; both cores work on different blocks."""
-        runs = parts_of(len(self.packed.entries), N_PARTS)
+        runs = runs_of(len(self.packed.entries), N_PARTS)
         result: Result = added(in_threads(lambda part: self.total_of(runs[part], function, *shared), len(runs)))
         return result
 
@@ -76,7 +76,7 @@ class LocalEngine(Engine):
         return block
 
 
-def parts_of(n_blocks: int, n_parts: int) -> list[range]:
+def runs_of(n_blocks: int, n_parts: int) -> list[range]:
     """Runs of blocks, about equally long."""
     bounds = np.linspace(0, n_blocks, min(n_blocks, n_parts) + 1).astype(int).tolist()
     return [range(first, last) for first, last in itertools.pairwise(bounds)]

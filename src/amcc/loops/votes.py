@@ -227,7 +227,7 @@ def one_round(  # type: ignore[no-untyped-def]
     slot, start, label, known, evidence, log_odds_of_label, old_evidence, old_log_odds, starting, kept, certain,
     first, last, proba, present, label_present,
 ):  # fmt: skip
-    """Fill `proba` and `present` and add to `label_present`; the sums of `passes.Round`."""
+    """Fill `proba` and `present` and add to `label_present`; the sums of `passes.RoundResult`."""
     log_odds_sum, prior_sum, squares, change = 0.0, 0.0, 0.0, 0.0
     log_odds, prior, share, table = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), beside_zeros(evidence)
     for begin in range(first, last, CHUNK):
