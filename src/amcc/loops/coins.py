@@ -80,7 +80,11 @@ def _rising(x):  # type: ignore[no-untyped-def]
 
 @formula
 def _log_beta(yes, no):  # type: ignore[no-untyped-def]
-    """log Γ(yes) + log Γ(no) − log Γ(yes + no), for positive numbers."""
+    """log Γ(yes) + log Γ(no) − log Γ(yes + no), for positive numbers.
+
+    Rounding: terms as large as n log n for n = yes + no nearly cancel, so about 2e-16 n log n is lost: 3e-9 for a coin
+    with a million votes, nothing that one could see for a thousand.
+    """
     total = yes + no
     # −x of Stirling: −(yes + 8) − (no + 8) + (total + 8) = −8. ½ log 2π is there twice and taken off once.
     far = _stirling(yes + SHIFT) + _stirling(no + SHIFT) - _stirling(total + SHIFT)
