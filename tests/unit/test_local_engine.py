@@ -149,6 +149,12 @@ def copied(packed, tmp_path):
     return change
 
 
+def to_the_second(counts):
+    """The same sum, with nothing left for the first."""
+    counts[:2] = 0, counts[0] + counts[1]
+    return counts
+
+
 def put(index, value):
     def make(array):
         array[index] = value
@@ -167,6 +173,7 @@ SLOT, N_VOTES, LABEL, N_PAIRS, WORKER, COIN_LABEL = range(6)
         (SLOT, lambda slot: np.where(np.arange(len(slot)) == 3, 60_000, slot), "a vote has no coin"),
         (SLOT, lambda slot: slot[::-1].copy(), "differ in the label|must be sorted"),
         (N_VOTES, put(0, 0), "votes of pairs must add up"),
+        (N_VOTES, to_the_second, "votes of pairs must add up"),
         (N_VOTES, lambda n: n.astype(np.int64) - 2**62, "votes of pairs must add up"),
         (LABEL, put(0, 200), "a label of a pair is not in labels.arrow"),
         (N_PAIRS, put(0, 0), "pairs of items must add up"),
@@ -174,8 +181,8 @@ SLOT, N_VOTES, LABEL, N_PAIRS, WORKER, COIN_LABEL = range(6)
         (WORKER, put(slice(None), 0), "coins must be sorted, each once"),
         (COIN_LABEL, lambda label: label.astype(float), "arrays of whole numbers"),
     ],
-    ids=["too short", "no coin", "backwards", "pair without votes", "overflow", "no label", "item without pairs",
-         "no worker", "coins twice", "fractions"],
+    ids=["too short", "no coin", "backwards", "too few votes", "pair without votes", "overflow", "no label",
+         "item without pairs", "no worker", "coins twice", "fractions"],
 )  # fmt: skip
 def test_what_compiled_loops_trust_is_checked(place, make, words, copied):
     opened = copied(place, make)
