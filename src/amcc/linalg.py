@@ -32,7 +32,7 @@ def hsic_scale(n: int) -> float:
 
 
 def hsic(x: Floats, y: Floats) -> float:
-    """Empirical HSIC of two matrices whose rows belong together, with linear kernels (paper, before eq3).
+    """Empirical HSIC of two matrices with rows that belong together, by linear kernels (paper, before eq3).
 
     (n − 1)⁻² tr(K₁ H K₂ H), with K₁ = x xᵀ and K₂ = y yᵀ. x : (n, d), y : (n, e).
 

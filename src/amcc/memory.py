@@ -1,7 +1,7 @@
 """How much memory there is, and a refusal before the work starts where a table would not fit.
 
-A system that runs out of memory first becomes slow, then ends a process without a word. So whoever is about to make a
-table with a number for every item and label, or every label and label, asks `check_size` before the work begins.
+A system that runs out of memory first becomes slow, then ends a process without a word. So code that is about to make a
+table with a number for every item and label, or every label and label, calls `check_size` before the work begins.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ Every pass has two forms that give the same numbers up to rounding, and the test
 Compiling costs a few seconds once per machine (the result is cached) and importing numba a third of a second in every
 process, so small input takes the twin and never pays for either. `or_twin` makes the choice.
 
-Votes come in the order of pairs (item, label). All passes take them as two arrays: `slot`, (n_votes,), which says for
-each vote whose coin it is and whether it is a yes (`amcc.votes.Coins`), and `start`, (n_pairs + 1,), which says where
+Votes come in the order of pairs (item, label). All passes take them as two arrays: `slot`, (n_votes,), which gives for
+each vote its coin and whether it is a yes (`amcc.votes.Coins`), and `start`, (n_pairs + 1,), which says where
 the votes of each pair begin. A table over slots, like `evidence`, therefore holds what a yes or a no of one worker on
 one label is worth.
 """

@@ -45,7 +45,7 @@ def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Inside, `in_threads` starts none: for processes of which there is already one for each core."""
+    """Inside, `in_threads` starts none: for use where each core has a process of its own already."""
     before = _is_taken()
     _taken.by_task = True
     try:

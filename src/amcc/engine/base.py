@@ -127,7 +127,7 @@ class Engine(ABC):
 
     worker_names, label_names : the vocabularies, shared by all blocks
     coins : all (worker, label) combinations that occur, without votes
-    n_known : asked pairs whose truth is known
+    n_known : asked pairs with known truth
     features : descriptions of the items, which only votes in memory have
     identity : says which votes these are
     checkpoint : where a fit notes how far it is, None where it does not
@@ -233,7 +233,7 @@ class WholeBlock(Block):
 
 
 class InMemory(Engine):
-    """Votes as they are: one block, whose loops run on both cores.
+    """Votes as they are: one block; its loops run in pieces (`amcc.threads`).
 
     known : (n_pairs,) truth on the asked pairs as in `Block`
     features : (n_items, n_features) descriptions of the items, an array or a sparse matrix of scipy
@@ -272,7 +272,7 @@ def gather(engine: Engine, items: Ints) -> Votes:
 
 
 def block_votes_on(block: Block, items: Ints) -> Votes:
-    """Votes of the block on those of its items that are among `items`, whose places there are their codes."""
+    """Votes of the block on those of its items that are in `items`; their places there become their codes."""
     votes = block.votes()
     item = block.places_among(items)[votes.item]
     chosen = votes.select(item >= 0)

@@ -344,7 +344,7 @@ def merged(sums: Iterable[Sums]) -> Sums:
 
 
 def whole_sum(sums: Sums) -> Any:
-    """The sum of all runs of blocks, whose number need not be a power of two."""
+    """The sum of all runs of blocks, also where their number is no power of two: the largest parts first."""
     return functools.reduce(_plus, (sums[node] for node in sorted(sums, reverse=True)))
 
 

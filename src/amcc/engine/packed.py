@@ -114,6 +114,7 @@ class PackedBlock(Block):
             self.owner.worker_names,
             self.owner.label_names,
         )
+        # Cached properties of `Votes`, put where it would keep them.
         vars(votes).update(pairs=self.pairs, coins=self.coins)  # known already: what the properties would compute
         return votes
 
@@ -142,6 +143,7 @@ class PackedVotes:
         self.n_items = sum(entry.items for entry in self.entries)
         self.reading = self._reading(meta.get("reading"))
         self.checksums = self._checksums(meta.get("checksums"))
+        # Keys in order: the same content must give the same number, whoever wrote the file.
         self.identity = zlib.crc32(json.dumps(meta, sort_keys=True).encode())
         self.worker_names = self._names("workers.arrow", self.checksums["workers.arrow"])
         self.label_names = self._names("labels.arrow", self.checksums["labels.arrow"])
@@ -158,7 +160,10 @@ class PackedVotes:
         return self.n_votes
 
     def notes(self) -> list[str]:
-        """See `Votes.notes`; items are too many to be compared."""
+        """What a user should know about these votes, see `Votes.notes`; items are too many to be compared.
+
+        Names that look alike may be one worker or one label, spelled in two ways.
+        """
         alike = note_on_lookalikes(self.worker_names, "worker") + note_on_lookalikes(self.label_names, "label")
         return [*self.reading.notes(), *alike]
 
@@ -185,6 +190,7 @@ class PackedVotes:
     def _entries(self, blocks: Any) -> tuple[Entry, ...]:
         """What meta.json says about the blocks, checked as far as it can be without reading them."""
         self._must(isinstance(blocks, list) and blocks, META, "field 'blocks' must be a list that is not empty")
+        # Exactly these fields: a folder of another version may mean something else by the same names.
         names = [each.name for each in fields(Entry)]
         for block in blocks:
             whole = isinstance(block, dict) and sorted(block) == sorted(names) and all(map(_is_count, block.values()))
@@ -280,6 +286,7 @@ class PackedVotes:
         self._check_coins(entry.file, worker, coin_label)
         keys = self._key(worker, coin_label)
         self._must(find_sorted(self._coin_keys, keys)[1].all(), entry.file, "a coin is not in coins.npy")
+        # The label of a vote is written twice, in its coin and in its pair: both are used, so both must agree.
         of_pair = np.repeat(label, n_votes)
         self._must((coin_label[slot >> 1] == of_pair).all(), entry.file, "a vote and its pair differ in the label")
         self._must(_rises(slot >> 1, n_votes), entry.file, "votes of a pair must be sorted, each worker once")
@@ -381,6 +388,7 @@ def _rises(codes: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> bool:
     >>> _rises(np.array([1, 4, 2, 3]), np.array([2, 2])), _rises(np.array([1, 4, 2, 3]), np.array([1, 3]))
     (True, False)
     """
+    # The first of a run may be anything: only neighbours within a run are compared.
     first = np.zeros(len(codes) + 1, dtype=bool)
     first[np.cumsum(lengths, dtype=np.int64)] = True
     return bool(((codes[1:] > codes[:-1]) | first[1:-1]).all())
@@ -411,7 +419,10 @@ def write_block(folder: Path, number: int, votes: Votes) -> Entry:
 
 
 def write_arrays(path: Path, arrays: Iterator[npt.NDArray[Any]] | Sequence[npt.NDArray[Any]]) -> int:
-    """Write arrays one after the other; the checksum of the file."""
+    """Write arrays one after the other; the checksum of the file.
+
+    In memory first, since a checksum of what was meant to be written also finds errors of the disk.
+    """
     buffer = io.BytesIO()
     for array in arrays:
         np.save(buffer, array, allow_pickle=False)

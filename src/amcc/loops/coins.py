@@ -1,8 +1,8 @@
 """The compiled loops of `models.amcc.coins`; imported only where coins are many, since numba takes time to import.
 
-Coins are handled in chunks, group by group: first the votes of those whose workers belong to the group are put side by
-side, then log-gamma functions are computed, several at a time since nothing in them branches, then these are added up.
-Tables have one row per group, and codes are unsigned, as in `amcc.loops.votes`: so a place is found without reckoning.
+Coins are handled in chunks, group by group: first the votes of all coins of its members are put side by side,
+then log-gamma functions are computed, several at a time since nothing in them branches, then these are added up.
+Tables have one row per group, and codes are unsigned, as in `amcc.loops.votes`: so places are found quickly.
 
 Log-gamma and its derivative, the digamma function, come from Stirling's series. These series do not converge, but their
 error is smaller than the first term that is left out, and that term falls with a high power of the argument. So every
@@ -126,7 +126,7 @@ def digamma(x, result):  # type: ignore[no-untyped-def]
 
 @loop
 def members_of(worker, label, yes, no, usual_yes, usual_no, member, coins, all_yes, all_no):  # type: ignore[no-untyped-def]
-    """Fill `coins` with those whose workers belong to the group, and all_… with their votes; how many they are.
+    """Fill `coins` with those of the group's members, and all_… with their votes; how many they are.
 
     A coin that does not belong is written, too, and then overwritten: that is faster than to ask, since a processor
     cannot guess who belongs.

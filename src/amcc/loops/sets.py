@@ -2,6 +2,9 @@
 
 Imported only for many pairs, since numba takes a third of a second to import. Each item is of one of a few kinds; given
 the kind, its labels are independent. The numpy twin stands beside the caller.
+
+Votes say nothing about the kind directly: they make labels likely, and labels make kinds likely. So the loop first
+finds how likely each kind is for the item, by all its labels, and then how likely each label is, within each kind.
 """
 
 import numpy as np
