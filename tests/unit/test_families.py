@@ -252,7 +252,7 @@ def test_new_votes_of_the_same_judges_count_the_same(model, judged):
 
 
 def test_without_a_roster_nothing_changes(judged):
-    assert AMCC().fit(judged.votes)._vote_weight is None
+    assert AMCC().fit(judged.votes).vote_worth_ is None
     refitted = AMCC().fit(judged.votes, workers=judged.roster).fit(judged.votes)
     assert not refitted.has_roster
     assert_allclose(refitted.pair_proba_, AMCC().fit(judged.votes).pair_proba_)

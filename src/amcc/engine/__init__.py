@@ -23,8 +23,9 @@ Names are imported when they are first used: `LocalEngine` must work where Dask 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from amcc.lazy import lazy_names
 
 if TYPE_CHECKING:
     from amcc.engine.base import Engine
@@ -35,22 +36,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "DaskEngine", "Engine", "LocalEngine", "PackedVotes"]
 
-_HOME = {
-    "Checkpoint": "checkpoint",
-    "DaskEngine": "dask",
-    "Engine": "base",
-    "LocalEngine": "local",
-    "PackedVotes": "packed",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'amcc.engine' has no attribute {name!r}")
-    value = getattr(import_module(f"amcc.engine.{_HOME[name]}"), name)
-    globals()[name] = value  # the next time it is found at once
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "base": ("Engine",),
+        "checkpoint": ("Checkpoint",),
+        "dask": ("DaskEngine",),
+        "local": ("LocalEngine",),
+        "packed": ("PackedVotes",),
+    },
+)
