@@ -108,20 +108,22 @@ def drawing() -> str:
 
 
 def rooms_table() -> str:
-    """Every room with what it knows, the highest row first."""
-    lines = ["| room | what it knows | may import |", "|---|---|---|"]
+    """Every module with its layer and what it knows, the highest layer first."""
+    lines = ["| layer | module | what it knows | may import |", "|---|---|---|---|"]
     rows = layers()["row"]
     for number, row in reversed(list(enumerate(rows))):
         for room, knows in row["rooms"].items():
             neighbours = row.get("neighbours", {}).get(room, [])
-            own = [f"`{name}`" for name in neighbours] if row.get("independent") else ["those before it here"]
-            allowed = ", ".join([*own * (len(row["rooms"]) > 1), "all rows below" if number else "nothing"])
-            lines.append(f"| `{room}` | {knows} | {allowed} |")
+            own = [f"`{name}`" for name in neighbours] if row.get("independent") else ["earlier modules of this layer"]
+            # The first module of a layer has no earlier ones; it is told so by leaving the words out.
+            first = not row.get("independent") and room == next(iter(row["rooms"]))
+            allowed = "; ".join([*own * (not first), *["all lower layers"] * bool(number)]) or "nothing"
+            lines.append(f"| {row['title']} | `{room}` | {knows} | {allowed} |")
     return "\n".join(lines)
 
 
 def page(before: str) -> str:
-    """The page with the table written anew between the marks."""
+    """The page with the table written again between the marks."""
     head, _, rest = before.partition(MARK)
     tail = rest.partition(MARK)[2]
     return f"{head}{MARK}\n{rooms_table()}\n{MARK}{tail}"
