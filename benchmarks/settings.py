@@ -288,7 +288,7 @@ def main() -> None:
         about = {
             "command": " ".join(["python benchmarks/settings.py", *_told(options)]),
             "date": date.today().isoformat(),
-            "seed": f"draws 0 to {options.seeds - 1}, random_state 0",
+            "seed": "one draw, random_state 0" if options.seeds == 1 else f"{options.seeds} draws, random_state 0",
             "how": "means over families; half and double are of the odds where a setting lies between 0 and 1",
             "families": families,
         }

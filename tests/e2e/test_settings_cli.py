@@ -29,12 +29,14 @@ def test_every_setting_is_shown_with_value_reason_and_scores(shown):
         assert reason.startswith(row["reason"][:60])
 
 
-def test_groups_are_titles_and_the_last_line_says_how_it_was_measured(shown):
+def test_groups_are_titles_and_the_last_lines_say_how_it_was_measured(shown):
     lines = shown.splitlines()
     assert [line for line in lines if line in {row["group"] for row in described()}] == list(
         dict.fromkeys(row["group"] for row in described())
     )
-    assert lines[-1].startswith(f"Measured on {measured()['date']} by python benchmarks/settings.py")
+    assert "(one draw, random_state 0)" in lines[-2]
+    assert "except declared_crisp on declared judges, truth_spread on 10 known items" in lines[-1]
+    assert lines[-2].startswith(f"Measured on {measured()['date']} by python benchmarks/settings.py")
 
 
 def test_json_has_the_same():

@@ -15,7 +15,7 @@ from amcc import AMCC, ParameterError, load_model
 from amcc.consensus.calibration import INTERCEPT_SPREAD, LABEL_SPREAD, SLOPE_SPREAD, Spreads, fit_calibration
 from amcc.consensus.models.amcc.crowd import crowd_prior
 from amcc.consensus.models.amcc.settings import Settings, described, half_and_double, measured, settings_with
-from amcc.consensus.settling import ASSUMED_CLAIM, DEPENDENT_CLAIM, assumed_settling
+from amcc.consensus.settling import ASSUMED_CLAIM, DEPENDENT_CLAIM, SETTLED_ERROR, assumed_settling
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import FileFormatError
 from amcc.fields import Stored, take_apart
@@ -69,6 +69,8 @@ def test_half_and_double_by_hand():
         ({"lean": True}, "lean must be a number from -5 to 5; got True"),
         ({"lean": float("nan")}, "lean must be a number from -5 to 5; got nan"),
         ({"n_kinds": 2.5}, "n_kinds must be a whole number from 1 to 200; got 2.5"),
+        ({"assumed_claim": 0.06}, "assumed_claim must be a number from 0.0001 to 0.05; got 0.06"),
+        ({"assumed_claim": 0}, "assumed_claim must be a number from 0.0001 to 0.05; got 0"),
         ({"usual_hit": 1.0}, "usual_hit must be a number from 0.0001 to 0.9999; got 1.0"),
         ({"least_degrees": 0.9}, r"least_degrees must not be above most_degrees \(0.8\); got 0.9"),
         ({"leen": 0.5}, "there is no 'leen'; there are usual_hit, "),
@@ -132,11 +134,11 @@ def test_the_default_is_what_no_change_gives(small, usual):
 def test_claims_move_what_is_settled_and_nothing_else():
     crowd = simulate_crowd(CrowdSpec.for_votes(20_000, seed=0))
     strict, usual, free = (
-        AMCC(settings={"assumed_claim": claim}).fit(crowd.votes) for claim in (0.001, ASSUMED_CLAIM, 0.2)
+        AMCC(settings={"assumed_claim": claim}).fit(crowd.votes) for claim in (0.001, ASSUMED_CLAIM, SETTLED_ERROR)
     )
     assert strict.pair_settled_.sum() < usual.pair_settled_.sum() < free.pair_settled_.sum()
     assert_array_equal(strict.pair_proba_, free.pair_proba_)
-    assert free.settling_.claim <= 0.2
+    assert free.settling_.claim <= SETTLED_ERROR
 
 
 def test_claims_keep_their_proportion_where_votes_depend():

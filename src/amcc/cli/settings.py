@@ -42,7 +42,10 @@ def settings(as_json: Json = False) -> None:
         for line in textwrap.wrap(row["reason"], screen.width - len(INDENT)):
             _print(INDENT + line)
     _print("")
+    elsewhere = [row for row in rows if row["measured"] and row["measured"]["ground"] != "votes alone"]
+    others = ", ".join(f"{row['name']} on {row['measured']['ground']}" for row in elsewhere)
     _print(f"Measured on {found['date']} by {found['command']} ({found['seed']}): {found['how']}.")
+    _print(f"On votes alone, except {others}: their scores cannot be compared with those of the other settings.")
 
 
 def _print(line: str) -> None:

@@ -4,11 +4,12 @@ A crowd with many votes overrules most of them; small crowds depend on them. The
 see them (`amcc settings`), change them (`AMCC(settings={"lean": 0.5})`) and find in a saved model which ones it was
 fitted with (`settings_`). Functions get the settings passed; nothing reads them from a global.
 
-Not here: numerical limits (tolerances, sizes of samples and blocks, caps of rounds). They decide how exactly something
-is computed, not what, and stand as constants in their files.
+Not here: numerical limits (tolerances, sizes of samples and blocks, caps of rounds), where the ascent starts, how many
+degrees there are and where they start, and fixed ratios to a setting. Some of them move probabilities too. Each is a
+constant in its file, with its reason there; the reason of a setting names the fixed ratios to it.
 
 What each number is worth was measured at half and at double its value by `benchmarks/settings.py --write`, which writes
-`settings_measured.json`; `measured` reads it.
+`settings_measured.json`; `measured_settings` reads it.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from importlib.resources import files
 from typing import Any, Literal, get_args
 
 from amcc.consensus.calibration import INTERCEPT_SPREAD
-from amcc.consensus.settling import ASSUMED_CLAIM
+from amcc.consensus.settling import ASSUMED_CLAIM, SETTLED_ERROR
 from amcc.errors import ParameterError
 
 Group = Literal["crowd priors", "label sets", "readings", "settling", "known truth"]
 
-# Beside this file, so that it comes with every installed package.
+# Next to this file, so that it comes with every installed package.
 MEASURED = "settings_measured.json"
 
 # What a setting may be, from the least to the most. Ranges refuse what cannot be computed with, and typing errors; they
@@ -34,6 +35,7 @@ MEASURED = "settings_measured.json"
 Range = tuple[float, float]
 RATE: Range = (1e-4, 1 - 1e-4)  # log-odds are taken of it, so that it is neither 0 nor 1
 WEIGHT: Range = (0.0, 1.0)  # from not at all to fully
+CLAIM: Range = (1e-4, SETTLED_ERROR)  # a claim of 0 settles nothing; no claim may exceed the promise
 SPREAD: Range = (0.01, 10.0)  # of log-odds: below it nothing can differ, beyond it everything is equally likely
 VOTES: Range = (0.1, 1000.0)  # Beta functions need more than 0; nobody lends more than a worker ever gives
 STANDARD_ERRORS: Range = (-100.0, 100.0)  # either end is certainty: "always" and "never" can be said
@@ -58,7 +60,7 @@ class Settings:
     (0.7, 0.8)
     """
 
-    # One line for the number, the others for its reason.
+    # The formatter would give every argument its own line, and hide the numbers between reasons.
     # fmt: off
 
     # -- crowd priors: what a worker is like before anybody has seen a vote of theirs
@@ -79,9 +81,9 @@ class Settings:
         "unusual, at double fewer; both change little.")
     label_spread: float = number(0.35, "crowd priors", SPREAD,
         "How much hit rates of labels differ within a crowd, in log-odds. Tight, since a label that is often present "
-        "looks like one that is often invented: with free labels, small sets explain noise.")
+        "looks like one that is often invented: without this limit, small data sets fit noise.")
     false_alarm_label_spread: float = number(0.2, "crowd priors", SPREAD,
-        "The same for false alarms. Tighter, for they are few: there is less to tell labels apart by. At double, "
+        "The same for false alarms. Tighter, because they are few: there is less to tell labels apart by. At double, "
         "small sets suffer.")
     group_spread: float = number(1.5, "crowd priors", SPREAD,
         "How much groups of workers differ, in log-odds. Wide, since careful and sloppy workers do: 0.7 may become "
@@ -90,22 +92,26 @@ class Settings:
         "Votes or pairs that a whole lends to each of its parts: a group to a worker on a label, all labels to one "
         "label; half as many to a kind of items, which is there to differ. With as many of its own, a part counts "
         "half for itself: at double it needs twice as many. What groups lend is only a start: it is halved or "
-        "doubled as long as that explains the workers better.")
+        "doubled as long as that explains the workers better. Fixed ratios: groups start with four times as much "
+        "for false alarms (crowd.FALSE_ALARM_FACTOR), and with an eighth and eight times as much where workers do "
+        "not look (crowd.UNINFORMATIVE_STARTS).")
 
     # -- label sets: which labels come together
 
     n_kinds: int = number(12, "label sets", (1, 200),
-        "Kinds of items, each with its own frequencies of labels. More than there are do little harm, since a kind "
+        "Kinds of items, each with its own frequencies of labels. Too many kinds do little harm, since a kind "
         "without items is like the whole; each costs time.")
 
     # -- readings: what votes may mean, and how far each meaning is believed
 
     steepness: float = number(1.6, "readings", (0.05, 20.0),
-        "Log-odds of presence per log-odds of a yes. Above 1, for what most people say is right more often than one "
-        "of them is. At double, probabilities are far too sure, at half not sure enough.")
+        "Log-odds of presence per log-odds of a yes. Above 1, because what most people say is right more often than "
+        "one of them is. At double, probabilities are far too sure, at half not sure enough.")
     lean: float = number(0.3, "readings", (-5.0, 5.0),
         "In log-odds of a yes: workers miss more often than they invent, so that presence is as likely as not at 43 "
-        "% of yes (at half: 46 %, at double: 35 %). At zero it would be at one half, as majority has it.")
+        "% of yes (at half: 46 %, at double: 35 %). At zero it would be at one half, as majority has it. Double scores "
+        "better on both, but on one draw of small sets that would then have chosen it, and twice as many of the "
+        "settled pairs are wrong.")
     nearest_share: float = number(0.01, "readings", (1e-6, 0.2),
         "No share of yes counts as nearer to 0 or 1 than this: nobody knows what the next hundred people would say. "
         "It bounds how sure degrees and counts can be.")
@@ -119,35 +125,39 @@ class Settings:
         "Largest weight of the other labels of an item where readings are pooled: what the pool says about those "
         "labels is in doubt itself.")
     independent_z: float = number(8.0, "readings", STANDARD_ERRORS,
-        "Standard errors by which two coins must predict better than kinds of pairs to be taken at their word, half "
-        "of the way. Far out, for being sure without reason costs most: crowds with independent votes reach 17 to 20 "
-        "on 100,000 votes, real crowds lie below 7 but for two sets with three answers per item.")
+        "Standard errors by which two coins must predict better than kinds of pairs to be used without softening, "
+        "half of the way. Far out, because being sure without reason costs most: crowds with independent votes "
+        "reach 17 to 20 on 100,000 votes, real crowds lie below 7 except for two sets with three answers per item.")
     shown_z: float = number(3.0, "readings", STANDARD_ERRORS,
         "Standard errors from which other questions to the votes count as answered, half of the way: whether votes "
-        "depend, whether other labels help. More than two, for with few items the error itself is not well known.")
+        "depend, whether other labels help. More than two, because with few items the error itself is not well "
+        "known. Double scores better on both, but on one draw of small sets that would then have chosen it; more "
+        "settled pairs are wrong, and gates chosen on other sets did not beat this one.")
     counts_z: float = number(-1.5, "readings", STANDARD_ERRORS,
         "The same for plain counts against two coins. Below zero, so that counts have the benefit of the doubt: a "
         "model has to earn its place. At zero log-loss is worse, at -3 Jaccard is.")
     declared_crisp: float = number(0.75, "readings", WEIGHT,
-        "Least weight of two coins at their word where a roster says who shares errors and people vote: what is "
+        "Least weight of two coins without softening where a roster says who shares errors and people vote: what is "
         "shared is then discounted vote by vote, and the pool would discount it twice. A quarter stays with the "
-        "pool, for families may share more than was declared; simulated judges, who share just that, would like it "
+        "pool, because families may share more than was declared; simulated judges, who share just that, would like it "
         "smaller.")
 
     # -- settling: how sure is sure enough
 
-    assumed_claim: float = number(ASSUMED_CLAIM, "settling", WEIGHT,
+    assumed_claim: float = number(ASSUMED_CLAIM, "settling", CLAIM,
         "Largest error that a settled pair may claim where no truth is known: two fifths of the 5 % that is "
-        "promised, since models are surer than they are right. A quarter of it where votes are shown to repeat each "
-        "other and nobody said who does: of the pairs that claim 1 to 2 % there, 3 to 7 % are wrong. It moves no "
-        "probability, only what is called settled.")
+        "promised, since models are surer than they are right. A quarter of it (a fixed ratio, "
+        "settling.DEPENDENT_CLAIM) where votes are shown to repeat each other and nobody said who does: of the pairs "
+        "that claim 1 to 2 % there, 3 to 7 % are wrong. It moves no probability, only what is called settled.")
 
     # -- known truth: how far it may correct the probabilities of other pairs
 
     truth_spread: float = number(INTERCEPT_SPREAD, "known truth", SPREAD,
         "How far experts may be stricter or more lenient than assumed, in log-odds: by a factor of two in the odds. "
-        "What labels add and how much too sure probabilities may be is held tighter, in proportion. At half, ten "
-        "known items correct too little; at double, they are believed nearly at once.")
+        "What labels add and how much too sure probabilities may be is held tighter, in fixed ratios "
+        "(calibration.LABEL_SPREAD, SLOPE_SPREAD). At half, ten known items correct too little; at double, they are "
+        "believed nearly at once. Double scores better on both, but on one draw of small sets that would then have "
+        "chosen it, and more of the settled pairs are wrong.")
 
     # fmt: on
 
