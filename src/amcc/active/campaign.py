@@ -42,11 +42,11 @@ from amcc.errors import InputError, ParameterError
 from amcc.truth import Truth
 from amcc.votes import Votes
 
-__all__ = ["Campaign", "Outcome", "Reason", "Standing"]
+__all__ = ["Campaign", "Outcome", "StopReason", "Standing"]
 
 # Why a campaign stopped: no question can be paid any more; nobody can be asked anything; every pair that can be asked
 # is settled; the best question promises less than the floor; no progress in `patience` rounds.
-Reason = Literal["money", "nobody", "settled", "gain", "patience"]
+StopReason = Literal["money", "nobody", "settled", "gain", "patience"]
 
 # How far products of shares and whole numbers may be off: 0.1 · 30 is a little more than 3, and must not become 4.
 ROUNDING = 1e-9
@@ -73,7 +73,7 @@ class Standing:
 class Outcome:
     """What a campaign ended with; `model` is fitted to all votes, None where there is no vote."""
 
-    reason: Reason
+    reason: StopReason
     votes: Votes
     spent: int
     model: ConsensusModel | None
@@ -233,7 +233,7 @@ class Campaign:
 
     # -- what to ask -----------------------------------------------------------------------------------------------
 
-    def _planned(self, ledger: Ledger, standing: Standing, fitted: bool) -> PlannedRound | Reason:
+    def _planned(self, ledger: Ledger, standing: Standing, fitted: bool) -> PlannedRound | StopReason:
         """The next round, or why there is none."""
         beliefs, number = standing.beliefs, len(ledger.rounds)
         errors = [*(each.expected_error for each in ledger.rounds), standing.expected_error]
