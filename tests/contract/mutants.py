@@ -13,7 +13,7 @@ from amcc import Truth, Votes
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Candidates
 from amcc.active.questions import Questions, Triplets
-from amcc.active.strategies.amcc import Amcc
+from amcc.active.strategies.amcc import PaperCriterion
 from amcc.active.strategies.baselines import Uniform
 from amcc.active.strategies.voi import ValueOfInformation
 from amcc.arrays import Floats
@@ -236,7 +236,7 @@ class AsksAnybodyAnything(Uniform):
 
 
 @dataclass(frozen=True)
-class IgnoresPrices(Amcc):
+class IgnoresPrices(PaperCriterion):
     """As if everybody cost the same."""
 
     def select(
@@ -246,7 +246,7 @@ class IgnoresPrices(Amcc):
 
 
 @dataclass(frozen=True)
-class PrefersTheExpensive(Amcc):
+class PrefersTheExpensive(PaperCriterion):
     """Takes what workers cost for what they are worth."""
 
     def select(
@@ -278,7 +278,7 @@ class ChangesBeliefs(Uniform):
 
 
 @dataclass(frozen=True)
-class WorstFirst(Amcc):
+class WorstFirst(PaperCriterion):
     """The best question comes last."""
 
     def select(
@@ -298,7 +298,7 @@ class TakesFeaturesInVain(ValueOfInformation):
 
 
 @dataclass(frozen=True)
-class HidesThatItUsesFeatures(Amcc):
+class HidesThatItUsesFeatures(PaperCriterion):
     """Looks at features of items, and says that it does not."""
 
     uses_features: ClassVar[bool] = False

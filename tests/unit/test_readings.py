@@ -18,7 +18,7 @@ from amcc.consensus.models.amcc.readings import (
     Blend,
     Evidence,
     gate,
-    unasked_blend,
+    blend_of_single_votes,
 )
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -117,7 +117,7 @@ def test_one_answer_per_item_leaves_nothing_to_choose():
     dense = np.zeros((5, 20, 3), dtype=int)
     dense[np.arange(20) % 5, np.arange(20)] = rng.choice([-1, 1], size=(20, 3))
     model = AMCC().fit(Votes.from_dense(dense))
-    assert Blend(**model.blend_) == unasked_blend(SETTINGS)
+    assert Blend(**model.blend_) == blend_of_single_votes(SETTINGS)
     said_yes = dense.sum(axis=0) > 0
     assert (model.predict() == said_yes).all()
     assert (

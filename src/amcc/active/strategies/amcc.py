@@ -31,7 +31,7 @@ N_NEIGHBORS = 10
 
 @register("amcc")
 @dataclass(frozen=True)
-class Amcc:
+class PaperCriterion:
     """The paper's criterion, eq13: uncertain pairs, credible workers, low prices.
 
     Parameters
@@ -112,7 +112,7 @@ class RandomPairs:
 
 
 # AMCC(nLC): eq7 alone. The paper says that it "only uses eq8", which is what the ablation is meant to remove.
-register("amcc-nlc", correlation_mix=0.0)(Amcc)
+register("amcc-nlc", correlation_mix=0.0)(PaperCriterion)
 
 
 def uncertainty_parts(beliefs: CurrentBeliefs, allowed: Mask, known: Mask, correlation_mix: float) -> dict[str, Floats]:

@@ -38,7 +38,7 @@ from amcc.consensus.models.amcc.readings import (
     choose_blend,
     learn_label_sets,
     read_two_kinds,
-    unasked_blend,
+    blend_of_single_votes,
 )
 from amcc.consensus.models.amcc.settings import settings_with
 from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
@@ -194,7 +194,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
         if chosen is not None:
             engine.keep("blend", chosen)
-        self.blend_, self.blend_is_chosen_ = asdict(chosen or unasked_blend(self.settings_)), chosen is not None
+        self.blend_, self.blend_is_chosen_ = asdict(chosen or blend_of_single_votes(self.settings_)), chosen is not None
         self.n_votes_ = engine.n_votes
         return fit, sets
 

@@ -92,7 +92,7 @@ class Blend:
         return self.crisp < 1 - IGNORED
 
 
-def unasked_blend(settings: Settings) -> Blend:
+def blend_of_single_votes(settings: Settings) -> Blend:
     """Where no pair has a second vote, so that nothing can be asked: what one worker says is probably so, no more."""
     return Blend(crisp=0.0, degrees=settings.least_degrees, counts=1.0)
 
