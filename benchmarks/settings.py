@@ -37,7 +37,7 @@ import numpy as np
 from script import parser_of
 
 from amcc import AMCC
-from amcc.consensus.models.amcc.settings import MEASURED, described, half_and_double, settings_with
+from amcc.consensus.models.amcc.settings import MEASURED, described_settings, half_and_double, settings_with
 from amcc.errors import ConvergenceWarning, ParameterError
 from amcc.experiments.board import Consensus, scores_of
 from amcc.experiments.cells import Cell, Draw, cells_of, with_known_items
@@ -74,7 +74,7 @@ NOW = Trial()
 
 def ground_of(name: str) -> str:
     """Where a setting shows."""
-    (row,) = (row for row in described() if row["name"] == name)
+    (row,) = (row for row in described_settings() if row["name"] == name)
     return KNOWN if row["group"] == "known truth" else JUDGES if name == "declared_crisp" else VOTES
 
 
@@ -97,7 +97,7 @@ def trials_of(text: str) -> list[Trial]:
 def trials_by_ground(texts: Sequence[str]) -> dict[str, list[Trial]]:
     """The default, then what was named, or everything, on the ground where it shows."""
     found: dict[str, list[Trial]] = {}
-    for text in texts or [row["name"] for row in described()]:
+    for text in texts or [row["name"] for row in described_settings()]:
         for trial in trials_of(text):
             found.setdefault(ground_of(trial.name), [NOW]).append(trial)
     return {ground: list(dict.fromkeys(found[ground])) for ground in GROUNDS if ground in found}

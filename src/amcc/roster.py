@@ -22,8 +22,8 @@ from amcc.tables import a_few
 from amcc.truth import positions
 
 Kind = Literal["human", "model", "code"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-HUMAN, MODEL, CODE = range(len(KINDS))
+WORKER_KINDS: tuple[Kind, ...] = get_args(Kind)
+HUMAN, MODEL, CODE = range(len(WORKER_KINDS))
 
 # The columns of a roster; the first name of each is its own.
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -37,7 +37,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 class Seats:
     """What a roster says about the workers of some votes.
 
-    kind : (n_workers,) code into `KINDS`; family : (n_workers,) code into `family_names`, −1 for none
+    kind : (n_workers,) code into `WORKER_KINDS`; family : (n_workers,) code into `family_names`, −1 for none
     """
 
     kind: Annotated[Signs, Each("worker", least=0)]
@@ -46,12 +46,12 @@ class Seats:
 
     def __post_init__(self) -> None:
         # Seats may come from a file; `fields` turns a ValueError into an error that names the field.
-        if self.kind.max(initial=0) >= len(KINDS) or self.family.max(initial=-1) >= len(self.family_names):
+        if self.kind.max(initial=0) >= len(WORKER_KINDS) or self.family.max(initial=-1) >= len(self.family_names):
             raise ValueError("must hold kinds that there are, and families that have a name")
 
     def kinds(self) -> pa.Array:
         """(n_workers,) the kinds by name."""
-        return pa.array(np.array(KINDS, dtype=object)[self.kind], pa.string())
+        return pa.array(np.array(WORKER_KINDS, dtype=object)[self.kind], pa.string())
 
     def families(self) -> pa.Array:
         """(n_workers,) the families by name, missing where there is none."""
@@ -123,7 +123,7 @@ class Roster:
             )
         # A slip in one name would make a language model a human, silently.
         tables.refuse_slips(self.worker, names, "worker")
-        code = np.array([KINDS.index(each) for each in self.kind], np.int8)
+        code = np.array([WORKER_KINDS.index(each) for each in self.kind], np.int8)
         # Sorted, so that codes of families do not depend on the order of rows.
         families = pc.unique(self.family.drop_null()).sort()
         of_row = positions(self.family, families)  # −1 for no family
@@ -155,12 +155,13 @@ def _kinds(column: pa.ChunkedArray, name: str) -> list[Kind]:
     kinds: list[Kind] = []
     for row, cell in enumerate(column.to_pylist(), start=1):
         word = "" if cell is None else str(cell).strip().lower()
-        if word not in (*KINDS, ""):
+        if word not in (*WORKER_KINDS, ""):
             raise InputError(
-                f"a kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, or empty for human; column {name!r} has "
+                f"a kind must be {', '.join(WORKER_KINDS[:-1])} or {WORKER_KINDS[-1]}, or empty for human; column "
+                f"{name!r} has "
                 f"{cell!r} in row {row}. Correct it."
             )
-        kinds.append(next((kind for kind in KINDS if kind == word), KINDS[HUMAN]))
+        kinds.append(next((kind for kind in WORKER_KINDS if kind == word), WORKER_KINDS[HUMAN]))
     return kinds
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from amcc.consensus.models.amcc.settings import described, measured
+from amcc.consensus.models.amcc.settings import described_settings, measured_settings
 from running import amcc
 
 
@@ -16,8 +16,8 @@ def shown() -> str:
 
 
 def test_every_setting_is_shown_with_value_reason_and_scores(shown):
-    found, lines = measured()["settings"], shown.splitlines()
-    for row in described():
+    found, lines = measured_settings()["settings"], shown.splitlines()
+    for row in described_settings():
         place = next(number for number, line in enumerate(lines) if line.startswith(f"{row['name']} "))
         at = found[row["name"]]
         scores = [
@@ -31,17 +31,17 @@ def test_every_setting_is_shown_with_value_reason_and_scores(shown):
 
 def test_groups_are_titles_and_the_last_lines_say_how_it_was_measured(shown):
     lines = shown.splitlines()
-    assert [line for line in lines if line in {row["group"] for row in described()}] == list(
-        dict.fromkeys(row["group"] for row in described())
+    assert [line for line in lines if line in {row["group"] for row in described_settings()}] == list(
+        dict.fromkeys(row["group"] for row in described_settings())
     )
     assert "(one draw, random_state 0)" in lines[-2]
     assert "except declared_crisp on declared judges, truth_spread on 10 known items" in lines[-1]
-    assert lines[-2].startswith(f"Measured on {measured()['date']} by python benchmarks/settings.py")
+    assert lines[-2].startswith(f"Measured on {measured_settings()['date']} by python benchmarks/settings.py")
 
 
 def test_json_has_the_same():
     printed = json.loads(amcc("settings", "--json").stdout)
-    assert [row["name"] for row in printed["settings"]] == [row["name"] for row in described()]
+    assert [row["name"] for row in printed["settings"]] == [row["name"] for row in described_settings()]
     assert set(printed["measured"]) == {"command", "date", "seed", "how", "families"}
     (lean,) = (row for row in printed["settings"] if row["name"] == "lean")
     assert lean["measured"]["half"]["at"] == lean["value"] / 2

@@ -21,7 +21,7 @@ from amcc.engine.base import Engine, InMemory
 from amcc.engine.packed import PackedVotes
 from amcc.errors import InputError, ParameterError
 from amcc.io.pack import pack_votes
-from amcc.roster import KINDS
+from amcc.roster import WORKER_KINDS
 
 ROWS = "rater,picture,label,value\nann,1,cat,yes\nbob,1,cat,no\nann,2,dog,yes\n"
 NAMED = ReadingOptions(columns=["worker=rater", "item=picture"])
@@ -164,7 +164,7 @@ def test_a_roster_is_read_if_it_is_named(votes_file, tmp_path):
     roster = tmp_path / "workers.csv"
     roster.write_text("worker,kind,family\nann,model,a\nbob,human,\n")
     seats = listed_workers(roster, votes.worker_names).seats(votes.worker_names)
-    assert [KINDS[kind] for kind in seats.kind] == ["model", "human"]
+    assert [WORKER_KINDS[kind] for kind in seats.kind] == ["model", "human"]
 
 
 def test_errors_of_a_roster_name_its_file(votes_file, tmp_path):

@@ -17,8 +17,8 @@ from amcc.consensus.models.amcc.presence import presence_at
 from amcc.consensus.models.amcc.readings import (
     Blend,
     Evidence,
-    gate,
     blend_of_single_votes,
+    gate,
 )
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.data.simulate import CrowdSpec, simulate_crowd

@@ -14,7 +14,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from amcc import AMCC, ParameterError, load_model
 from amcc.consensus.calibration import INTERCEPT_SPREAD, LABEL_SPREAD, SLOPE_SPREAD, Spreads, fit_calibration
 from amcc.consensus.models.amcc.crowd import crowd_prior
-from amcc.consensus.models.amcc.settings import Settings, described, half_and_double, measured, settings_with
+from amcc.consensus.models.amcc.settings import (
+    Settings,
+    described_settings,
+    half_and_double,
+    measured_settings,
+    settings_with,
+)
 from amcc.consensus.settling import ASSUMED_CLAIM, DEPENDENT_CLAIM, SETTLED_ERROR, assumed_settling
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import FileFormatError
@@ -29,7 +35,7 @@ NAMES = [each.name for each in fields(Settings)]
 
 
 def test_about_twenty_with_reasons():
-    rows = described()
+    rows = described_settings()
     assert 15 <= len(rows) <= 25
     for row in rows:
         assert len(row["reason"].split()) >= 8
@@ -38,7 +44,7 @@ def test_about_twenty_with_reasons():
 
 
 def test_rows_are_together_by_group():
-    groups = [row["group"] for row in described()]
+    groups = [row["group"] for row in described_settings()]
     assert list(dict.fromkeys(groups)) == ["crowd priors", "label sets", "readings", "settling", "known truth"]
     assert groups == sorted(groups, key=list(dict.fromkeys(groups)).index)
 
@@ -85,7 +91,7 @@ def test_what_cannot_be_is_refused_before_the_fit(changes, message, toy_votes):
 
 @given(st.sampled_from(NAMES), st.floats(0, 1))
 def test_any_number_in_its_range_is_taken(name, where):
-    (row,) = (row for row in described() if row["name"] == name)
+    (row,) = (row for row in described_settings() if row["name"] == name)
     value = row["least"] + where * (row["most"] - row["least"])
     if isinstance(row["value"], int):
         value = int(value)
@@ -231,7 +237,7 @@ def test_a_warm_start_with_other_settings_learns_anew(small):
 
 
 def test_every_setting_was_measured_at_its_present_value():
-    found = measured()
+    found = measured_settings()
     assert {"command", "date", "seed", "families", "how"} <= set(found)
     assert set(found["settings"]) == set(NAMES)
     for name, at in found["settings"].items():

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amcc.consensus.models.amcc.settings import Settings, described
+from amcc.consensus.models.amcc.settings import Settings, described_settings
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import settings
@@ -41,7 +41,7 @@ def test_every_setting_is_tried_where_it_shows():
     assert list(found) == ["votes alone", "10 known items", "declared judges"]
     assert all(trials[0] == NOW for trials in found.values())
     tried = [trial.name for trials in found.values() for trial in trials[1:]]
-    assert sorted(set(tried)) == sorted(row["name"] for row in described())
+    assert sorted(set(tried)) == sorted(row["name"] for row in described_settings())
     assert all(tried.count(name) == 2 for name in set(tried))
     assert {trial.name for trial in found["10 known items"][1:]} == {"truth_spread"}
     assert {trial.name for trial in found["declared judges"][1:]} == {"declared_crisp"}

@@ -42,7 +42,7 @@ from amcc.errors import InputError, ParameterError
 from amcc.truth import Truth
 from amcc.votes import Votes
 
-__all__ = ["Campaign", "Outcome", "StopReason", "Standing"]
+__all__ = ["Campaign", "Outcome", "Standing", "StopReason"]
 
 # Why a campaign stopped: no question can be paid any more; nobody can be asked anything; every pair that can be asked
 # is settled; the best question promises less than the floor; no progress in `patience` rounds.

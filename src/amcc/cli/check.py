@@ -16,7 +16,7 @@ from amcc.cli.console import DASH, notes, screen, titled_table
 from amcc.cli.options.roster import WorkersFile, listed_workers
 from amcc.cli.options.votes import ReadingOptions, VotesPath
 from amcc.cli.output import Json, print_json
-from amcc.roster import KINDS, Seats
+from amcc.roster import WORKER_KINDS, Seats
 from amcc.votes import Description, Interval, LabelDescription, Votes
 
 # More rows than anybody reads; the terminal's table takes about a millisecond for each.
@@ -52,7 +52,7 @@ def _families(votes: Votes, seats: Seats) -> list[dict[str, Any]]:
     for kind, family in sorted(set(zip(seats.kind.tolist(), seats.family.tolist(), strict=True))):
         members = (seats.kind == kind) & (seats.family == family)
         counts = {"workers": int(members.sum()), "votes": int(n_votes[members].sum())}
-        rows.append({"kind": KINDS[kind], "family": names[family], **counts})
+        rows.append({"kind": WORKER_KINDS[kind], "family": names[family], **counts})
     return rows
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from amcc.cli.console import screen
 from amcc.cli.output import Json, print_json
-from amcc.consensus.models.amcc.settings import described, measured
+from amcc.consensus.models.amcc.settings import described_settings, measured_settings
 
 # Columns of the table. The reason is a line of its own below them: in a column it would be one word wide.
 ROW = "{:<25} {:>6}   {:<20} {:<20} {:<20}"
@@ -24,8 +24,8 @@ def settings(as_json: Json = False) -> None:
 
     Change them in Python by AMCC(settings={"lean": 0.5}). Scores are means over families of data sets.
     """
-    found = measured()
-    rows = [{**row, "measured": found["settings"].get(row["name"])} for row in described()]
+    found = measured_settings()
+    rows = [{**row, "measured": found["settings"].get(row["name"])} for row in described_settings()]
     if as_json:
         about = {name: value for name, value in found.items() if name != "settings"}
         print_json({"measured": about, "settings": rows})

@@ -24,7 +24,7 @@ from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.families.correlations import MOST_CORRELATED, CentredVotes, centred_votes, vote_correlations
 from amcc.consensus.families.tree import ViewTree
 from amcc.consensus.families.weights import MOST_SQUARED
-from amcc.roster import KINDS, MODEL, Seats
+from amcc.roster import MODEL, WORKER_KINDS, Seats
 from amcc.votes import Votes
 
 # Workers who are compared, those with the most votes: pairs of workers grow with the square.
@@ -128,7 +128,7 @@ def suggested_roster(suspicions: Sequence[Suspicion], names: pa.Array) -> pa.Tab
             called = MODEL_NAMES.search(str(names[code].as_py()))
             family.setdefault(code, called[1].lower() if called else f"family {number}")
     codes = sorted(family)
-    columns = {"kind": [KINDS[MODEL]] * len(codes), "family": [family[code] for code in codes]}
+    columns = {"kind": [WORKER_KINDS[MODEL]] * len(codes), "family": [family[code] for code in codes]}
     texts = {name: pa.array(column, pa.string()) for name, column in columns.items()}
     return pa.table({"worker": names.take(pa.array(codes, pa.int64())), **texts})
 

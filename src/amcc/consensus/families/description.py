@@ -19,7 +19,7 @@ from amcc.consensus.families.tree import ViewTree, largest_families
 from amcc.consensus.families.views import Views, fit_views
 from amcc.consensus.families.weights import MOST_SQUARED, Sharing, information_in, information_of_one
 from amcc.fields import Each
-from amcc.roster import KINDS, MODEL, Seats
+from amcc.roster import MODEL, WORKER_KINDS, Seats
 from amcc.votes import Votes
 
 # The name of the row for all models together; a family could hardly be called so.
@@ -41,7 +41,7 @@ NO_VOTES = 1e-9
 class Families:
     """One row per family of two or more, and one for all models: what they share.
 
-    name : families; `ALL_MODELS` comes first; kind : code into `KINDS`; members, votes : how many
+    name : families; `ALL_MODELS` comes first; kind : code into `WORKER_KINDS`; members, votes : how many
     votes_per_pair : mean number of votes on a pair that any of them voted on (samples of one worker count once)
     correlation : of the errors of two members; effective_votes : how many independent votes theirs are worth
     null_low, null_high : 95 % range of that for independent workers of the same skill, who voted as often
@@ -59,7 +59,7 @@ class Families:
 
     def table(self) -> pa.Table:
         """The rows, with kinds by name."""
-        kind = pa.array(np.array(KINDS, dtype=object)[self.kind], pa.string())
+        kind = pa.array(np.array(WORKER_KINDS, dtype=object)[self.kind], pa.string())
         return pa.table({"family": self.name} | vars(self) | {"kind": kind}).drop_columns("name")
 
     def sentences(self) -> list[str]:

@@ -26,7 +26,7 @@ class ViewTree:
 
     source : (n_workers,) the source to which a worker's votes are counted
     seen_by : (n_sources, n_views) which views lie between a source and the truth
-    view_kind : (n_views,) kind of the workers who have it, a code of `roster.KINDS`
+    view_kind : (n_views,) kind of the workers who have it, a code of `roster.WORKER_KINDS`
     view_family : (n_views,) family code, −1 for the view that all models share
     source_kind : (n_sources,) kind, like `view_kind`
     is_truth : (n_sources,) the source that is truth itself

@@ -35,10 +35,10 @@ from amcc.consensus.models.amcc.degrees import fit_degrees
 from amcc.consensus.models.amcc.likelihood import LikelihoodFit, fit_likelihood
 from amcc.consensus.models.amcc.readings import (
     Blend,
+    blend_of_single_votes,
     choose_blend,
     learn_label_sets,
     read_two_kinds,
-    blend_of_single_votes,
 )
 from amcc.consensus.models.amcc.settings import settings_with
 from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names

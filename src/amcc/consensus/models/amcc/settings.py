@@ -204,7 +204,7 @@ def settings_with(changes: Mapping[str, float] | None) -> Settings:
 # -- describing -------------------------------------------------------------------------------------------------------
 
 
-def described() -> list[dict[str, Any]]:
+def described_settings() -> list[dict[str, Any]]:
     """One row per setting, by group: name, group, value, least, most, reason."""
     rows = [{"name": each.name, "value": each.default, **each.metadata} for each in fields(Settings)]
     return sorted(rows, key=lambda row: get_args(Group).index(row["group"]))  # sorted keeps the order within a group
@@ -218,7 +218,7 @@ def half_and_double(name: str) -> tuple[float, float]:
     >>> half_and_double("n_kinds"), half_and_double("declared_crisp")
     ((6, 24), (0.6, 0.857))
     """
-    (row,) = (row for row in described() if row["name"] == name)
+    (row,) = (row for row in described_settings() if row["name"] == name)
     value, least, most = row["value"], row["least"], row["most"]
     if isinstance(value, int):
         return max(least, value // 2), min(most, value * 2)
@@ -231,7 +231,7 @@ def half_and_double(name: str) -> tuple[float, float]:
     return half, double
 
 
-def measured() -> dict[str, Any]:
+def measured_settings() -> dict[str, Any]:
     """What `benchmarks/settings.py --write` found.
 
     seed, date, families, command, how : how it was measured

@@ -66,7 +66,7 @@ def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | 
     """
     settings = settings or PaperSettings()
     settings.check()
-    check_size(votes)
+    check_paper_size(votes)
     # Only now that it is known to fit: gathering answers takes items × labels numbers already.
     observed = Observed(votes, gold or Gold.nothing(len(votes.pairs)), gather_answers(votes), settings)
     place, monitor = first_place(observed), Monitor(settings.tol, settings.max_iter)
@@ -118,7 +118,7 @@ def distance_from(individuality: Floats, first: Floats) -> float:
     return float(np.linalg.norm(individuality - first, axis=(1, 2)).mean() / np.linalg.norm(first))
 
 
-def check_size(votes: Votes) -> None:
+def check_paper_size(votes: Votes) -> None:
     """Refuse what would not fit, before anything of that size is made."""
     n_workers, n_labels = votes.n_workers, votes.n_labels
     n_answers = int(votes.answers_per_worker.sum())
