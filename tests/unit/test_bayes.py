@@ -15,26 +15,26 @@ from amcc.consensus.models.amcc.bayes import (
     best_of_three,
     effective_votes_of,
     log_evidence,
-    posterior,
+    row_posterior,
     sums_per_code,
 )
 
 
 def test_posterior_is_softmax_and_its_normaliser():
     log_joint = np.random.default_rng(0).normal(scale=5, size=(7, 4))
-    proba, evidence = posterior(log_joint)
+    proba, evidence = row_posterior(log_joint)
     assert_allclose(proba, softmax(log_joint, axis=1), rtol=1e-12)
     assert_allclose(evidence[:, 0], logsumexp(log_joint, axis=1), rtol=1e-12)
 
 
 def test_posterior_neither_overflows_nor_minds_what_is_impossible():
-    proba, evidence = posterior(np.array([[1e5, 1e5 - np.log(3)], [-np.inf, -1e5]]))
+    proba, evidence = row_posterior(np.array([[1e5, 1e5 - np.log(3)], [-np.inf, -1e5]]))
     assert_allclose(proba, [[0.75, 0.25], [0, 1]])
     assert np.isfinite(evidence).all()
 
 
 def test_posterior_of_no_rows():
-    proba, evidence = posterior(np.empty((0, 3)))
+    proba, evidence = row_posterior(np.empty((0, 3)))
     assert proba.shape == (0, 3)
     assert evidence.shape == (0, 1)
 

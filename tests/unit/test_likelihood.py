@@ -31,7 +31,7 @@ from amcc.consensus.models.amcc.rates import (
     NO_INDIVIDUALITY,
     RatePrior,
     start_rates,
-    update_commonality,
+    update_group_rates,
     update_strength,
 )
 from amcc.consensus.models.amcc.settings import Settings
@@ -91,7 +91,7 @@ def test_group_fit_is_the_integral_over_the_rate():
 def test_group_fit_is_a_beta_binomial(seed):
     """Up to the number of orders in which the votes can come."""
     coins, counts, rates, _ = problem(seed, whole=True)
-    usual, total = rates.usual, counts.yes + counts.no
+    usual, total = rates.pseudo_votes, counts.yes + counts.no
     expected = np.zeros((W, M))
     for coin, (w, label) in enumerate(zip(coins.worker, coins.label, strict=True)):
         orders = -np.log(total[coin] + 1) - betaln(counts.yes[coin] + 1, counts.no[coin] + 1)
@@ -103,7 +103,7 @@ def test_group_fit_is_a_beta_binomial(seed):
 
 def test_effective_votes_by_their_definition():
     coins, counts, rates, member = problem(0)
-    usual, result = rates.usual, effective_votes(*problem(0)[:2], rates.usual, member)
+    usual, result = rates.pseudo_votes, effective_votes(*problem(0)[:2], rates.pseudo_votes, member)
     yes, no = np.zeros((M, L)), np.zeros((M, L))
     for coin, (w, label) in enumerate(zip(coins.worker, coins.label, strict=True)):
         for m in range(M):
@@ -139,7 +139,7 @@ def test_expected_log_rates_are_those_of_the_posterior():
 
 def test_mean_rates_are_those_of_the_posterior():
     coins, counts, rates, member = problem(1)
-    usual = rates.usual
+    usual = rates.pseudo_votes
     for coin, rate in enumerate(mean_rates(coins, counts, usual, member)):
         label = coins.label[coin]
         means = [
@@ -154,10 +154,10 @@ def test_compiled_sums_equal_numpy(monkeypatch):
 
     def sums():
         for member_of in (member, sure):
-            effective = effective_votes(coins, counts, rates.usual, member_of)
+            effective = effective_votes(coins, counts, rates.pseudo_votes, member_of)
             yield from (effective.yes, effective.no)
-            yield expected_log_rates(coins, counts, rates.usual, member_of)
-            yield member_of * group_fit(coins, counts, rates.usual, member_of)
+            yield expected_log_rates(coins, counts, rates.pseudo_votes, member_of)
+            yield member_of * group_fit(coins, counts, rates.pseudo_votes, member_of)
 
     by_numpy = list(sums())
     monkeypatch.setattr(coin_sums, "FEW", 7)
@@ -240,7 +240,7 @@ def test_number_of_uninformative_groups(n_groups, n_uninformative):
 
 
 def value(rates, coins, counts, member):
-    return (member * group_fit(coins, counts, rates.usual, np.ones((W, M)))).sum() + rates.log_prior(RATES)
+    return (member * group_fit(coins, counts, rates.pseudo_votes, np.ones((W, M)))).sum() + rates.log_prior(RATES)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -248,7 +248,7 @@ def test_commonality_never_lowers_the_bound(seed):
     coins, counts, rates, member = problem(seed)
     values = [value(rates, coins, counts, member)]
     for _ in range(20):
-        rates = update_commonality(rates, RATES, effective_votes(coins, counts, rates.usual, member))
+        rates = update_group_rates(rates, RATES, effective_votes(coins, counts, rates.pseudo_votes, member))
         values.append(value(rates, coins, counts, member))
     assert np.diff(values).min() >= -1e-9 * abs(values[0])
     assert values[-1] > values[0]
@@ -375,7 +375,7 @@ def test_single_group_starts_at_the_usual_rates():
 def test_commonality_is_label_plus_shift():
     rates = replace(start_rates(RATES, 2, np.array([-1.0, 1.0])), label=np.array([0.3, -0.4]))
     assert_allclose(rates.commonality, expit([[-0.7, -1.4], [1.3, 0.6]]))
-    assert_allclose(rates.usual.total, 8.0)
+    assert_allclose(rates.pseudo_votes.total, 8.0)
 
 
 # -- spammers -----------------------------------------------------------------------------------------------------

@@ -19,12 +19,12 @@ from amcc.arrays import AnyInts, Floats, weight_per_code
 STRENGTH_RANGE = (0.5, 4096.0)
 
 
-def posterior(log_joint: Floats) -> tuple[Floats, Floats]:
+def row_posterior(log_joint: Floats) -> tuple[Floats, Floats]:
     """Bayes' rule by rows: probabilities that sum to 1, and (n, 1) the log of what they summed to before.
 
     The largest entry of a row is taken out first: the others are at most 1 then, and no sum overflows.
 
-    >>> proba, evidence = posterior(np.log([[0.1, 0.3]]))
+    >>> proba, evidence = row_posterior(np.log([[0.1, 0.3]]))
     >>> proba.round(2).tolist(), np.exp(evidence).round(2).tolist()
     ([[0.25, 0.75]], [[0.4]])
     """

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logit
 
 from amcc.arrays import Codes, Floats, Ints, sigmoid
-from amcc.consensus.models.amcc.bayes import posterior, sums_per_code
+from amcc.consensus.models.amcc.bayes import row_posterior, sums_per_code
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
 from amcc.threads import in_threads
@@ -168,7 +168,7 @@ def _kinds(item: Codes, label: Codes, say: Floats, sets: LabelSets) -> tuple[Flo
     frequency = sets.frequency.T[label]
     agrees = frequency * say[:, None] + (1 - frequency) * (1 - say)[:, None]
     starts = np.flatnonzero(np.diff(item, prepend=-1))
-    member, log_evidence = posterior(np.add.reduceat(np.log(agrees), starts) + np.log(sets.share))
+    member, log_evidence = row_posterior(np.add.reduceat(np.log(agrees), starts) + np.log(sets.share))
     return agrees, member, float(log_evidence.sum())
 
 

@@ -13,7 +13,7 @@ from scipy.special import logit
 
 from amcc.arrays import Codes, Floats, sigmoid, weight_per_code
 from amcc.consensus.models.amcc.bayes import log_evidence
-from amcc.consensus.models.amcc.presence import presence_at, share_of_yes
+from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.votes import Votes
 
@@ -38,7 +38,7 @@ def presence_by_counts(n_yes: Floats, n_votes: Floats, settings: Settings) -> Fl
     >>> presence_by_counts(np.array([3.0, 1.0, 1.0]), np.array([3.0, 2.0, 5.0]), Settings()).round(2).tolist()
     [0.96, 0.5, 0.15]
     """
-    return presence_at(share_of_yes(n_yes, n_votes), settings, lean=0.0)
+    return presence_at(expected_share_of_yes(n_yes, n_votes), settings, lean=0.0)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Shares:
 def fit_shares(votes: Votes, settings: Settings) -> Shares:
     """How the share of yes differs from label to label, and from pair to pair."""
     label, n_yes, n_votes = votes.pairs.label, votes.n_yes.astype(np.float64), votes.pairs.n_votes.astype(np.float64)
-    overall, lent = share_of_yes(n_yes.sum(), n_votes.sum()), settings.pseudo_votes
+    overall, lent = expected_share_of_yes(n_yes.sum(), n_votes.sum()), settings.pseudo_votes
     yes, asked = (weight_per_code(label, count, votes.n_labels) for count in (n_yes, n_votes))
     mean = np.clip((yes + lent * overall) / (asked + lent), NEAREST_SHARE, 1 - NEAREST_SHARE)
 

@@ -15,14 +15,14 @@ import numpy as np
 from scipy.special import logit
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.models.amcc.bayes import posterior
+from amcc.consensus.models.amcc.bayes import row_posterior
 from amcc.consensus.models.amcc.coins import Counts, effective_votes, expected_log_rates, group_fit, mean_rates
 from amcc.consensus.models.amcc.rates import (
     NO_INDIVIDUALITY,
     RatePrior,
     Rates,
     start_rates,
-    update_commonality,
+    update_group_rates,
     update_strength,
 )
 from amcc.consensus.models.amcc.settings import Settings
@@ -197,12 +197,12 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
     n_workers, n_groups = crowd.member.shape
     # Where nobody belongs the fit is not computed: a zero there would mean "explains everything", so it becomes −∞.
     tried = replace(crowd, member=np.ones_like(crowd.member)) if thorough else crowd
-    looking = group_fit(coins, counts.present, crowd.hit.usual, tried.looking_member)
-    looking += group_fit(coins, counts.absent, crowd.false_alarm.usual, tried.looking_member)
-    uninformative = group_fit(coins, counts.total, crowd.uninformative.usual, tried.uninformative_member)
+    looking = group_fit(coins, counts.present, crowd.hit.pseudo_votes, tried.looking_member)
+    looking += group_fit(coins, counts.absent, crowd.false_alarm.pseudo_votes, tried.looking_member)
+    uninformative = group_fit(coins, counts.total, crowd.uninformative.pseudo_votes, tried.uninformative_member)
     log_member = np.concatenate([looking, uninformative], axis=1) + np.log(crowd.share)
     log_member[tried.member < LEAST_MEMBERSHIP] = -np.inf
-    member, explained = posterior(log_member)
+    member, explained = row_posterior(log_member)
     share = (member.sum(axis=0) + 1) / (n_workers + n_groups)
     return replace(crowd, member=member, share=share), float(explained.sum())
 
@@ -214,7 +214,7 @@ def update_rates(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCoun
         # Strengths first: effective votes depend on them.
         if strengths:
             rates = update_strength(rates, of_kind, coins, votes, member)
-        return update_commonality(rates, of_kind, effective_votes(coins, votes, rates.usual, member))
+        return update_group_rates(rates, of_kind, effective_votes(coins, votes, rates.pseudo_votes, member))
 
     return replace(
         crowd,
@@ -234,13 +234,13 @@ def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
     """
     # Memberships need not sum to 1: what is missing is the chance that the worker does not look, and adds nothing.
     member = crowd.looking_member * crowd.weight[:, None]
-    yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.usual, member)
-    yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.usual, member)
+    yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.pseudo_votes, member)
+    yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.pseudo_votes, member)
     return np.asarray(np.stack([no_if_present - no_if_absent, yes_if_present - yes_if_absent], axis=1)).ravel()
 
 
 def coin_rates(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
     """(2, n_coins) expected hit and false-alarm rate."""
     looking = (crowd.hit, counts.present), (crowd.false_alarm, counts.absent)
-    chance = mean_rates(coins, counts.total, crowd.uninformative.usual, crowd.uninformative_member)
-    return np.stack([chance + mean_rates(coins, each, rates.usual, crowd.looking_member) for rates, each in looking])
+    chance = mean_rates(coins, counts.total, crowd.uninformative.pseudo_votes, crowd.uninformative_member)
+    return np.stack([chance + mean_rates(coins, each, of.pseudo_votes, crowd.looking_member) for of, each in looking])

@@ -25,8 +25,8 @@ from scipy.special import digamma
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, unsigned
-from amcc.consensus.models.amcc.bayes import best_of_three, effective_votes_of, log_evidence, posterior
-from amcc.consensus.models.amcc.presence import presence_at, share_of_yes
+from amcc.consensus.models.amcc.bayes import best_of_three, effective_votes_of, log_evidence, row_posterior
+from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
@@ -187,7 +187,7 @@ def updated_share(pairs: Floats, settings: Settings) -> tuple[Floats, Floats]:
 def readings(yes: Floats, no: Floats, weight: Floats, settings: Settings) -> Floats:
     """(n_degrees,) probability that a pair counts as present, by the share of yes among those who look."""
     n_yes, n_no = (weight * yes).sum(axis=0), (weight * no).sum(axis=0)
-    return presence_at(share_of_yes(n_yes, n_yes + n_no), settings)
+    return presence_at(expected_share_of_yes(n_yes, n_yes + n_no), settings)
 
 
 # -- passes over the votes ---------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def _members_numpy(slot: Ints, start: Ints, label: Codes, belief: DegreeBelief) 
     if not len(label):
         return np.empty((0, belief.evidence.shape[1]))
     said = np.add.reduceat(belief.evidence[slot[start[0] : start[-1]]], start[:-1] - start[0], axis=0)
-    return posterior(belief.log_share[label] + said)[0]
+    return row_posterior(belief.log_share[label] + said)[0]
 
 
 def _compiled(block: Block, belief: DegreeBelief, votes: Floats, pairs: Floats, member: Floats | None) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import logit
 
 from amcc.arrays import AnyInts, Codes, Floats, Ints, sigmoid, weight_per_code
-from amcc.consensus.models.amcc.bayes import best_of_three, log_evidence, posterior, sums_per_code
+from amcc.consensus.models.amcc.bayes import best_of_three, log_evidence, row_posterior, sums_per_code
 from amcc.consensus.models.amcc.coins import Counts, Usual
 from amcc.consensus.models.amcc.correlation import LabelSets
 from amcc.consensus.models.amcc.counts import counts_predict
@@ -125,9 +125,9 @@ def leave_votes_out(votes: Votes, fit: LikelihoodFit) -> LeftOut:
     present, crowd, counts = sigmoid(log_odds), fit.crowd, fit.counts
     return LeftOut(
         sigmoid(log_odds - said),
-        _rate_without(votes, counts.present, crowd.hit.usual, crowd.looking_member, present),
-        _rate_without(votes, counts.absent, crowd.false_alarm.usual, crowd.looking_member, 1 - present),
-        _rate_without(votes, counts.total, crowd.uninformative.usual, crowd.uninformative_member, np.ones(len(votes))),
+        _rate_without(votes, counts.present, crowd.hit.pseudo_votes, crowd.looking_member, present),
+        _rate_without(votes, counts.absent, crowd.false_alarm.pseudo_votes, crowd.looking_member, 1 - present),
+        _rate_without(votes, counts.total, crowd.uninformative.pseudo_votes, crowd.uninformative_member, np.ones(1)),
     )
 
 
@@ -161,8 +161,8 @@ def kinds_predict(votes: Votes, looks: Floats, by_chance: Floats, settings: Sett
     for number in range(ROUNDS):
         now = _next_kinds(now, votes, looks, settings, number)
     log_member = np.log(now.share)[label] + _said(votes, now.evidence)
-    kinds, _ = posterior(log_member[pair] - now.evidence[coins.slot])  # by the other votes
-    mine, coin, is_yes = posterior(log_member)[0][pair], coins.slot >> 1, (votes.value > 0)[:, None]
+    kinds, _ = row_posterior(log_member[pair] - now.evidence[coins.slot])  # by the other votes
+    mine, coin, is_yes = row_posterior(log_member)[0][pair], coins.slot >> 1, (votes.value > 0)[:, None]
     # The vote is taken out of its coin's counts as far as it was of each kind; what was lent stays.
     all_yes = np.maximum((now.lent_yes + now.yes)[coin] - mine * is_yes, now.lent_yes[coin])
     all_no = np.maximum((now.lent_no + now.no)[coin] - mine * ~is_yes, now.lent_no[coin])
@@ -227,7 +227,7 @@ def _next_kinds(now: _Kinds, votes: Votes, looks: Floats, settings: Settings, nu
     """One round: kinds of pairs, votes that this makes, rates of the crowd, of workers and of coins."""
     coins, rates = votes.coins, now.rates
     weight, looking = looks[:, None], looks[coins.worker][:, None]
-    member, _ = posterior(np.log(now.share)[votes.pairs.label] + _said(votes, now.evidence))
+    member, _ = row_posterior(np.log(now.share)[votes.pairs.label] + _said(votes, now.evidence))
     counts = sums_per_code(coins.slot, member[pair_of_vote(votes)], 2 * len(coins)).reshape(-1, 2, N_DEGREES)
     no, yes = counts[:, 0], counts[:, 1]
     worker_no, worker_yes = (sums_per_code(coins.worker, each, votes.n_workers) for each in (no, yes))
@@ -277,7 +277,7 @@ def labels_predict(votes: Votes, fit: LikelihoodFit, sets: LabelSets, coins: Lef
         answer, with_others - with_all[pair], len(answers)
     )
     # What the others said about the pair itself counts once, as evidence: here it is taken out of the item's kinds.
-    kinds, _ = posterior(without_answer[answer] - with_others)
+    kinds, _ = row_posterior(without_answer[answer] - with_others)
     prior = np.clip((kinds * sets.frequency.T[label]).sum(axis=1), NEAREST_PRIOR, 1 - NEAREST_PRIOR)
     return coins.predict(sigmoid(logit(prior) + others))
 

@@ -28,6 +28,6 @@ def presence_at(share_of_yes: Floats, settings: Settings, *, lean: float | None 
     return sigmoid(settings.steepness * (logit(share) + (settings.lean if lean is None else lean)))
 
 
-def share_of_yes(n_yes: Floats, n_votes: Floats) -> Floats:
+def expected_share_of_yes(n_yes: Floats, n_votes: Floats) -> Floats:
     """Expected share with half a yes and half a no beforehand (Jeffreys' prior): nobody is certain after one vote."""
     return np.asarray((n_yes + 0.5) / (n_votes + 1))

@@ -73,7 +73,7 @@ class Rates:
         return np.clip(sigmoid(self.label + self.shift[:, None]), NEAREST_RATE, 1 - NEAREST_RATE)
 
     @property
-    def usual(self) -> Usual:
+    def pseudo_votes(self) -> Usual:
         """The same as pseudo-votes."""
         strength = self.strength[:, None]
         return Usual(strength * self.commonality, strength * (1 - self.commonality))
@@ -97,7 +97,7 @@ def update_strength(rates: Rates, prior: RatePrior, coins: Coins, counts: Counts
     """The more alike workers of a group, the more votes it lends to each: twice as many, half as many, or as now."""
 
     def value(strength: Floats) -> Floats:
-        fit = group_fit(coins, counts, replace(rates, strength=strength).usual, member)
+        fit = group_fit(coins, counts, replace(rates, strength=strength).pseudo_votes, member)
         return np.asarray((member * fit).sum(axis=0))
 
     if prior.strength == NO_INDIVIDUALITY:
@@ -105,7 +105,7 @@ def update_strength(rates: Rates, prior: RatePrior, coins: Coins, counts: Counts
     return replace(rates, strength=best_of_three(rates.strength, value))
 
 
-def update_commonality(rates: Rates, prior: RatePrior, effective: Effective) -> Rates:
+def update_group_rates(rates: Rates, prior: RatePrior, effective: Effective) -> Rates:
     """Labels, their centre and shifts of groups: a logistic regression on effective votes, one Newton step each.
 
     One step is enough, for the effective votes are those of the rates as they were: the next round has better ones.

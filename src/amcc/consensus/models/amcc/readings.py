@@ -33,7 +33,7 @@ from amcc.consensus.models.amcc.correlation import LabelSets, fit_label_sets, ki
 from amcc.consensus.models.amcc.counts import presence_by_counts
 from amcc.consensus.models.amcc.dependence import Comparison, compare
 from amcc.consensus.models.amcc.likelihood import LikelihoodFit
-from amcc.consensus.models.amcc.presence import presence_at, share_of_yes
+from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
@@ -150,7 +150,7 @@ def read_two_kinds(fit: LikelihoodFit, worker: Codes, settings: Settings) -> Flo
     By the share of yes among the votes of those who look; `worker` is that of each coin.
     """
     looks, kinds = fit.crowd.looks[worker], (fit.counts.absent, fit.counts.present)
-    shares = [share_of_yes(looks @ each.yes, looks @ (each.yes + each.no)) for each in kinds]
+    shares = [expected_share_of_yes(looks @ each.yes, looks @ (each.yes + each.no)) for each in kinds]
     return presence_at(np.array(shares), settings)
 
 
