@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 from script import hush, parser_of
 
+from amcc.arrays import ROUNDING
 from amcc.audit import Audit, audit, cross_fitted
 from amcc.consensus import make_model
 from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
@@ -144,15 +145,12 @@ def intervals(found: Audit) -> Iterator[tuple[tuple[str, ...], float, float]]:
             yield key, row[f"{name}_low"], row[f"{name}_high"]
 
 
-# A number at the end of an interval is inside.
-ROUNDING = 1e-9
-
-
 def covered(found: Audit, true: dict[tuple[str, ...], float]) -> Iterator[tuple[str, bool, float]]:
     """Kind, whether it covers, and width of every interval of which the true number is known."""
     for key, low, high in intervals(found):
         target = true.get(key)
         if target is not None and low is not None:
+            # A number at the end of an interval is inside.
             yield key[0], low - ROUNDING <= target <= high + ROUNDING, high - low
 
 

@@ -20,6 +20,10 @@ Signs = npt.NDArray[np.int8]  # +1 yes, −1 no, 0 where nobody knows
 Mask = npt.NDArray[np.bool_]
 AnyInts = npt.NDArray[np.integer[Any]]  # codes and counts of whatever width
 
+# By which sums and products of shares may be off where they are compared or rounded: 0.1 · 30 is a little more than 3
+# and must not become 4. Millions of roundings (2⁻⁵³ each) add up to less, and no share that anybody means is smaller.
+ROUNDING = 1e-9
+
 
 def find_sorted(keys: AnyInts, wanted: AnyInts) -> tuple[Ints, Mask]:
     """Where each wanted key stands among the sorted `keys`, and whether it is there at all.

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from amcc.arrays import Floats, Ints, Mask
+from amcc.arrays import ROUNDING, Floats, Ints, Mask
 from amcc.errors import ParameterError
 
 Rule = Literal["threshold", "expected_f1", "expected_jaccard", "top_k"]
@@ -26,9 +26,6 @@ ITEMS_PER_BLOCK = 512
 
 # Labels below this probability are in no best set and cannot move an expected score.
 NEGLIGIBLE = 1e-12
-
-# Expected scores that differ by less count as equal: rounding must not decide.
-ROUNDING = 1e-9
 
 
 def threshold(proba: npt.ArrayLike, cut: float = 0.5) -> Mask:
@@ -122,6 +119,7 @@ def _best_size(ranked: Floats, score_of_sizes: Callable[[Floats], Floats]) -> In
     """(n_items,) how many of the ranked labels to take; none scores the probability that there are none."""
     possible = ranked[:, : np.count_nonzero(ranked > NEGLIGIBLE, axis=1).max()]
     scores = np.column_stack([np.prod(1 - possible, axis=1), score_of_sizes(possible)])
+    # Expected scores that differ by less count as equal: rounding must not decide.
     good = scores >= scores.max(axis=1, keepdims=True) - ROUNDING
     return np.asarray(good.argmax(axis=1))
 

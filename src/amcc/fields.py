@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from amcc.arrays import ROUNDING
 from amcc.errors import FileFormatError
 from amcc.files import check_is_file, first_line, whole_file
 
@@ -29,9 +30,6 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 # The array of a file that holds its JSON text, as bytes.
 META = "meta"
-
-# By which shares that were summed up may miss 0 and 1.
-ROUNDING = 1e-9
 
 
 class Each:

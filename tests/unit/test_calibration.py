@@ -12,11 +12,11 @@ from test_degrees import log_loss, tempting_crowd
 
 from amcc import AMCC, Truth, Votes, load_model
 from amcc.consensus.calibration import (
-    FOLDS,
+    CALIBRATION_FOLDS,
     INTERCEPT_SPREAD,
     LABEL_SPREAD,
+    NEAREST_PROBA,
     SLOPE_SPREAD,
-    SURE,
     Calibration,
     fit_calibration,
     held_out_calibrated,
@@ -65,7 +65,7 @@ def test_cross_fitted_probabilities_have_not_seen_the_truth_of_their_item():
     other = held_out_calibrated(proba, label, present ^ out, item, 3)
     assert_allclose(other[out], found[out], rtol=1e-12)
     assert np.abs(other[~out] - found[~out]).max() > 1e-3
-    many = np.arange(3 * FOLDS)
+    many = np.arange(3 * CALIBRATION_FOLDS)
     assert np.isfinite(held_out_calibrated(np.full(len(many), 0.2), many % 3, many % 5 == 0, many, 3)).all()
 
 
@@ -95,9 +95,9 @@ def test_the_only_known_item_is_corrected_by_nothing():
 
 
 def test_certain_probabilities_count_as_very_sure():
-    assert_allclose(log_odds(np.array([0.0, 1.0])), logit([SURE, 1 - SURE]))
+    assert_allclose(log_odds(np.array([0.0, 1.0])), logit([NEAREST_PROBA, 1 - NEAREST_PROBA]))
     strict = Calibration(0.0, 1.0, np.zeros(1), 1)
-    assert_allclose(strict.of(np.array([0.0, 1.0]), np.zeros(2, int)), [SURE, 1 - SURE])
+    assert_allclose(strict.of(np.array([0.0, 1.0]), np.zeros(2, int)), [NEAREST_PROBA, 1 - NEAREST_PROBA])
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def tiny(seed, keep=None):
 @pytest.mark.parametrize("small", [True, False], ids=["numpy", "compiled"])
 def test_step_against_all_truths_and_kinds(seed, keep, small, monkeypatch):
     if not small:
-        monkeypatch.setattr(correlation, "FEW", 0)
+        monkeypatch.setattr(correlation, "FEW_PAIRS", 0)
     pairs, log_odds = tiny(seed, keep)
     step = label_set_step(pairs, log_odds, SETS)
     found = step.proba, step.share, step.present, step.asked, step.log_evidence
@@ -162,7 +162,7 @@ def test_labels_of_an_item_settle_what_the_votes_leave_open(planted):
 @pytest.mark.parametrize("small", [True, False], ids=["numpy", "compiled"])
 def test_blocks_do_not_matter(planted, small, monkeypatch):
     if not small:
-        monkeypatch.setattr(correlation, "FEW", 0)
+        monkeypatch.setattr(correlation, "FEW_PAIRS", 0)
     log_odds, pairs = planted[2], all_pairs(600, 4)
     sets = LabelSets(SETS.share, np.hstack([SETS.frequency, [[0.5], [0.1]]]))
     whole, kinds = label_set_step(pairs, log_odds, sets), kinds_of_items(pairs, log_odds, sets, 600)

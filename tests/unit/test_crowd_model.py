@@ -24,7 +24,7 @@ from amcc.consensus.models.amcc.crowd import (
 )
 from amcc.consensus.models.amcc.frequency import LabelFrequency, lent_to_all, update_usual
 from amcc.consensus.models.amcc.rates import (
-    LONGEST_STEP,
+    LONGEST_RATE_STEP,
     NO_INDIVIDUALITY,
     RatePrior,
     Rates,
@@ -159,7 +159,7 @@ def test_newton_steps_are_cut_and_reach_the_maximum():
     rates = start_rates(prior, 1, np.zeros(1))
     effective = Effective(np.array([[5000.0]]), np.array([[10.0]]))
     first = update_group_rates(rates, prior, effective)
-    assert 0 < first.label[0] <= LONGEST_STEP
+    assert 0 < first.label[0] <= LONGEST_RATE_STEP
     for _ in range(50):
         first = update_group_rates(first, prior, effective)
     # At the maximum the slope is 0: votes minus what is expected, minus the pull of the prior.

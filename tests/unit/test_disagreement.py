@@ -17,7 +17,7 @@ from amcc import Votes, load_model, passes, write_votes
 from amcc.arrays import sigmoid
 from amcc.consensus import METHODS, DawidSkene, MajorityVote, pair_columns
 from amcc.consensus import disagreement as d
-from amcc.consensus.disagreement.asked import FOLDS
+from amcc.consensus.disagreement.asked import SIDE_FOLDS
 from amcc.consensus.disagreement.explanations import ABSENT, HARD_VOTES, PLAINER, PRESENT
 from amcc.consensus.disagreement.learning import updated
 from amcc.consensus.disagreement.sides import first_sides
@@ -106,7 +106,7 @@ def explanations(votes, *, share=(0.4, 0.4, 0.1, 0.1), side=0.5, hit=0.95, false
     return asked, d.Explanations(
         np.full(n_coins, hit),
         np.full(n_coins, false_alarm),
-        np.broadcast_to(side, (FOLDS, n_coins)),
+        np.broadcast_to(side, (SIDE_FOLDS, n_coins)),
         np.tile(share, (votes.n_labels, 1)),
         asked.coin_worker,
         asked.coin_label,

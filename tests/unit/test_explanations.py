@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from amcc import Votes
 from amcc.arrays import once_per_pair
 from amcc.consensus.disagreement import KINDS, asked_of, kinds_of, learn, why
-from amcc.consensus.disagreement.asked import FOLDS, fold_of
+from amcc.consensus.disagreement.asked import SIDE_FOLDS, fold_of
 from amcc.consensus.disagreement.explanations import ABSENT, HARD, PRESENT, SPLIT, SURELY, log_chance
 from amcc.consensus.disagreement.learning import LEAST_HIT, MOST_FALSE_ALARM, _rates, _shares, independent_fit, updated
 from amcc.consensus.disagreement.sides import _held_sides, _lead, _scaled, with_sides
@@ -39,7 +39,7 @@ def member_of(proba):
 def test_folds_go_by_number_and_not_by_place():
     numbers = np.array([5, 17, 1_000_000])
     assert fold_of(numbers).tolist() == [int(fold_of(numbers[[place]])[0]) for place in range(3)]
-    assert np.bincount(fold_of(np.arange(0, 40_000, 7)), minlength=FOLDS).min() > 1300
+    assert np.bincount(fold_of(np.arange(0, 40_000, 7)), minlength=SIDE_FOLDS).min() > 1300
 
 
 def test_chosen_pairs_are_those_of_chosen_votes(votes, asked):

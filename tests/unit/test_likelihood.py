@@ -160,7 +160,7 @@ def test_compiled_sums_equal_numpy(monkeypatch):
             yield member_of * group_fit(coins, counts, rates.pseudo_votes, member_of)
 
     by_numpy = list(sums())
-    monkeypatch.setattr(coin_sums, "FEW", 7)
+    monkeypatch.setattr(coin_sums, "FEW_COINS", 7)
     for numpy, compiled in zip(by_numpy, sums(), strict=True):
         assert_allclose(compiled, numpy, rtol=1e-12, atol=1e-12)
 
@@ -171,7 +171,7 @@ def test_compiled_fit_equals_numpy(crowd, monkeypatch):
         return pair_proba(fit_likelihood(engine, start, PRIOR, max_iter=10, tol=1e-9), engine)
 
     by_numpy = proba()
-    monkeypatch.setattr(coin_sums, "FEW", 16)
+    monkeypatch.setattr(coin_sums, "FEW_COINS", 16)
     assert_allclose(proba(), by_numpy, rtol=0, atol=1e-9)
 
 

@@ -49,7 +49,7 @@ def test_eq11_likelihood_is_the_chance_to_repeat_the_consensus_per_asked_label()
     likelihood = scores.answer_likelihood(present, asked, hit, false_alarm)
     # first item: hit on label 1, rejection of label 2; the second was never asked about: all labels count
     assert_allclose(likelihood[:, 0], [np.sqrt(0.9 * 0.7), np.cbrt(0.9 * 0.8 * 0.6)], **SINGLE)
-    assert_allclose(likelihood[:, 1], [np.sqrt(scores.SURE), 1.0], **SINGLE)  # they say yes to everything
+    assert_allclose(likelihood[:, 1], [np.sqrt(scores.NEAREST_RATE), 1.0], **SINGLE)  # they say yes to everything
 
 
 def test_eq11_likelihood_of_many_labels_is_no_zero():

@@ -36,7 +36,7 @@ from amcc.active.ledger import Ledger, PlannedRound, workers_on_record
 from amcc.active.prices import Money, Prices, budget_units
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.strategy import Strategy, check_features_used
-from amcc.arrays import Floats, Signs
+from amcc.arrays import ROUNDING, Floats, Signs
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import InputError, ParameterError
 from amcc.truth import Truth
@@ -47,9 +47,6 @@ __all__ = ["Campaign", "Outcome", "Standing", "StopReason"]
 # Why a campaign stopped: no question can be paid any more; nobody can be asked anything; every pair that can be asked
 # is settled; the best question promises less than the floor; no progress in `patience` rounds.
 StopReason = Literal["money", "nobody", "settled", "gain", "patience"]
-
-# How far products of shares and whole numbers may be off: 0.1 · 30 is a little more than 3, and must not become 4.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ Singles = Floats32
 CHEAPEST = 1e-4
 
 # No rate is closer to 0 or 1 than this where its logarithm is taken.
-SURE = 1e-10
+NEAREST_RATE = 1e-10
 
 # Beta prior of a worker being right: four right answers and one wrong one, as the authors of the gradient advise.
 STRANGER = (4.0, 1.0)
@@ -86,7 +86,7 @@ def answer_likelihood(present: Mask, asked: Mask, hit: Floats, false_alarm: Floa
     asked = asked | ~asked.any(axis=1, keepdims=True)  # nobody was asked: all labels count
     # One matrix product for both kinds of labels: present ones need a hit, absent ones a rejection.
     share = np.hstack([asked & present, asked & ~present]) / asked.sum(axis=1, keepdims=True)
-    log_right = np.log(np.clip(np.hstack([hit, 1.0 - false_alarm]), SURE, 1.0))
+    log_right = np.log(np.clip(np.hstack([hit, 1.0 - false_alarm]), NEAREST_RATE, 1.0))
     likelihood = share.astype(np.float32) @ log_right.astype(np.float32).T
     return np.asarray(np.exp(likelihood, out=likelihood))
 
@@ -294,7 +294,7 @@ def reliability_of_workers(votes: Votes, proba: Floats) -> Floats:
 
 def best_temperature(share: Floats, model: Floats) -> float:
     """Temperature at which the model's cross-entropy with the shares of yeses is least: a grid, then a finer one."""
-    log_odds = logit(np.clip(model, SURE, 1.0 - SURE))
+    log_odds = logit(np.clip(model, NEAREST_RATE, 1.0 - NEAREST_RATE))
 
     def cross_entropy(temperature: float) -> float:
         scaled = log_odds / temperature
@@ -311,7 +311,7 @@ def best_temperature(share: Floats, model: Floats) -> float:
 
 def at_temperature(model: Floats, temperature: float) -> Floats:
     """Probabilities made less sure (above 1) or surer (below)."""
-    return np.asarray(expit(logit(np.clip(model, SURE, 1.0 - SURE)) / temperature))
+    return np.asarray(expit(logit(np.clip(model, NEAREST_RATE, 1.0 - NEAREST_RATE)) / temperature))
 
 
 class CrowdLab(NamedTuple):

@@ -16,11 +16,11 @@ from amcc.truth import PairList, Truth, positions
 from amcc.votes import Votes
 
 # Each fit knows four fifths of the slice, nearly all; more would only take longer.
-FOLDS = 5
+SLICE_FOLDS = 5
 
 
 def cross_fitted(
-    make: Callable[[], ConsensusModel], votes: Votes, people: People, *, folds: int = FOLDS, seed: int = 0,
+    make: Callable[[], ConsensusModel], votes: Votes, people: People, *, folds: int = SLICE_FOLDS, seed: int = 0,
     all_labels: bool = False, workers: Roster | None = None,
 ) -> pa.Table:  # fmt: skip
     """The consensus of a model that learns from the slice, fit to be audited by the same slice.

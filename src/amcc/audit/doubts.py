@@ -28,7 +28,7 @@ TOLD = 5.0
 STRANGE = 3.0
 
 # Items below which a slice is called small: its intervals hold, and are wide.
-FEW = 20
+FEW_ITEMS = 20
 
 
 def refuse_told(pairs: ConsensusPairs, answers: PeopleAnswers) -> None:
@@ -78,7 +78,7 @@ def warnings_about(slice_: Slice, votes: Votes) -> list[str]:
             f"the slice is not like the rest, so it was hardly drawn at random: {'; '.join(found)}. The numbers of "
             "this audit hold for random slices only; draw one"
         )
-    if slice_.n_items < FEW:
+    if slice_.n_items < FEW_ITEMS:
         warnings.append(f"{slice_.n_items:,} items are a small slice: intervals are wide, and for rare labels wider")
     return warnings
 

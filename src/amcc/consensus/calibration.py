@@ -40,17 +40,17 @@ class Spreads(NamedTuple):
 USUAL_SPREADS = Spreads()
 
 # Probabilities nearer to 0 or 1 count as this: beyond it log-odds are the model's imagination.
-SURE = 1e-3
+NEAREST_PROBA = 1e-3
 
 # Parts into which known items are put, at most. With 30 known items each is left out alone; with more, each part still
 # leaves 29 thirtieths of the truth to learn from.
-FOLDS = 30
+CALIBRATION_FOLDS = 30
 
 # Newton's steps at most, and the step at which they have arrived; a handful is usual, since the function is concave.
-ROUNDS, SMALL_STEP = 50, 1e-9
+NEWTON_STEPS, SMALL_STEP = 50, 1e-9
 
 # The longest step, in log-odds: far from the optimum Newton's method may leap beyond it.
-LONGEST_STEP = 1.0
+LONGEST_CORRECTION = 1.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def fit_calibration(
     common, offset = centre, np.zeros(n_labels)
     design = np.stack([np.ones_like(x), x])
     precision = 1 / np.array([spreads.intercept, spreads.slope]) ** 2
-    for _ in range(ROUNDS):
+    for _ in range(NEWTON_STEPS):
         expected = expit(common @ design + offset[label])
         residual, weight = present - expected, expected * (1 - expected)
         slope_common = design @ residual - precision * (common - centre)
@@ -104,7 +104,7 @@ def fit_calibration(
         step = np.linalg.solve(bend, slope_common - mixed @ (slope_label / bend_label))
         step_label = (slope_label - mixed.T @ step) / bend_label
         longest = max(float(np.abs(step).max()), float(np.abs(step_label).max()))
-        scale = min(1.0, LONGEST_STEP / max(longest, SMALL_STEP))
+        scale = min(1.0, LONGEST_CORRECTION / max(longest, SMALL_STEP))
         common, offset = common + scale * step, offset + scale * step_label
         if longest < SMALL_STEP:
             break
@@ -116,10 +116,11 @@ def held_out_calibrated(
 ) -> Floats:
     """(n,) corrected probabilities of known pairs, each by the truth of other items only: how good they really are.
 
-    Labels of an item are alike, so that an item is left out as a whole; from `FOLDS` items on, several at a time.
+    Labels of an item are alike, so that an item is left out as a whole; from `CALIBRATION_FOLDS` items on,
+    several at a time.
     """
     _, place = np.unique(item, return_inverse=True)
-    fold, result = place % FOLDS, np.array(proba, dtype=np.float64)
+    fold, result = place % CALIBRATION_FOLDS, np.array(proba, dtype=np.float64)
     for number in range(int(fold.max(initial=-1)) + 1):
         out = fold == number
         rest = fit_calibration(proba[~out], label[~out], present[~out], n_labels, spreads)
@@ -128,9 +129,9 @@ def held_out_calibrated(
 
 
 def log_odds(proba: Floats) -> Floats:
-    """Log-odds of probabilities, those nearer to 0 or 1 than `SURE` counting as that.
+    """Log-odds of probabilities, those nearer to 0 or 1 than `NEAREST_PROBA` counting as that.
 
     >>> log_odds(np.array([0.5, 0.999, 1.0])).round(2).tolist()
     [0.0, 6.91, 6.91]
     """
-    return np.asarray(logit(np.clip(proba, SURE, 1 - SURE)))
+    return np.asarray(logit(np.clip(proba, NEAREST_PROBA, 1 - NEAREST_PROBA)))

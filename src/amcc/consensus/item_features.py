@@ -59,7 +59,7 @@ ENOUGH_PAIRS = 400_000
 
 # Probabilities nearer to 0 and 1 count as this: log-odds stay finite. Also what a denominator is at least, and a step
 # that is not worth taking.
-SURE = 1e-6
+NEAREST_PROBA = 1e-6
 
 # A column that deviates by less than this share of its size is constant, but for rounding.
 CONSTANT = 1e-12
@@ -72,7 +72,7 @@ INTERCEPT_STEPS = 12
 
 # The slope in Newton's method counts as this at least, and a step goes no farther: where all items are nearly certain
 # the curve is flat, and a whole step would leap away.
-LEAST_SLOPE, LONGEST_STEP = 0.1, 2.0
+LEAST_SLOPE, LONGEST_SHIFT = 0.1, 2.0
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class ItemPrior:
 
 def shifted(proba: Floats, shift: Floats) -> Floats:
     """Probabilities whose log-odds are moved by this much."""
-    return np.asarray(expit(logit(np.clip(proba, SURE, 1 - SURE)) + shift))
+    return np.asarray(expit(logit(np.clip(proba, NEAREST_PROBA, 1 - NEAREST_PROBA)) + shift))
 
 
 def fit_item_prior(votes: Votes, proba: Floats, prior: Floats, features: Any) -> ItemPrior:
@@ -159,7 +159,7 @@ def fit_item_prior(votes: Votes, proba: Floats, prior: Floats, features: Any) ->
     response = responses(item, label, proba, frequency, votes.n_items)
     scores = cross_fitted_scores(components(features), response, reliability, fold) / (frequency * (1 - frequency))
     # What the votes add to the label's frequency; known truth, 0 or 1, counts as very much.
-    evidence = logit(np.clip(proba, SURE, 1 - SURE)) - logit(frequency)[label]
+    evidence = logit(np.clip(proba, NEAREST_PROBA, 1 - NEAREST_PROBA)) - logit(frequency)[label]
     choice = choose_weight(scores, frequency, evidence, item, label, fold)
     if not choice.weight:
         return nothing(votes.n_items, choice)
@@ -172,7 +172,7 @@ def frequencies(label: Codes, proba: Floats, prior: Floats) -> Floats:
     """(n_labels,) mean probability of the asked pairs; one more pair has the prior."""
     n_labels = len(prior)
     mean = (weight_per_code(label, proba, n_labels) + prior) / (np.bincount(label, minlength=n_labels) + 1)
-    return np.clip(mean, SURE, 1 - SURE)
+    return np.clip(mean, NEAREST_PROBA, 1 - NEAREST_PROBA)
 
 
 # -- features --------------------------------------------------------------------------------------------------------
@@ -305,13 +305,13 @@ def ridge(sums: RegressionSums) -> Floats:
     eigenvalue = np.maximum(eigenvalue, 0.0)  # rounding may leave some just below
     along = direction.T @ (sums.products - np.outer(centre, sums.responses))
     total = sums.power - sums.responses**2 / sums.weight
-    unit = max(float(eigenvalue.mean()), SURE)  # features that are all constant have no unit
+    unit = max(float(eigenvalue.mean()), NEAREST_PROBA)  # features that are all constant have no unit
     best, least = np.zeros_like(along), np.full(len(total), np.inf)
     for penalty in RIDGES:
         inverse = 1 / (eigenvalue + penalty * unit)
         fitted = 2 * inverse - eigenvalue * inverse**2
         residual = total - (fitted[:, None] * along**2).sum(axis=0)
-        loss = residual / max(1 - float(eigenvalue @ inverse + 1) / sums.number, SURE) ** 2
+        loss = residual / max(1 - float(eigenvalue @ inverse + 1) / sums.number, NEAREST_PROBA) ** 2
         better = loss < least
         least = np.where(better, loss, least)
         best = np.where(better, inverse[:, None] * along, best)
@@ -351,11 +351,11 @@ def intercepts(scores: Floats, prior: Floats, scale: Floats, start: Floats | Non
     wanted, moved = logit(prior), scale * scores
     for _ in range(INTERCEPT_STEPS):
         each = expit(wanted + shift + moved)
-        mean = np.clip(each.mean(axis=0), SURE * prior, 1 - SURE * (1 - prior))
+        mean = np.clip(each.mean(axis=0), NEAREST_PROBA * prior, 1 - NEAREST_PROBA * (1 - prior))
         slope = (each * (1 - each)).mean(axis=0) / (mean * (1 - mean))
-        step = np.clip((wanted - logit(mean)) / np.maximum(slope, LEAST_SLOPE), -LONGEST_STEP, LONGEST_STEP)
+        step = np.clip((wanted - logit(mean)) / np.maximum(slope, LEAST_SLOPE), -LONGEST_SHIFT, LONGEST_SHIFT)
         shift += step
-        if np.abs(step).max(initial=0.0) < SURE:
+        if np.abs(step).max(initial=0.0) < NEAREST_PROBA:
             break
     return shift
 

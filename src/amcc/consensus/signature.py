@@ -25,7 +25,7 @@ from amcc.votes import Votes
 Hashes = npt.NDArray[np.uint64]
 
 # Rounds of hashing neighbours: after two, an item is told apart by the votes of the workers it shares them with.
-ROUNDS = 2
+HASH_ROUNDS = 2
 
 # Bits of half a key: yes are counted in the upper half, all votes in the lower.
 _HALF = np.uint64(32)
@@ -70,7 +70,7 @@ def signatures(votes: Votes | Engine, random_state: int) -> Signatures:
     # First by how many votes each has, then, round by round, by the hashes of those with whom it shares votes.
     item, worker, label = (_scrambled(each) for each in _of_all(list(engine.each(count_by_code))))
     item = item ^ _scrambled(np.full(1, random_state + 1, dtype=np.uint64))
-    for _ in range(ROUNDS):
+    for _ in range(HASH_ROUNDS):
         met = _of_all(list(engine.each(hash_votes, item, worker, _scrambled(label))))
         item, worker = _scrambled(item + met.item), _scrambled(worker + met.worker)
     label = _scrambled(label + met.label)

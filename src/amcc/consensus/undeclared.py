@@ -57,7 +57,7 @@ FALSE_ALARMS = 0.01
 
 # Rounds of fitting skills (each goes half the way, so many are needed; all are cheap), and the deviation from λ λ' at
 # which two workers count half (Cauchy's weights): three times the error of a correlation of 3,000 pairs.
-ROUNDS, LIKELY = 60, 0.05
+SKILL_ROUNDS, LIKELY = 60, 0.05
 
 # Where skills start, and as how many comparisons the skill of a usual worker holds each of them. The start is low:
 # otherwise a family that agrees nearly always is taken for experts, and the others for those who err together.
@@ -228,7 +228,7 @@ def _skills(seen: Floats, compared: Mask) -> Floats:
     workers who share something else do not count.
     """
     skill = np.full(len(seen), SKILL)
-    for _ in range(ROUNDS):
+    for _ in range(SKILL_ROUNDS):
         weight = compared / (1 + ((seen - np.outer(skill, skill)) / LIKELY) ** 2)
         usual = skill.mean()
         told = (weight * seen) @ skill + SKILL_PAIRS * usual**3

@@ -12,7 +12,7 @@ from amcc.votes import Votes
 
 # Parts of the items: sides are learned from three quarters of them, and used on the rest. More folds take longer and
 # leave hardly more to learn from.
-FOLDS = 4
+SIDE_FOLDS = 4
 
 
 class AskedPairs(NamedTuple):
@@ -77,4 +77,4 @@ def fold_of(item_number: Ints) -> Codes:
     [250, 250, 250, 250]
     """
     mixed = (item_number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
-    return (mixed % np.uint64(FOLDS)).astype(np.int32)
+    return (mixed % np.uint64(SIDE_FOLDS)).astype(np.int32)

@@ -30,7 +30,7 @@ CLEAR, TOO_FEW, SPLIT_CROWD, HARD_ITEM, LIKELY_SLIP = range(len(KINDS))
 NOT_ASKED = "not asked"
 
 # An explanation is named where it is at least four times as likely as all others together; else votes are too few.
-SURE = 0.8
+SURE_OF_KIND = 0.8
 
 # Clear pairs: if workers were equals, most of all people would side with the decision but for this probability, as for
 # settled pairs (`settling.SETTLED_ERROR`).
@@ -63,13 +63,13 @@ def kinds_of(asked: AskedPairs, explanations: Explanations, proba: Floats) -> Si
     member = here.posterior(asked)
     present = member[:, PRESENT] > member[:, ABSENT]
     # A pair is not called clear where the model decides the other way: then one of both is wrong.
-    decided = (np.maximum(member[:, PRESENT], member[:, ABSENT]) >= SURE) & (present == (proba > 0.5))
+    decided = (np.maximum(member[:, PRESENT], member[:, ABSENT]) >= SURE_OF_KIND) & (present == (proba > 0.5))
     decided &= stands_by_votes(asked, here, present)
     kind = np.full(len(proba), TOO_FEW, np.int8)
     kind[decided] = CLEAR
     kind[decided & (slips(asked, here, present) > 0)] = LIKELY_SLIP
-    kind[member[:, HARD] + member[:, SPLIT] >= SURE] = HARD_ITEM  # unless sides explain it
-    kind[member[:, SPLIT] >= SURE] = SPLIT_CROWD
+    kind[member[:, HARD] + member[:, SPLIT] >= SURE_OF_KIND] = HARD_ITEM  # unless sides explain it
+    kind[member[:, SPLIT] >= SURE_OF_KIND] = SPLIT_CROWD
     return kind
 
 

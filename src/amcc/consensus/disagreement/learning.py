@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from amcc.arrays import Floats, Mask, safe_logit, sigmoid, weight_per_code
-from amcc.consensus.disagreement.asked import FOLDS, AskedPairs
+from amcc.consensus.disagreement.asked import SIDE_FOLDS, AskedPairs
 from amcc.consensus.disagreement.explanations import ABSENT, HARD, PRESENT, SPLIT, SURELY, Explanations
 from amcc.consensus.disagreement.sides import FIRST_SHARE, LABEL_PAIRS, with_sides
 
 # Rounds of EM without sides, and with them: with four times as many (also of `sides.SIDE_ROUNDS`), about one kind in a
 # hundred is another (crowds of benchmarks/disagreement.py).
-ROUNDS, LAST_ROUNDS = 6, 3
+FIRST_ROUNDS, LAST_ROUNDS = 6, 3
 
 # Where less than three in four of the crowd see a label, people do not agree that it is there, whatever an expert would
 # say: such pairs are hard, and must not become what `present` means. The same with yes and no exchanged.
@@ -39,7 +39,7 @@ def learn(asked: AskedPairs, proba: Floats) -> Explanations:
     start = np.zeros((len(proba), 4))
     start[:, PRESENT], start[:, ABSENT] = proba, 1 - proba
     now = updated(asked, start, None)
-    for _ in range(ROUNDS):
+    for _ in range(FIRST_ROUNDS):
         now = updated(asked, now.posterior(asked), now)
     contested = (asked.n_yes > 0) & (asked.n_yes < asked.n_votes) & (asked.n_votes >= LEAST_COMPARED)
     if not contested.any():
@@ -57,7 +57,7 @@ def updated(asked: AskedPairs, member: Floats, before: Explanations | None) -> E
     false_alarm, usual_false_alarm = _rates(asked, member[:, ABSENT], 0.0, MOST_FALSE_ALARM)
     pairs = np.stack([asked.by_label(column) for column in member.T], axis=1)
     if before is None:
-        side, open_to_split = np.full((FOLDS, len(asked.coin_worker)), 0.5), np.zeros(asked.n_labels, bool)
+        side, open_to_split = np.full((SIDE_FOLDS, len(asked.coin_worker)), 0.5), np.zeros(asked.n_labels, bool)
         # A model knows present and absent only; without any share EM would never find a hard pair.
         pairs[:, HARD] = FIRST_SHARE * pairs.sum(axis=1)
     else:
@@ -100,7 +100,7 @@ def independent_fit(asked: AskedPairs, proba: Floats) -> Floats:
     """
     member = np.stack([proba, 1 - proba])
     log_joint = np.empty_like(member)
-    for _ in range(ROUNDS):
+    for _ in range(FIRST_ROUNDS):
         pairs = np.stack([asked.by_label(weight) for weight in member])
         share = (pairs + 1) / (pairs.sum(axis=0) + 2)  # one pair of each to begin with: no share is 0
         for place in (PRESENT, ABSENT):

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from amcc.arrays import Floats, Ints, weight_per_code
-from amcc.consensus.disagreement.asked import FOLDS, AskedPairs
+from amcc.consensus.disagreement.asked import SIDE_FOLDS, AskedPairs
 from amcc.consensus.disagreement.explanations import ABSENT, HARD, PRESENT, SPLIT, SURELY, Explanations
 
-# Rounds of EM for the sides alone, see `learning.ROUNDS`.
+# Rounds of EM for the sides alone, see `learning.FIRST_ROUNDS`.
 SIDE_ROUNDS = 4
 
 # Votes of yes and of no that everybody's side starts with: a side is 1/2 until votes say otherwise.
@@ -68,12 +68,13 @@ def _lead(asked: AskedPairs, gain: Floats) -> Floats:
 
 
 def sides_by_fold(asked: AskedPairs, now: Explanations, holder: Ints, base: Floats) -> tuple[Floats, Floats]:
-    """(FOLDS, n_coins) sides learned from the other folds, and (FOLDS, n_labels) how frequent split pairs are there.
+    """(SIDE_FOLDS, n_coins) sides learned from the other folds, and (SIDE_FOLDS, n_labels) how frequent split pairs
+    are there.
 
     base : (n_pairs,) log-likelihood by the other explanations. A pair never helps to find the sides by which it is
     called split.
     """
-    parts = ((asked.where(asked.fold != fold), base[asked.fold != fold]) for fold in range(FOLDS))
+    parts = ((asked.where(asked.fold != fold), base[asked.fold != fold]) for fold in range(SIDE_FOLDS))
     sides, shares = zip(*(_sides(part, now, holder, known) for part, known in parts), strict=True)
     return np.stack(sides), np.stack(shares)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from amcc.arrays import Codes, Floats, Floats32, Ints, Mask
+from amcc.arrays import ROUNDING, Codes, Floats, Floats32, Ints, Mask
 
 __all__ = [
     "FAINT_SHIFT",
@@ -31,9 +31,6 @@ __all__ = [
 # of the tempting ones; even reliable workers (.92, .02) are as likely wrong as right.
 FAINT_SHIFT = -2.5
 TEMPTING_SHIFT = 4.0
-
-# Added before rounding down, so that a share of 0.29 of 100 items is 29 of them: 100 · 0.29 is 28.999999999999996.
-ROUNDING = 1e-9
 
 
 def pair_offsets(rng: np.random.Generator, present: Mask, *, faint: float, tempting: float, spread: float) -> Floats32:
@@ -101,6 +98,7 @@ def n_covered(n_items: Ints, share: float) -> Ints:
     >>> n_covered(np.array([3, 4, 100]), 0.29).tolist()
     [0, 1, 29]
     """
+    # A share of 0.29 of 100 items is 29 of them, yet 100 · 0.29 is 28.999999999999996.
     return np.asarray(np.floor(n_items * share + ROUNDING), dtype=np.int64)
 
 

@@ -21,7 +21,7 @@ from amcc.threads import in_threads, n_pieces
 from amcc.votes import Coins
 
 # Coins up to which numpy is the faster choice in a fresh process: compiled loops take their time to load.
-FEW = 3000
+FEW_COINS = 3000
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Flo
     """
     # The Beta function of pseudo-votes alone is the same for all coins of a label: once for each, not once per coin.
     without_votes = gammaln(usual.yes) + gammaln(usual.no) - gammaln(usual.total)
-    if len(coins) <= FEW:
+    if len(coins) <= FEW_COINS:
         yes, no = _all_votes(coins, counts, usual)
         log_beta = gammaln(yes) + gammaln(no) - gammaln(yes + no)
         return sums_per_code(coins.worker, log_beta - without_votes.T[coins.label], len(member))
@@ -86,7 +86,7 @@ def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) 
     """
     n_labels = usual.yes.shape[1]
     at_rest = digamma(usual.yes), digamma(usual.no)
-    if len(coins) <= FEW:
+    if len(coins) <= FEW_COINS:
         weight = member[coins.worker]
         yes, no = (
             sums_per_code(coins.label, weight * (digamma(now) - rest.T[coins.label]), n_labels).T
@@ -101,7 +101,7 @@ def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) 
 
 def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
     """(2, n_coins) expected log of the rate and of one minus it, over the coin's votes and its worker's groups."""
-    if len(coins) <= FEW:
+    if len(coins) <= FEW_COINS:
         yes, no = _all_votes(coins, counts, usual)
         # E[log rate] = Ψ(yes) − Ψ(yes + no) of a Beta variable. Below the log of the mean: unsure rates count less.
         total = digamma(yes + no)

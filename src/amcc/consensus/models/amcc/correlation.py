@@ -21,13 +21,13 @@ from amcc.threads import in_threads
 from amcc.votes import Pairs
 
 # Pairs up to which numpy is the faster choice in a fresh process: compiled loops take their time to load.
-FEW = 5000
+FEW_PAIRS = 5000
 
 # Pairs handled at a time, about; items stay whole. Tables of pairs × kinds then stay in the processor's cache.
 BLOCK = 50_000
 
 # Rounds of expectation and maximisation. They end by number: kinds that still move after these are alike.
-ROUNDS = 40
+LABEL_SET_ROUNDS = 40
 
 # No kind excludes a label, nor insists on it: votes must be able to say otherwise. At the start even less so: a
 # kind that starts at certainty can hardly leave it.
@@ -71,7 +71,7 @@ class SetStep:
 
 def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
     """Expectation: kinds of items and presence of labels, given what the votes say about each pair."""
-    step = _step_numpy if len(pairs) <= FEW else _step_compiled
+    step = _step_numpy if len(pairs) <= FEW_PAIRS else _step_compiled
     # A step makes tables of all labels; with a pair for each label, they take no more than the pairs.
     parts = _blocks(
         pairs.item,
@@ -146,7 +146,7 @@ def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Float
     Large sets are sampled by the caller, see `readings.learn_label_sets`.
     """
     sets = _start(pairs, log_odds, frequency, lot, settings.n_kinds)
-    for _ in range(ROUNDS):
+    for _ in range(LABEL_SET_ROUNDS):
         sets = update_label_sets(label_set_step(pairs, log_odds, sets), frequency, settings)
     return sets
 

@@ -29,7 +29,7 @@ LINE_PRECISION: Floats = np.array([1.0, 4.0])
 
 # Of the workers' lines: steps at most, the step at which they have arrived, and the longest step. A step beyond one
 # unit of log-odds leaves the region where the quadratic approximation holds.
-NEWTON_STEPS, SMALL_STEP, LONGEST_STEP = 15, 1e-4, 1.0
+NEWTON_STEPS, SMALL_STEP, LONGEST_LINE_STEP = 15, 1e-4, 1.0
 
 
 def presence_by_counts(n_yes: Floats, n_votes: Floats, settings: Settings) -> Floats:
@@ -102,7 +102,7 @@ def _worker_lines(votes: Votes, others: Floats, is_yes: Floats) -> Floats:
         bend = expected * (1 - expected)
         hessian = np.stack([np.stack([per_worker(x * y * bend) for y in columns], axis=1) for x in columns], axis=1)
         hessian += np.diag(LINE_PRECISION)
-        step = np.clip(np.linalg.solve(hessian, gradient[..., None])[..., 0], -LONGEST_STEP, LONGEST_STEP)
+        step = np.clip(np.linalg.solve(hessian, gradient[..., None])[..., 0], -LONGEST_LINE_STEP, LONGEST_LINE_STEP)
         line = line + step
         if np.abs(step).max(initial=0.0) < SMALL_STEP:
             break

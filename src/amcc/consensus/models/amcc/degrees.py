@@ -36,7 +36,7 @@ from amcc.threads import in_threads, n_pieces
 N_DEGREES = 6
 
 # Few are enough, and with few, small crowds are not read too closely: workers start from the rates of the crowd.
-ROUNDS = 12
+DEGREE_ROUNDS = 12
 
 # Rates of the lowest and the highest degree at the start; the others lie evenly between. They move with the votes, and
 # are held to where they started by `pseudo_votes`, which is enough to keep them in order.
@@ -118,7 +118,7 @@ def start_degrees(engine: Engine, looks: Floats, settings: Settings) -> Degrees:
 
 
 def fit_degrees(
-    engine: Engine, looks: Floats, settings: Settings, start: Degrees | None = None, rounds: int = ROUNDS
+    engine: Engine, looks: Floats, settings: Settings, start: Degrees | None = None, rounds: int = DEGREE_ROUNDS
 ) -> Degrees:
     """Degrees of pairs, rates of workers at each degree, shares of degrees by label, in turn.
 

@@ -39,7 +39,7 @@ from amcc.consensus.models.amcc.settings import Settings
 from amcc.votes import Votes
 
 # Strengths of coins need some rounds; beyond these the answer does not change.
-ROUNDS = 20
+KIND_ROUNDS = 20
 
 # No vote counts as less probable than this: one slip must not decide a sum over thousands.
 LEAST_PROBABLE = 1e-4
@@ -158,7 +158,7 @@ def kinds_predict(votes: Votes, looks: Floats, by_chance: Floats, settings: Sett
     """
     coins, label, pair = votes.coins, votes.pairs.label, pair_of_vote(votes)
     now = _start_kinds(votes, looks, settings)
-    for number in range(ROUNDS):
+    for number in range(KIND_ROUNDS):
         now = _next_kinds(now, votes, looks, settings, number)
     log_member = np.log(now.share)[label] + _said(votes, now.evidence)
     kinds, _ = row_posterior(log_member[pair] - now.evidence[coins.slot])  # by the other votes

@@ -33,11 +33,11 @@ NEAREST_RATE = 1e-5
 
 # Relative error of a sum. Steps must not hang on it: sums over blocks differ in their last digits, and engines must
 # take the same steps.
-ROUNDING = 1e-13
+SUM_ROUNDING = 1e-13
 
 # Log-odds that a Newton step may move at most, and how often a step that falls is cut to a quarter. Beyond one unit the
 # quadratic approximation means nothing; after three cuts a step is below a sixtieth of it, and the next round will do.
-LONGEST_STEP, CUTS = 1.0, 4
+LONGEST_RATE_STEP, CUTS = 1.0, 4
 
 
 class RatePrior(NamedTuple):
@@ -151,11 +151,11 @@ def _newton(
         return np.asarray(log_likelihood(entry) - 0.5 * ((entry - centre) / spread) ** 2)
 
     step = (slope - (start - centre) / spread**2) / (bend + 1 / spread**2)
-    step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+    step = np.clip(step, -LONGEST_RATE_STEP, LONGEST_RATE_STEP)
     before, result = value(start), start
     for _ in range(CUTS):
         tried = start + step
-        risen = value(tried) >= before - ROUNDING * np.abs(before)
+        risen = value(tried) >= before - SUM_ROUNDING * np.abs(before)
         result = np.where(risen & (result == start), tried, result)
         if (result != start).all():
             break

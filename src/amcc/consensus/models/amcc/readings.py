@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from amcc.arrays import Codes, Floats, Ints, sigmoid
+from amcc.arrays import ROUNDING, Codes, Floats, Ints, sigmoid
 from amcc.consensus.families import effective_counts
 from amcc.consensus.models.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
 from amcc.consensus.models.amcc.counts import presence_by_counts
@@ -38,7 +38,6 @@ from amcc.consensus.models.amcc.settings import Settings
 from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.engine.base import Block, Engine, WholeBlock, gather
-from amcc.fields import ROUNDING
 from amcc.votes import Pairs, Votes
 
 # Votes that suffice to answer the questions; with five times as many, no answer changes.
