@@ -1,7 +1,7 @@
 """AMCC: consensus from groups of workers, their individuality, and label correlation. The probability model.
 
 This file learns; `answering.py` says what was learned about any votes, `warm_start.py` when little has to be learned
-anew. The model itself is in `likelihood.py`, how votes are read in `readings.py` (docs/method.md).
+again. The model itself is in `likelihood.py`, how votes are read in `readings.py` (docs/method.md).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         Groups of workers. More than the data need do no harm: they stay empty or alike.
     individuality, correlation, adapt : bool
         Parts of the model, to be switched off for comparison. Without `adapt`, the rates and label correlation are
-        taken at their word, and nothing is pooled.
+        used without softening, and nothing is pooled.
     blend : dict, optional
         The `blend_` of an earlier fit, to be used instead of choosing.
     settings : dict of numbers, optional
@@ -94,18 +94,11 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
 
     Attributes
     ----------
-    commonality_ : (2, n_groups, n_labels)
-        Usual hit rate and false-alarm rate of each group on each label. Groups are sorted, the best first.
-    individuality_ : (n_coins, 2)
-        How far the rates of each worker lie from their group's, for the labels they were asked about: `coin_worker_`,
-        `coin_label_`.
-    worker_group_ : (n_workers,) int; worker_membership_ : (n_workers, n_groups)
-        The group that explains each worker best, and the probabilities of all.
-    group_weights_ : (n_groups,)
-        How informative each group is, in shares; spammers come last.
+    commonality_, individuality_, worker_group_, worker_membership_, group_weights_, worker_cost_
+        As for all models with groups, see `amcc.consensus.grouped.GroupedModel`. `group_weights_` is how informative
+        each group is.
     label_correlation_ : (n_labels, n_labels)
-    worker_cost_ : (n_workers,)
-        What a worker's answers are worth by eq12.
+        Correlation of presence, by the kinds of label sets.
     settings_ : Settings
         The numbers set by hand that the model was fitted with.
     blend_ : dict
@@ -181,7 +174,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             # and it counts as much as all of them did.
             votes = engine.block.source
             evidence = evidence * np.repeat(samples_per_pair(votes)[votes.coins.worker], 2)
-            engine = InMemory(votes.one_per_worker(), engine.block.known)
+            engine = _one_vote_each(engine)
         return partial(engine.total, judge_votes, evidence, fit.prior)
 
     def _learn_anew_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
@@ -281,8 +274,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             assert isinstance(judge, partial)  # for the type checker: see _judge_of
             judged: Votes | Engine = engine
             if isinstance(engine, InMemory):  # one vote of each worker, as for the fit itself
-                judged = engine.block.source.one_per_worker()
-                engine = InMemory(judged, engine.block.known)
+                engine = _one_vote_each(engine)
+                judged = engine.block.source
             self._to_judge = judged, partial(engine.total, *judge.args)
         if votes is None:
             self.results_ = self.item_state_ = None
@@ -308,6 +301,11 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.crowd_, self.group_strength_ = crowd, crowd.strength[:, order]
         self.worker_cost_ = worker_worth(engine, rates[0])
         self.newcomer_evidence_ = _newcomer_evidence(crowd)
+
+
+def _one_vote_each(engine: InMemory) -> InMemory:
+    """The votes with all samples of a worker on a pair as one vote."""
+    return InMemory(engine.block.source.one_per_worker(), engine.block.known)
 
 
 def _newcomer_evidence(crowd: Crowd) -> Floats:
