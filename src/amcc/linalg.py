@@ -14,13 +14,11 @@ from scipy.sparse import issparse
 from amcc.arrays import Floats
 
 
-def centering(n: int) -> Floats:
-    """(n, n) matrix H that subtracts the mean: I − 1/n."""
-    return np.eye(n) - 1.0 / n
-
-
 def centered_gram(x: Floats) -> Floats:
-    """H x xᵀ H, the centred Gram matrix of the rows of x under the linear kernel; (..., n, d) → (..., n, n)."""
+    """H x xᵀ H, the centred Gram matrix of the rows of x under the linear kernel; (..., n, d) → (..., n, n).
+
+    H = I − 1/n subtracts the mean of n rows.
+    """
     # Subtracting means is H x; H is symmetric, so that is all: no (n, n) product with H.
     rows = x - x.mean(axis=-2, keepdims=True)
     return np.asarray(rows @ rows.swapaxes(-1, -2))

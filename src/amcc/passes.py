@@ -102,14 +102,12 @@ class PosteriorResult(NamedTuple):
     present : (n_slots,) expected number of votes in each slot that met a present label.
     log_odds_sum : sum over pairs of log(1 + exp(log-odds)), the data's share of the log-likelihood.
     change : the largest difference to the probabilities before.
-    typical_change : the root mean square of these differences.
     """
 
     proba: Floats
     present: Floats
     log_odds_sum: float
     change: float
-    typical_change: float
 
 
 def posterior_pass_numpy(
@@ -117,13 +115,12 @@ def posterior_pass_numpy(
 ) -> PosteriorResult:
     """The numpy twin of `posterior_pass`."""
     if len(slot) == 0:
-        return PosteriorResult(np.empty(0), np.zeros(len(evidence)), 0.0, 0.0, 0.0)
+        return PosteriorResult(np.empty(0), np.zeros(len(evidence)), 0.0, 0.0)
     log_odds = prior + sum_over_votes_numpy(slot, start, evidence)
     proba = sigmoid(log_odds)
     present = sum_over_slots_numpy(slot, start, proba, len(evidence))
-    moved = np.ones(1) if before is None else np.abs(proba - before)
-    typical = float(np.sqrt((moved**2).mean()))
-    return PosteriorResult(proba, present, float(np.logaddexp(0.0, log_odds).sum()), float(moved.max()), typical)
+    change = 1.0 if before is None else float(np.abs(proba - before).max())
+    return PosteriorResult(proba, present, float(np.logaddexp(0.0, log_odds).sum()), change)
 
 
 @or_twin(posterior_pass_numpy)
@@ -146,7 +143,7 @@ def posterior_pass(
     prior : (n_pairs,)
         Log-odds of each pair before any vote.
     before : (n_pairs,), optional
-        Probabilities of the round before, to measure the change against. Without them the changes are 1: far from
+        Probabilities of the round before, to measure the change against. Without them the change is 1: far from
         any tolerance, so no fit stops at its first round.
 
     Examples
@@ -160,9 +157,8 @@ def posterior_pass(
     proba, present = np.empty(len(prior)), np.empty((n_pieces(), len(evidence)))
     # The loop compares with something in any case: the prior has the right length, and the result is not used.
     shared = unsigned(slot), unsigned(start), evidence, prior, prior if before is None else before, proba
-    sums, changes, squares = zip(*run_pieces("posterior", piece_bounds(start), shared, present), strict=True)
-    change, typical = (1.0, 1.0) if before is None else (max(changes), float(np.sqrt(sum(squares) / len(prior))))
-    return PosteriorResult(proba, present.sum(axis=0), float(sum(sums)), change, typical)
+    sums, changes = zip(*run_pieces("posterior", piece_bounds(start), shared, present), strict=True)
+    return PosteriorResult(proba, present.sum(axis=0), float(sum(sums)), 1.0 if before is None else max(changes))
 
 
 class Belief(NamedTuple):

@@ -50,7 +50,8 @@ def test_without_individuality_all_strengths_are_fixed():
     prior = crowd_prior(SETTINGS, individuality=False)
     assert {each.strength for each in prior[:3]} == {NO_INDIVIDUALITY}
     crowd = start_crowd(2, 3, 5, prior)
-    assert_array_equal(crowd.strength, NO_INDIVIDUALITY)
+    for rates in (crowd.hit, crowd.false_alarm, crowd.uninformative):
+        assert_array_equal(rates.strength, NO_INDIVIDUALITY)
 
 
 def test_log_prior_is_that_of_normal_distributions():

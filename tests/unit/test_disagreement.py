@@ -29,6 +29,7 @@ from amcc.errors import ParameterError
 from amcc.io.pack import pack_votes
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "disagreement.py"
+sys.path.append(str(SCRIPT.parent))  # scripts import each other
 
 
 @pytest.fixture(scope="module")

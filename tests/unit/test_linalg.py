@@ -18,7 +18,6 @@ def test_hsic_is_its_definition(seed):
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(6, 4)), rng.normal(size=(6, 2))
     H = np.eye(6) - np.ones((6, 6)) / 6
-    assert_allclose(linalg.centering(6), H, **EXACT)
     assert_allclose(linalg.hsic(x, y), np.trace(x @ x.T @ H @ y @ y.T @ H) / 25, rtol=1e-12)
 
 
@@ -31,7 +30,7 @@ def test_hsic_by_hand():
 
 def test_centred_gram_of_many_matrices():
     x = np.random.default_rng(0).normal(size=(3, 5, 2))
-    H = linalg.centering(5)
+    H = np.eye(5) - 1 / 5
     assert_allclose(linalg.centered_gram(x), [H @ one @ one.T @ H for one in x], **EXACT)
 
 

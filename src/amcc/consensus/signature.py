@@ -47,10 +47,6 @@ class Signatures:
         """(n_items,) numbers from 0 to 1, as if drawn at random."""
         return self.item / _SPAN
 
-    def of_items(self, items: Ints) -> Signatures:
-        """The same for some of the items."""
-        return Signatures(self.item[items], self.worker, self.label)
-
     def of_answers(self, item: Ints, worker: Ints) -> Hashes:
         """Hashes of answers by their items and workers."""
         return _scrambled(self.item[item] + HASH_STEP * self.worker[worker])

@@ -54,8 +54,6 @@ class MulanSet(NamedTuple):
     annotations: int
 
 
-# The columns of tables 4 and 5.
-METRICS = ("Accuracy", "1-RL", "1-OE")
 # The columns of Table 6: what share of each worker's answers was removed. Its cells are Accuracy.
 REMOVED = (0.1, 0.2, 0.3, 0.5)
 

@@ -233,18 +233,18 @@ def beside_zeros(evidence):  # type: ignore[no-untyped-def]
 
 @loop
 def posterior(first, last, slot, start, evidence, prior, before, proba, present):  # type: ignore[no-untyped-def]
-    """Fill `proba` and `present`; sum of log(1 + exp(log-odds)), the largest change, sum of their squares."""
-    log_odds_sum, change, squares = 0.0, 0.0, 0.0
+    """Fill `proba` and `present`; sum of log(1 + exp(log-odds)), the largest change."""
+    log_odds_sum, change = 0.0, 0.0
     log_odds, table = np.empty(CHUNK), beside_zeros(evidence)
     for begin in range(first, last, CHUNK):
         end = min(begin + CHUNK, last)
         here, starts, now = log_odds[: end - begin], start[begin : end + 1], proba[begin:end]
         add_evidence(slot, starts, table[:, 0], prior[begin:end], here)
         sums = compared(here, prior[begin:end], before[begin:end], now)
-        log_odds_sum, squares, change = log_odds_sum + sums[0], squares + sums[2], max(change, sums[3])
+        log_odds_sum, change = log_odds_sum + sums[0], max(change, sums[3])
         add_to_slots(slot, starts, now, table[:, 1])
     copy(table[:, 1], present)
-    return log_odds_sum, change, squares
+    return log_odds_sum, change
 
 
 @loop

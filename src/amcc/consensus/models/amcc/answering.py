@@ -41,8 +41,6 @@ class LearnedCrowd(GroupedModel):
         Parameters of the groups, from which a warm start goes on.
     coin_evidence_ : (n_coins, 2); newcomer_evidence_ : (n_labels, 2)
         Log-odds that a no and a yes add to "present": of each coin, and of a worker without a history.
-    group_strength_ : (2, n_groups)
-        Pseudo-votes that a group lends to each coin of its workers.
     set_share_ : (n_kinds,); set_frequency_ : (n_kinds, n_labels)
         Kinds of label sets; `item_state_` says of which kinds the items are, where pairs were left out.
     n_votes_ : int
@@ -58,7 +56,6 @@ class LearnedCrowd(GroupedModel):
     kind_presence_: Annotated[Floats, Each(2, share=True)]
     n_votes_: int
     fitted_to_: str = ""
-    group_strength_: Annotated[Floats, Each(2, "group")]
     newcomer_evidence_: Annotated[Floats, Each("label", 2)]
     coin_evidence_: Annotated[Floats, Each("coin", 2)]
     set_share_: Annotated[Floats, Each("kind")]

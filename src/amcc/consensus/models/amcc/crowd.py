@@ -113,12 +113,6 @@ class Crowd:
         always = self.uninformative.commonality
         return np.stack([np.concatenate([rates.commonality, always]) for rates in (self.hit, self.false_alarm)])
 
-    @property
-    def strength(self) -> Floats:
-        """(2, n_groups) strengths of the same."""
-        always = self.uninformative.strength
-        return np.stack([np.append(rates.strength, always) for rates in (self.hit, self.false_alarm)])
-
     def log_prior(self, prior: CrowdPrior) -> float:
         """Log-density of all parameters; one pseudo-worker per group, so that none dies."""
         kinds = zip((self.hit, self.false_alarm, self.uninformative), prior[:3], strict=True)

@@ -298,7 +298,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         rates = coin_rates(crowd, coins, fit.counts)
         weights = positive / positive.sum()
         self._publish_groups(coins, rates, commonality[:, order], weights, crowd.member[:, order])
-        self.crowd_, self.group_strength_ = crowd, crowd.strength[:, order]
+        self.crowd_ = crowd
         self.worker_cost_ = worker_worth(engine, rates[0])
         self.newcomer_evidence_ = _newcomer_evidence(crowd)
 

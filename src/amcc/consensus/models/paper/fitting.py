@@ -24,7 +24,7 @@ from amcc.consensus.models.paper.answers import gather_answers
 from amcc.consensus.models.paper.consensus import Verdict
 from amcc.consensus.models.paper.objective import objective
 from amcc.consensus.models.paper.problem import PaperSettings, PaperState
-from amcc.consensus.models.paper.start import first_individuality, start_groups, start_state
+from amcc.consensus.models.paper.start import start_groups, start_state
 from amcc.consensus.models.paper.updates import update_all
 from amcc.consensus.monitor import Monitor
 from amcc.errors import TooLargeError
@@ -41,16 +41,12 @@ class PaperFit:
     state : D_w, C_m, λ and W_m. verdict : what eq6 says about every pair by them.
     label_similarity : (n_labels, n_labels) cosines, B of eq4.
     monitor : objective of eq5 after each round, and its last change.
-    consensus_change : the largest change of a pair's probability in the last round.
-    individuality_moved : how far the D_w went from their start, relative to their length there (D6).
     """
 
     state: PaperState
     verdict: Verdict
     label_similarity: Floats
     monitor: Monitor
-    consensus_change: float
-    individuality_moved: float
 
 
 def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | None = None) -> PaperFit:
@@ -71,19 +67,11 @@ def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | 
     observed = Observed(votes, gold or Gold.nothing(len(votes.pairs)), gather_answers(votes), settings)
     place, monitor = first_place(observed), Monitor(settings.tol, settings.max_iter)
     for _ in monitor.rounds():
-        previous, place = place, next_place(place, observed)
-        monitor.report(place.value, abs(previous.value - place.value))
+        before, place = place.value, next_place(place, observed)
+        monitor.report(place.value, abs(before - place.value))
     # In the order of weights for those who read them; eq6 does not care.
-    before, place = previous.verdict(observed), place._replace(state=by_weight(place.state))
-    verdict = place.verdict(observed)
-    return PaperFit(
-        state=place.state,
-        verdict=verdict,
-        label_similarity=observed.label_similarity,
-        monitor=monitor,
-        consensus_change=float(np.abs(verdict.pair_proba - before.pair_proba).max(initial=0.0)),
-        individuality_moved=distance_from(place.state.individuality, first_individuality(votes.n_labels, settings)),
-    )
+    place = place._replace(state=by_weight(place.state))
+    return PaperFit(place.state, place.verdict(observed), observed.label_similarity, monitor)
 
 
 def first_place(observed: Observed) -> Place:
@@ -111,11 +99,6 @@ def by_weight(state: PaperState) -> PaperState:
         group_weights=state.group_weights[order],
         worker_group=np.argsort(order)[state.worker_group],
     )
-
-
-def distance_from(individuality: Floats, first: Floats) -> float:
-    """Mean over workers of how far D_w is from where all started, relative to the length there."""
-    return float(np.linalg.norm(individuality - first, axis=(1, 2)).mean() / np.linalg.norm(first))
 
 
 def check_paper_size(votes: Votes) -> None:
