@@ -1,8 +1,8 @@
-"""How figures look: colours, fonts, panels, and names beside lines.
+"""How figures look: colours (also those of reports), fonts, panels, and names next to lines.
 
 matplotlib is an optional package, imported when a figure is drawn. Colours are those of Okabe and Ito, which most
-colour-blind people can tell apart; shapes or line styles say the same once more, for print in grey. Names stand beside
-what they name.
+colour-blind people can tell apart; shapes or line styles say the same once more, for print in grey. Names stand next
+to what they name.
 """
 
 from __future__ import annotations

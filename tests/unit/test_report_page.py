@@ -170,7 +170,7 @@ def test_heat_maps_have_numbers_where_there_is_room(numbered):
 
 
 def test_colours_can_be_told_apart():
-    colours = [charts.BLUE, charts.ORANGE, charts.VERMILION, charts.SKY_BLUE, charts.PALE_GREY]
+    colours = [charts.BLUE, charts.ORANGE, charts.VERMILION, charts.SKY, charts.PALE_GREY]
     rgb = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours])
     distance = np.abs(rgb[:, None] - rgb[None]).sum(axis=2) + 1000 * np.eye(len(colours))
     assert distance.min() > 60

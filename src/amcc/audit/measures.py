@@ -22,6 +22,15 @@ from amcc.votes import Votes
 # Edges of the bins of the calibration table: finer at the ends, where most probabilities are and errors matter most.
 EDGES = np.array([0.0, 0.01, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 1.0])
 
+# What is measured of a judge, in the order of the columns, and what people call it.
+JUDGE_MEASURES = {
+    "agreement": "agreement",
+    "kappa": "kappa",
+    "hit_rate": "hit rate",
+    "false_alarm_rate": "false alarms",
+    "informativeness": "informativeness",
+}
+
 
 # -- shares of labels ----------------------------------------------------------------------------------------------
 
@@ -166,15 +175,9 @@ def _agreement(slice_: Slice, vote: Floats, place: Ints, group: Ints, n_groups: 
     false_alarm = slice_.shares(vote, group, n_groups, place, 1 - answer)
     low, high = newcombe(hit, false_alarm)
     informative = replace(agreement, estimate=hit.estimate - false_alarm.estimate, low=low, high=high)
-    measures = {
-        "agreement": agreement,
-        "kappa": kappas(vote, answer, group, agreement, slice_.level),
-        "hit_rate": hit,
-        "false_alarm_rate": false_alarm,
-        "informativeness": informative,
-    }
+    measures = agreement, kappas(vote, answer, group, agreement, slice_.level), hit, false_alarm, informative
     columns: dict[str, Any] = {"votes": agreement.n}
-    for name, shares in measures.items():
+    for name, shares in zip(JUDGE_MEASURES, measures, strict=True):
         columns |= {name: shares.estimate, f"{name}_low": shares.low, f"{name}_high": shares.high}
     return columns
 

@@ -26,6 +26,7 @@ from rich.table import Table
 from amcc import tables
 from amcc.audit import LEVEL, AnswerRule, Audit, cross_fitted
 from amcc.audit import audit as measure
+from amcc.audit.measures import JUDGE_MEASURES
 from amcc.cli.console import DASH, busy, notes, say, show_all, titled_table
 from amcc.cli.fitting import DEFAULT_METHOD, Method, check_used, fit
 from amcc.cli.options.groups import OptionGroup
@@ -39,6 +40,7 @@ from amcc.consensus.item_results import check_all_pairs
 from amcc.errors import ParameterError
 from amcc.inference import check_level
 from amcc.io import read_table, read_votes
+from amcc.report.html import percent, with_interval
 from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -217,10 +219,10 @@ def _frequency(label: str, row: Mapping[str, Any]) -> list[str]:
     """A label with its corrected share, beside what the slice and the consensus say alone."""
     return [
         label,
-        _percent(row["share"]),
+        percent(row["share"]),
         _interval(row, "low", "high"),
-        f"{_percent(row['slice_share'])} ({_interval(row, 'slice_low', 'slice_high')})",
-        _percent(row["consensus_share"]),
+        f"{percent(row['slice_share'])} ({_interval(row, 'slice_low', 'slice_high')})",
+        percent(row["consensus_share"]),
     ]
 
 
@@ -229,19 +231,14 @@ def _claim(row: Mapping[str, Any]) -> list[str]:
     return [
         f"{row['number']:,}",
         f"{row['slice']:,}",
-        _percent(row["claimed"]),
-        _percent(row["measured"]),
+        percent(row["claimed"]),
+        percent(row["measured"]),
         _interval(row, "low", "high"),
     ]
 
 
-# Of a worker, on the screen: columns of the table, and what they are called.
-MEASURES = {
-    "agreement": "agreement",
-    "kappa": "kappa",
-    "hit_rate": "hit rate",
-    "false_alarm_rate": "false alarms",
-}
+# On the screen, which is not as wide as a page: the others say most of what informativeness does.
+MEASURES = {name: title for name, title in JUDGE_MEASURES.items() if name != "informativeness"}
 
 
 def _judges_table(result: Audit) -> Table:
@@ -254,7 +251,7 @@ def _judges_table(result: Audit) -> Table:
         [
             str(row.get("worker", "the consensus")),
             f"{row['votes']:,}",
-            *(_with_interval(row, name) for name in MEASURES),
+            *(with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in MEASURES),
         ]
         for row in [*decisions, *overall[:MOST_JUDGES]]
     ]
@@ -262,29 +259,6 @@ def _judges_table(result: Audit) -> Table:
     left = len(overall) - MOST_JUDGES
     more = f"; {left:,} more workers: --judges FILE" if left > 0 else ""
     return titled_table(["who", "votes", *MEASURES.values()], rows, f"Agreement with people, over all labels{more}")
-
-
-def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    """An estimate with its interval, as far as they are defined.
-
-    >>> _with_interval({"kappa": 0.5, "kappa_low": 0.4, "kappa_high": 0.61}, "kappa")
-    '0.50 (0.40 to 0.61)'
-    >>> _with_interval({"kappa": None, "kappa_low": None, "kappa_high": None}, "kappa")
-    '–'
-    """
-    estimate, low, high = (row[name + end] for end in ("", "_low", "_high"))
-    if estimate is None:
-        return DASH
-    return f"{estimate:.2f}" + ("" if low is None else f" ({low:.2f} to {high:.2f})")
-
-
-def _percent(share: float | None) -> str:
-    """A share in percent.
-
-    >>> _percent(0.1234), _percent(None)
-    ('12.3 %', '–')
-    """
-    return DASH if share is None else f"{100 * share:.1f} %"
 
 
 def _interval(row: Mapping[str, Any], low: str, high: str) -> str:

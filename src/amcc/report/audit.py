@@ -13,6 +13,7 @@ from typing import Any
 import altair as alt
 
 from amcc.audit import Audit
+from amcc.audit.measures import JUDGE_MEASURES
 from amcc.report import charts
 from amcc.report.html import (
     DASH,
@@ -23,6 +24,7 @@ from amcc.report.html import (
     element,
     joined,
     left_out,
+    percent,
     table,
     tiles,
     with_interval,
@@ -38,15 +40,6 @@ CONSENSUS = "the consensus"
 
 # Columns of estimates come in threes: kappa, kappa_low, kappa_high.
 ENDS = {"estimate": "", "low": "_low", "high": "_high"}
-
-# The measures of a judge that the table shows, and what it calls them.
-MEASURES = {
-    "agreement": "agreement",
-    "kappa": "kappa",
-    "hit_rate": "hit rate",
-    "false_alarm_rate": "false alarms",
-    "informativeness": "informativeness",
-}
 
 Row = Mapping[str, Any]
 
@@ -108,15 +101,6 @@ def _outside(number: float, row: Row) -> bool:
 
 
 # -- numbers as text -----------------------------------------------------------------------------------------------
-
-
-def percent(share: float | None) -> str:
-    """A share in percent, or a dash.
-
-    >>> percent(0.1234), percent(None)
-    ('12.3 %', '–')
-    """
-    return DASH if share is None else f"{100 * share:.1f} %"
 
 
 def percent_with_interval(row: Row, name: str, low: str = "low", high: str = "high") -> str:
@@ -279,13 +263,15 @@ def judges_panel(audit: Audit) -> Panel:
     """How often each worker agrees with people, beside the consensus."""
     workers = _overall(audit)
     shown = [{**audit.decisions.to_pylist()[0], "worker": CONSENSUS}, *workers[:MAX_JUDGES]]
-    lines = ([str(row["worker"]), f"{row['votes']:,}", *(measure(row, name) for name in MEASURES)] for row in shown)
+    lines = (
+        [str(row["worker"]), f"{row['votes']:,}", *(measure(row, name) for name in JUDGE_MEASURES)] for row in shown
+    )
     return Panel(
         "Who agrees with people",
         "How often the decisions of the consensus, and the votes of each worker on the slice, are what people say. A "
         "worker to the right of the consensus would do better alone, as far as they were asked.",
         _judges_chart(shown),
-        table("Agreement with people over all labels", ["who", "votes", *MEASURES.values()], lines),
+        table("Agreement with people over all labels", ["who", "votes", *JUDGE_MEASURES.values()], lines),
         notes=_workers_left_out(len(workers), len(shown) - 1),
     )
 
@@ -336,7 +322,7 @@ def _labels_chart(cells: list[dict[str, Any]], labels: list[str], workers: list[
         x=alt.X("label:N", sort=labels, title=None, axis=charts.slanted()), y=charts.ordered("worker:N", workers)
     )
     # From a coin's toss, below which nobody is useful, over white to always; black numbers can be read on all three.
-    scale = alt.Scale(domain=[0.5, 1], range=[charts.ORANGE, "#fff", charts.SKY_BLUE], clamp=True, interpolate="rgb")
+    scale = alt.Scale(domain=[0.5, 1], range=[charts.ORANGE, "#fff", charts.SKY], clamp=True, interpolate="rgb")
     tile = {
         "color": alt.Color("agreement:Q", scale=scale, legend=alt.Legend(title="agreement", format="%")),
         "tooltip": ["worker:N", "label:N", "votes:Q", *(alt.Tooltip(f"{name}:Q", format=".2f") for name in numbers)],

@@ -13,8 +13,10 @@ from typing import Any, Literal, TypeVar
 import altair as alt
 import numpy as np
 
-# Colours of Okabe and Ito, which most colour-blind people can tell apart.
-BLUE, ORANGE, VERMILION, SKY_BLUE = "#0072b2", "#e69f00", "#d55e00", "#56b4e9"
+from amcc import plotting
+
+# As in figures, so that a reader meets one set of colours.
+BLUE, ORANGE, VERMILION, SKY = plotting.BLUE, plotting.ORANGE, plotting.VERMILION, plotting.SKY
 # For what is not the message. Both can be seen on white and on black.
 GREY, PALE_GREY = "#888", "#bbbbbb"
 

@@ -116,7 +116,7 @@ MEANINGS: dict[kinds.Kind, str] = {
     "split crowd": "The same people say yes, and the same say no, as on other items: two views of the label.",
 }
 PLACES = [kinds.KINDS.index(kind) for kind in MEANINGS]
-HUES = (charts.BLUE, charts.SKY_BLUE, charts.PALE_GREY, charts.ORANGE, charts.VERMILION)
+HUES = (charts.BLUE, charts.SKY, charts.PALE_GREY, charts.ORANGE, charts.VERMILION)
 COLOURS: dict[str, str] = dict(zip(MEANINGS, HUES, strict=True))
 
 

@@ -137,3 +137,12 @@ def with_interval(estimate: float | None, low: float | None, high: float | None)
         return DASH
     # z: what rounds to zero has no sign, as -0.00 looks like a mistake
     return f"{estimate:z.2f}" + ("" if low is None or high is None else f" ({low:z.2f} to {high:z.2f})")
+
+
+def percent(share: float | None) -> str:
+    """A share in percent, or a dash.
+
+    >>> percent(0.1234), percent(None)
+    ('12.3 %', '–')
+    """
+    return DASH if share is None else f"{100 * share:.1f} %"
