@@ -106,7 +106,7 @@ def run_campaign() -> None:
     """Spend a budget; say outside of the folder what was counted."""
     with (Path("..") / COUNTED).open("ab", buffering=0) as counted:
         Campaign(
-            SimulatedCrowd(WORLD), Uniform(), MajorityVote, Prices(np.full(8, 5), page=2), BUDGET, audit=0.2,
+            SimulatedCrowd(WORLD), Uniform(), MajorityVote, Prices(np.full(8, 5), page=2), BUDGET, random_share=0.2,
             stop_settled=False, path="ledger.jsonl",
         ).run(lambda now: counted.write(b"%d %d\n" % (now.n_votes, now.spent)))  # fmt: skip
 

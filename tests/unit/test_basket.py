@@ -108,9 +108,9 @@ def test_a_later_proposal_has_other_pairs_but_one_proposal_may_draw_a_pair_twice
 
 def test_the_pair_of_an_audit_may_be_chosen_again() -> None:
     filled = basket(money=100)
-    filled.reserve(wanted((0, 0, ANN), utility=[np.nan]), audit=True)
+    filled.reserve(wanted((0, 0, ANN), utility=[np.nan]), at_random=True)
     assert filled.reserve(wanted((0, 0, BOB))) == 1
-    assert filled.audit.tolist() == [True, False]
+    assert filled.at_random.tolist() == [True, False]
     np.testing.assert_array_equal(filled.questions.utility, [np.nan, 1.0])
 
 
@@ -192,4 +192,4 @@ def test_whatever_is_proposed_money_adds_up(
     by_hand = PRICES.vote[questions.worker].sum() + page * len(set(questions.pages()))
     assert filled.cost == by_hand == money - filled.left
     assert filled.left >= 0
-    assert len(filled) == len(filled.price) == len(filled.audit) <= size
+    assert len(filled) == len(filled.price) == len(filled.at_random) <= size

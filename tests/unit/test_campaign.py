@@ -168,14 +168,18 @@ def test_a_replay_with_money_for_everything_asks_everything(world: World) -> Non
     budget=st.integers(1, 400),
     page=st.integers(0, 12),
     batch=st.integers(1, 30),
-    audit=st.sampled_from([0.0, 0.3, 1.0]),
+    random_share=st.sampled_from([0.0, 0.3, 1.0]),
     answer_rate=st.sampled_from([0.6, 1.0]),
     seed=st.integers(0, 5),
 )
-def test_never_a_unit_too_much(budget: int, page: int, batch: int, audit: float, answer_rate: float, seed: int) -> None:
+def test_never_a_unit_too_much(
+    budget: int, page: int, batch: int, random_share: float, answer_rate: float, seed: int
+) -> None:
     prices = prices_of(WORLD, page)
     crowd = SimulatedCrowd(WORLD, seed=seed, answer_rate=answer_rate)
-    outcome = campaign(crowd, prices, budget, batch=batch, audit=audit, strategy=MostUncertain(), seed=seed).run()
+    outcome = campaign(
+        crowd, prices, budget, batch=batch, random_share=random_share, strategy=MostUncertain(), seed=seed
+    ).run()
     check_adds_up(outcome, budget)
     if outcome.reason == "money":
         assert budget - outcome.spent < prices.lone_vote.max()
@@ -221,7 +225,8 @@ def test_budgets_are_written_as_prices_are(world: World) -> None:
     ("options", "words"),
     [
         ({"batch": 0}, "batch must be a whole number of at least 1; got 0"), ({"batch": 2.5}, "batch must be a whole"),
-        ({"audit": 1.5}, "audit must be a number from 0 to 1"), ({"audit": float("nan")}, "audit must be"),
+        ({"random_share": 1.5}, "random_share must be a number from 0 to 1"),
+        ({"random_share": float("nan")}, "random_share must be"),
         ({"worker_share": 0.1}, "at least 1/6"), ({"patience": 0}, "patience must be"),
         ({"gain_floor": float("nan")}, "gain_floor must be a number; got nan"), ({"seed": -1}, "seed must be"),
         ({"growth": -0.1}, "growth must be"),
@@ -302,7 +307,7 @@ def test_questions_without_an_answer_cost_nothing_and_are_not_asked_again(world:
 def test_audits_are_drawn_from_everything_and_flagged(world: World) -> None:
     favourite = MostUncertain()
     prices = Prices.of(world.votes.worker_names, {"w1": 1}, default=2)
-    outcome = campaign(SimulatedCrowd(world), prices, 300, strategy=favourite, batch=10, audit=0.3).run()
+    outcome = campaign(SimulatedCrowd(world), prices, 300, strategy=favourite, batch=10, random_share=0.3).run()
     table = outcome.ledger.table("arrow")
     audit = np.array(table["audit"])
     assert 0.15 < audit.mean() < 0.45
@@ -422,8 +427,8 @@ def resumable(kind: str, path: Path, lives: int = 10**9) -> Campaign:
     """A campaign with all that could go wrong: pages, audits, shares, leavers, a model not fitted in every round."""
     return Campaign(
         crowd=DyingCrowd(KINDS[kind](), lives), strategy=MostUncertain(), make_model=DawidSkene,
-        prices=prices_of(WORLD, page=3), budget=400, batch=6, worker_share=0.4, audit=0.2, growth=0.3, patience=30,
-        seed=4, path=path,
+        prices=prices_of(WORLD, page=3), budget=400, batch=6, worker_share=0.4, random_share=0.2, growth=0.3,
+        patience=30, seed=4, path=path,
     )  # fmt: skip
 
 
@@ -495,7 +500,7 @@ def test_the_ledger_is_readable_by_people(world: World, tmp_path: Path) -> None:
         ({"batch": 7}, "batch was 5 and is 7"), ({"budget": 31}, "budget was 30 and is 31"),
         ({"strategy": MostUncertain()}, "strategy was 'AnyQuestion()' and is 'MostUncertain()'"),
         ({"make_model": lambda: DawidSkene(max_iter=7)}, "is 'DawidSkene(max_iter=7)'"),
-        ({"prices": Prices(np.full(6, 2))}, "prices was"), ({"audit": 0.5}, "audit was 0.0 and is 0.5"),
+        ({"prices": Prices(np.full(6, 2))}, "prices was"), ({"random_share": 0.5}, "audit was 0.0 and is 0.5"),
         ({"seed": 1, "patience": 3}, "patience was None and is 3, seed was 0 and is 1"),
         ({"features": np.zeros((12, 1))}, "features was None"),
         ({"start": WORLD.votes.select(WORLD.votes.item == 0)}, "start was"),
@@ -630,11 +635,16 @@ def truth_of_items(world: World, n_items: int) -> Truth:
     return Truth(pairs, known_items=names[0][:n_items])
 
 
-@pytest.mark.parametrize("audit", [0.0, 0.5])
-def test_nobody_is_asked_about_what_is_known(world: World, tmp_path: Path, audit: float) -> None:
+@pytest.mark.parametrize("random_share", [0.0, 0.5])
+def test_nobody_is_asked_about_what_is_known(world: World, tmp_path: Path, random_share: float) -> None:
     """With money for everything, everything else is asked; what is known counts as settled, and is believed."""
     truth, seen = truth_of_items(world, 4), []
-    options: dict[str, Any] = {"truth": truth, "audit": audit, "make_model": DawidSkene, "path": tmp_path / "l.jsonl"}
+    options: dict[str, Any] = {
+        "truth": truth,
+        "random_share": random_share,
+        "make_model": DawidSkene,
+        "path": tmp_path / "l.jsonl",
+    }
     run = campaign(ReplayCrowd(world.votes), prices_of(world), prices_of(world).of_votes(world.votes), **options)
     outcome = run.run(seen.append)
     assert outcome.reason == "nobody"

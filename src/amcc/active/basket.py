@@ -34,7 +34,7 @@ class Basket:
     ----------
     questions : what is in the basket, in the order in which it was put in.
     price : (n,) what each question costs. The first question on a page bears the price of the page.
-    audit : (n,) whether it was drawn at random.
+    at_random : (n,) whether it was drawn at random.
     left : money that is not reserved yet.
 
     Examples
@@ -55,7 +55,7 @@ class Basket:
         self._allowed = np.full(len(prices.vote), size) if votes_allowed is None else votes_allowed.copy()
         self.questions = Questions(NOTHING_ASKED, np.empty(0))
         self.price: Money = np.empty(0, dtype=np.int64)
-        self.audit: Mask = np.empty(0, dtype=bool)
+        self.at_random: Mask = np.empty(0, dtype=bool)
         # Pages by item and worker, numbered as they were opened: a page is paid once, by the question that opens it.
         self._pages: dict[tuple[int, int], int] = {}
         self._chosen_pairs: set[tuple[int, int]] = set()
@@ -81,20 +81,20 @@ class Basket:
             raise InputError(f"the budget must pay for at least one vote, {text(cheapest)}; got {text(self.left)}.")
 
     def open_workers(self, *, rich: bool = False) -> Mask:
-        """(n_workers,) who may be asked one more question; `rich`: if only there were more money.
+        """(n_workers,) who may be asked one more question; `rich`: ignore the money.
 
-        By the price of a page of their own: who can be paid only on a page that is open already is not offered anew.
+        By the price of a page of their own: who can be paid only on a page that is open already is not offered again.
         """
         affordable = (self._prices.lone_vote <= self.left) | rich
         return np.asarray(affordable & (self._allowed > 0))
 
-    def reserve(self, proposed: Questions, *, audit: bool = False, until_refused: bool = False) -> int:
+    def reserve(self, proposed: Questions, *, at_random: bool = False, until_refused: bool = False) -> int:
         """Put in what fits, the best first, and give the number of questions that did.
 
         A question is refused where the money does not pay for it, where its worker has given their share, where the
         basket is full, and where an earlier proposal had its pair: an answer changes what is worth asking next.
 
-        audit : whether they were drawn at random; their pairs may be proposed again.
+        at_random : whether they were drawn at random; their pairs may be proposed again.
         until_refused : stop at the first that is refused, instead of taking cheaper ones after it.
         """
         # One question after the other, not all at once: what one costs decides whether the next still fits.
@@ -114,12 +114,12 @@ class Basket:
                 break
         kept = proposed.take(np.array(taken, dtype=np.int64))
         # Only now: within one proposal, a strategy that draws at random may have drawn a pair twice.
-        if not audit:
+        if not at_random:
             self._chosen_pairs.update(zip(kept.asked.item.tolist(), kept.asked.label.tolist(), strict=True))
         # An empty basket has no parts, which would be lost for all that come later.
         self.questions = self.questions.joined(kept) if len(self) else kept
         self.price = np.append(self.price, np.array(prices, dtype=np.int64))
-        self.audit = np.append(self.audit, np.full(len(taken), audit))
+        self.at_random = np.append(self.at_random, np.full(len(taken), at_random))
         return len(taken)
 
     def fill(self, propose: Callable[[], Questions]) -> None:
@@ -134,7 +134,7 @@ class Basket:
                 break
 
     def by_page(self) -> Ints:
-        """(n,) places of the questions with those of a page beside each other, pages in the order of their opening."""
+        """(n,) places of the questions with those of a page next to each other, pages in the order of their opening."""
         return np.argsort([self._pages[page] for page in self.questions.asked.pages()], kind="stable")
 
     def best_first(self) -> Ints:

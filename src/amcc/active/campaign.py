@@ -90,8 +90,8 @@ class Campaign:
     budget : what may be spent, an amount as the prices are written. It is never overspent.
     batch : questions in a round; fewer where money or the worker's shares do not allow more.
     worker_share : no worker gives a larger share of all votes (rounded up, counted with a full batch).
-    audit : share of the questions that is drawn at random, whatever the strategy wants: answers chosen by what is
-        believed already give a biased picture of how well people agree.
+    random_share : share of the questions that is drawn at random, whatever the strategy wants: answers chosen by what
+        is believed already give a biased picture of how well people agree.
     gain_floor : stop when the best question has a lower utility, in the strategy's own measure (expected gain per unit
         of cost for `voi`).
     stop_settled : stop when every pair that can be asked is settled.
@@ -99,7 +99,7 @@ class Campaign:
     start : votes that are there already; they cost nothing.
     features : (n_items, n_features), for models and strategies that use them.
     truth : what is known already; it teaches about workers, and nobody is asked about it.
-    growth : share of new votes after which the model is fitted anew, see `Learner`.
+    growth : share of new votes after which the model is fitted again, see `Learner`.
     seed : of everything drawn at random.
     path : file of the ledger. A campaign whose file is there goes on where it stopped. New workers may have joined at
         the end of the crowd's vocabulary; all else must be as before. Only one process can use it at a time.
@@ -115,7 +115,7 @@ class Campaign:
     _: KW_ONLY
     batch: int = 5
     worker_share: float = 1.0
-    audit: float = 0.0
+    random_share: float = 0.0
     gain_floor: float | None = None
     stop_settled: bool = True
     patience: int | None = None
@@ -132,7 +132,7 @@ class Campaign:
         self._budget = budget_units(self.budget, self.prices.decimals)
         _check("batch", self.batch, Integral, 1, math.inf)
         _check("worker_share", self.worker_share, Real, 0, 1)
-        _check("audit", self.audit, Real, 0, 1)
+        _check("random_share", self.random_share, Real, 0, 1)
         _check("growth", self.growth, Real, 0, math.inf)
         _check("seed", self.seed, Integral, 0, math.inf)
         if self.gain_floor is not None:
@@ -247,8 +247,8 @@ class Campaign:
             return "settled"
         # The luck of a round comes from its number: a campaign that goes on after a crash draws the same.
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
-        audits = candidates.sample(int(rng.binomial(self.batch, self.audit)), rng)
-        basket.reserve(Questions(audits, np.full(len(audits), np.nan)), audit=True)
+        audits = candidates.sample(int(rng.binomial(self.batch, self.random_share)), rng)
+        basket.reserve(Questions(audits, np.full(len(audits), np.nan)), at_random=True)
         best = self._fill(basket, standing, asked, candidates, rng)
         if self.gain_floor is not None and best is not None and best < self.gain_floor:
             return "gain"
@@ -257,7 +257,7 @@ class Campaign:
         order = basket.by_page()
         planned = basket.questions.take(order)
         check_new(planned.asked, asked, described(self.strategy))
-        return PlannedRound(planned.asked, basket.audit[order], planned.utility, fitted, standing.expected_error)
+        return PlannedRound(planned.asked, basket.at_random[order], planned.utility, fitted, standing.expected_error)
 
     def _fill(
         self, basket: Basket, standing: Standing, asked: Triplets, candidates: Candidates, rng: np.random.Generator
@@ -323,7 +323,7 @@ class Campaign:
             "budget": self._budget,
             "batch": int(self.batch),
             "worker_share": float(self.worker_share),
-            "audit": float(self.audit),
+            "audit": float(self.random_share),  # the name in ledgers of all versions
             "gain_floor": None if self.gain_floor is None else float(self.gain_floor),
             "stop_settled": bool(self.stop_settled),
             "patience": None if self.patience is None else int(self.patience),

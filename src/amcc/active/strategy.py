@@ -4,10 +4,7 @@ A new strategy is one file in `amcc/active/strategies` and nothing else:
 
     @register("cheapest")
     @dataclass(frozen=True)
-    class Cheapest:
-        model: ClassVar[str] = "amcc"
-        uses_features: ClassVar[bool] = False
-
+    class Cheapest(UsualStrategy):
         def select(self, beliefs, candidates, prices, batch, rng): ...
 
 Commands then know its name, and the contract tests (`tests/contract/test_strategies.py`) run against it.
@@ -17,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -47,6 +44,13 @@ class Strategy(Protocol):
 
         What is drawn about workers is drawn first: with an equal `rng` it is the same for other candidates.
         """
+
+
+class UsualStrategy:
+    """What most strategies say of themselves, unless they say otherwise: made for the default model, without features."""
+
+    model: ClassVar[str] = "amcc"
+    uses_features: ClassVar[bool] = False
 
 
 Made = TypeVar("Made", bound=Callable[..., Strategy])

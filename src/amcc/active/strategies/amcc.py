@@ -19,7 +19,7 @@ from amcc.active.candidates import Candidates
 from amcc.active.picking import best_places, pick_batch, questions_about
 from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies.common import check_count, check_share, credibility_of, queried
-from amcc.active.strategy import register
+from amcc.active.strategy import UsualStrategy, register
 from amcc.arrays import Floats, Mask
 
 # The paper fixes η of eq9 at 0.3 "according to the experiments"; `amcc reproduce active-eta` varies it.
@@ -31,7 +31,7 @@ N_NEIGHBORS = 10
 
 @register("amcc")
 @dataclass(frozen=True)
-class PaperCriterion:
+class PaperCriterion(UsualStrategy):
     """The paper's criterion, eq13: uncertain pairs, credible workers, low prices.
 
     Parameters
@@ -42,7 +42,6 @@ class PaperCriterion:
 
     correlation_mix: float = CORRELATION_MIX
     n_neighbors: int = N_NEIGHBORS
-    model: ClassVar[str] = "amcc"
     uses_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -64,12 +63,10 @@ class PaperCriterion:
 
 @register("amcc-rw")
 @dataclass(frozen=True)
-class RandomWorkers:
+class RandomWorkers(UsualStrategy):
     """AMCC(rW): the most useful pairs by eq10, each asked of a random worker."""
 
     correlation_mix: float = CORRELATION_MIX
-    model: ClassVar[str] = "amcc"
-    uses_features: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_share("correlation_mix", self.correlation_mix)
@@ -88,11 +85,10 @@ class RandomWorkers:
 
 @register("amcc-rsl")
 @dataclass(frozen=True)
-class RandomPairs:
+class RandomPairs(UsualStrategy):
     """AMCC(rSL): random pairs, each asked of the worker who is most credible for their price."""
 
     n_neighbors: int = N_NEIGHBORS
-    model: ClassVar[str] = "amcc"
     uses_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

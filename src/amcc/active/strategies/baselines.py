@@ -17,18 +17,17 @@ from amcc.active.candidates import Candidates
 from amcc.active.picking import best_places, distinct, pick_batch, questions_about, without_ties
 from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies.common import check_count, neighbors_of, votes_on_pairs
-from amcc.active.strategy import register
+from amcc.active.strategy import UsualStrategy, register
 from amcc.arrays import Floats, Ints, Mask
 from amcc.votes import Votes
 
 
 @register("sac")
 @dataclass(frozen=True)
-class Sac:
+class Sac(UsualStrategy):
     """SAC: the pair whose probability is nearest to ½, asked of the worker who agrees most with the consensus."""
 
     model: ClassVar[str] = "dawid-skene"
-    uses_features: ClassVar[bool] = False
 
     def select(
         self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -44,7 +43,7 @@ class Sac:
 
 @register("nam-a")
 @dataclass(frozen=True)
-class NamActive:
+class NamActive(UsualStrategy):
     """NAM(A): items with a strange number of labels and few questions so far, their likeliest labels, the best workers.
 
     Parameters
@@ -54,7 +53,6 @@ class NamActive:
 
     labels_per_item: int = 3
     model: ClassVar[str] = "nam"
-    uses_features: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_count("labels_per_item", self.labels_per_item)
@@ -117,14 +115,11 @@ class Uniform:
 
 @register("activelab")
 @dataclass(frozen=True)
-class ActiveLab:
+class ActiveLab(UsualStrategy):
     """ActiveLab: the pair whose consensus would be least sure after one more vote, and the weightiest worker per price.
 
     The model of CROWDLAB is the consensus itself, at the temperature that fits the votes best.
     """
-
-    model: ClassVar[str] = "amcc"
-    uses_features: ClassVar[bool] = False
 
     def select(
         self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -161,11 +156,8 @@ def crowdlab_of_labels(beliefs: CurrentBeliefs) -> tuple[Floats, Floats]:
 
 @register("okg")
 @dataclass(frozen=True)
-class KnowledgeGradient:
+class KnowledgeGradient(UsualStrategy):
     """Optimistic knowledge gradient per price: how much surer the decision can become by one answer of this worker."""
-
-    model: ClassVar[str] = "amcc"
-    uses_features: ClassVar[bool] = False
 
     def select(
         self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -222,11 +214,10 @@ def beta_of_pairs(votes: Votes, reliability: Floats, item: Ints, label: Ints) ->
 
 @register("ceal")
 @dataclass(frozen=True)
-class Ceal:
+class Ceal(UsualStrategy):
     """CEAL: uncertain pairs, workers who were right about that label of similar items, low prices."""
 
     n_neighbors: int = 10
-    model: ClassVar[str] = "amcc"
     uses_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -8,7 +8,6 @@ that newcomers get their turn.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from amcc.active.beliefs import COLD_FALSE_ALARM, COLD_HIT, CurrentBeliefs
 from amcc.active.candidates import Candidates
 from amcc.active.picking import pick_batch, questions_about
 from amcc.active.questions import Questions
-from amcc.active.strategy import register
+from amcc.active.strategy import UsualStrategy, register
 from amcc.arrays import Floats, weight_per_code
 from amcc.errors import ParameterError
 from amcc.passes import sum_over_slots
@@ -95,7 +94,7 @@ def carried_over(proba: Floats, correlation: Floats) -> Floats:
 
 @register("voi")
 @dataclass(frozen=True)
-class ValueOfInformation:
+class ValueOfInformation(UsualStrategy):
     """Asks where an answer is expected to remove most doubt per unit of cost.
 
     Parameters
@@ -110,8 +109,6 @@ class ValueOfInformation:
         are, and their noise has to be undone.
     """
 
-    model: ClassVar[str] = "amcc"
-    uses_features: ClassVar[bool] = False
     correlated: bool = False
     repetition: float = 1.0
     answers_of_stranger: float = 1.0
