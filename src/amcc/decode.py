@@ -127,7 +127,7 @@ def _best_size(ranked: Floats, score_of_sizes: Callable[[Floats], Floats]) -> In
 # S is a set, Y the truth. Both scores divide hits by a number of labels, and 1/c is the integral of x^(c − 1) over
 # [0, 1]. So E[1 / (c + |Y|)] is the integral of x^(c − 1) · E x^|Y|, and E x^|Y| is the product of 1 − p + p·x over the
 # labels: a polynomial, which Gauss-Legendre quadrature integrates exactly. One pass over the labels serves every k,
-# while the distribution of |Y \ S| would have to be stored or found anew for each.
+# while the distribution of |Y \ S| would have to be stored or found again for each.
 
 
 def _jaccard_of_sizes(ranked: Floats) -> Floats:

@@ -2,8 +2,8 @@
 
 A state is a tree of dataclasses and named tuples whose leaves are arrays, names, numbers, text, or lists of numbers.
 `take_apart` puts arrays under their paths in the tree (`crowd_.hit.label`) and everything else in one JSON text;
-`Stored` builds the tree anew. A file may come from anywhere, and compiled loops index without looking: what an array
-must be like is written beside its type, as `Annotated[Floats, Each("worker", "label")]`.
+`Stored` builds the tree again. A file may come from anywhere, and compiled loops index without bounds checks: what an
+array must be like is written next to its type, as `Annotated[Floats, Each("worker", "label")]`.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def _interrupts_wait() -> Iterator[None]:
 
 
 def _die_of_interrupts() -> None:
-    """In a process of the pool: Ctrl-C ends it without a word, for the one that started it has the last.
+    """In a process of the pool: Ctrl-C ends it without a word, because the one that started it has the last.
 
     A terminal sends Ctrl-C to all processes at once; by default, each would print a traceback.
     """

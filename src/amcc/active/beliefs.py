@@ -1,7 +1,7 @@
 """What is believed when questions are chosen, and how it keeps up with new votes.
 
 A `Learner` turns votes into `CurrentBeliefs`. To fit a model after every batch would cost too much, so new votes are
-judged at once by what is known of their workers, and the workers are judged anew when there are enough new votes.
+judged at once by what is known of their workers, and the workers are judged again when there are enough new votes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from amcc.votes import Votes
 # far from perfect, or the first answer would settle everything.
 COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
 
-# Share of new votes after which a model is fitted again, and after which it chooses anew what it chooses by trying.
+# Share of new votes after which a model is fitted again, and after which it chooses again what it chooses by trying.
 # All fits on the way take about 20 times as long as the last. With 0.2 and 1 it is a third of that, but the same
 # quality costs more, most of all where items have few answers; with 0.02 and 0.2 it costs no less.
 GROWTH, RETHINK = 0.05, 0.5
@@ -92,7 +92,7 @@ def cold_beliefs(votes: Votes, features: Floats | None = None) -> CurrentBeliefs
 
 
 class Learner:
-    """Keeps beliefs in step with growing votes: new votes count at once, workers are judged anew when it pays.
+    """Keeps beliefs in step with growing votes: new votes count at once, workers are judged again when it pays.
 
     Parameters
     ----------

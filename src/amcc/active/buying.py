@@ -211,7 +211,7 @@ def nothing_known() -> Votes:
 
 
 def as_list(names: Any, role: tables.Role) -> list[Any]:
-    """Names from a list, an array or a column; a single text is refused, for it would pass for a list of letters."""
+    """Names from a list, an array or a column; a single text is refused, since it would pass for a list of letters."""
     if isinstance(names, str):
         raise ParameterError(f"{role} names must be a list; got the text {names!r}. Put it in a list: [{names!r}].")
     return list(names.tolist() if hasattr(names, "tolist") else names)

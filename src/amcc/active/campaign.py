@@ -7,8 +7,8 @@ All that happens stands in one append-only file, the *ledger*, one JSON line per
     answer     one question of the round: the value (null where nobody answered), its price, whether it is an audit
 
 Each line ends with a hash of itself and of the line before: what was changed by hand is refused, with its line number.
-Beliefs follow from the answers, and the luck of a round from the seed and its number. So the ledger is the whole state:
-a campaign that is killed at any moment and run again ends with the same ledger as one that was left alone.
+Beliefs follow from the answers, and the random draws of a round from the seed and its number. So the ledger is the
+whole state: a campaign that is killed at any moment and run again ends with the same ledger as one that was left alone.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ class Campaign:
             return "money" if beliefs.open_among(with_more_money).open_pairs().any() else "nobody"
         if self.stop_settled and beliefs.settled_pairs()[can_be_asked].all():
             return "settled"
-        # The luck of a round comes from its number: a campaign that goes on after a crash draws the same.
+        # The random draws of a round come from its number: a campaign that goes on after a crash draws the same.
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
         audits = candidates.sample(int(rng.binomial(self.batch, self.random_share)), rng)
         basket.reserve(Questions(audits, np.full(len(audits), np.nan)), at_random=True)
@@ -280,7 +280,7 @@ class Campaign:
                 open_now = open_now if best is None else OtherPairs.than(planned, open_now)
             if not open_now.open_pairs().any():
                 return Questions(NOTHING_ASKED, np.empty(0))
-            same_luck = deepcopy(rng)  # who was drawn as skilled must not be drawn anew for the rest of the page
+            same_luck = deepcopy(rng)  # who was drawn as skilled must not be drawn again for the rest of the page
             chosen = self.strategy.select(standing.beliefs, open_now, price, basket.missing, rng)
             if self.prices.page and len(chosen):
                 chosen = self._bundled(chosen, standing.beliefs, open_now, basket.missing, same_luck)
@@ -360,7 +360,7 @@ def checked_answers(value: Signs, n_questions: int) -> Signs:
 
 def check_new(questions: Triplets, asked: Triplets, strategy: str) -> None:
     """Raise ParameterError where a strategy chose a question twice: it would be paid twice."""
-    # A set of all questions of a long campaign, made anew in every round, would take longer than the choice.
+    # A set of all questions of a long campaign, made again in every round, would take longer than the choice.
     near = asked.take(np.flatnonzero(np.isin(asked.item, questions.item, kind="table")))  # few are left to be compared
     new, old = questions.rows(), near.rows()
     if len(set(new)) < len(new) or not set(new).isdisjoint(old):

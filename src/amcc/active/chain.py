@@ -4,7 +4,7 @@
 
 The hash is SHA-256 over the hash of the line before and the bytes of this line up to its own hash. So it shows, and at
 which line, when a byte was changed or a line was taken out, put in or moved. Two things do not show in the file alone:
-whole lines that are missing at its end, and hashes that were all calculated anew. For these there is the last
+whole lines that are missing at its end, and hashes that were all calculated again. For these there is the last
 hash, the *head*. It stands for the whole file: noted elsewhere, it tells later whether that file is still the same.
 """
 
@@ -48,7 +48,7 @@ def unsealed(line: bytes) -> bytes:
 
 
 def follows(line: bytes, before: str) -> bool:
-    """Whether the line is complete, but for its newline, and comes after one with the hash `before`."""
+    """Whether the line is complete, except for its newline, and comes after one with the hash `before`."""
     # The seal has a fixed length, so that a line is cut without being decoded: it may hold anything.
     body = line[:-SEAL_LENGTH]
     return line[len(body) :] == SEAL.format(_hash(body, before)).encode()

@@ -225,7 +225,7 @@ def _believed(model: ConsensusModel, readings: Readings) -> Floats:
 
 @dataclass
 class _Belief:
-    """What is not known about the correction, and how much hangs on it.
+    """What is not known about the correction, and how much depends on it.
 
     weight : (n_pairs,) w. free : (n_pairs,) pairs that can be asked. covariance : (size, size).
     importance : (size, size) A.

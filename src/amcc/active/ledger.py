@@ -4,7 +4,7 @@ A round is written before anybody is asked, its answers when they come. Whenever
 what was asked and what was paid, and the campaign goes on from there. Money is paid here, and reserved in
 `amcc.active.basket`: a question that nobody answers was reserved, but costs nothing.
 
-Reading trusts nothing. Every line is decoded, written anew from what it says, and compared byte by byte with what
+Reading trusts nothing. Every line is decoded, written again from what it says, and compared byte by byte with what
 stands there: whatever a campaign would not have written is refused, with its line number.
 """
 
@@ -48,7 +48,7 @@ class PlannedRound:
     """Questions that are asked together, those on one page beside each other.
 
     questions : their codes; audit : (n,) whether drawn at random; utility : (n,) NaN for audits.
-    fitted : whether the model was fitted anew before they were chosen.
+    fitted : whether the model was fitted again before they were chosen.
     expected_error : mean probability that a decision was wrong, before they were asked.
     """
 
@@ -260,7 +260,7 @@ class Ledger:
         for place, (text, expected) in enumerate(zip(lines, self._answer_lines(value, price), strict=True)):
             if chain.encoded(expected) != chain.unsealed(text):
                 raise damaged(line + place, f"the next question of the round was {expected}")
-        # Hashes can be calculated anew by anybody; that money was never overspent is checked by itself.
+        # Hashes can be calculated again by anybody; that money was never overspent is checked by itself.
         too_much = self.spent + np.cumsum(price) > budget
         if too_much.any():
             raise damaged(line + int(too_much.argmax()), f"with it, more is spent than the budget of {budget}")

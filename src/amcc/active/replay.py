@@ -27,7 +27,7 @@ from amcc.votes import Votes
 Start = Literal["none", "one"] | float
 
 # A batch, unless its size is given, is at most this part of the votes and of the pairs: enough for a smooth curve, and
-# small enough that there is something to choose, for a batch asks about a pair only once.
+# small enough that there is something to choose, because a batch asks about a pair only once.
 N_POINTS, BATCHES_PER_PAIR = 100, 20
 
 # Shares of the quality of all votes for which the cost is asked.

@@ -78,7 +78,7 @@ def answer_likelihood(present: Mask, asked: Mask, hit: Floats, false_alarm: Floa
 
     The product of the chances of its asked labels (of all labels, if none was asked), in logs. A question is about one
     label, so that the root of as many factors is taken: an item with many labels says no less than one with few.
-    Single precision, for there may be thousands of items times thousands of workers.
+    Single precision, because there may be thousands of items times thousands of workers.
 
     present, asked : (n_items, n_labels) the consensus, and the pairs that anybody was asked about.
     hit, false_alarm : (n_workers, n_labels).

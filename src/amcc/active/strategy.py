@@ -47,7 +47,7 @@ class Strategy(Protocol):
 
 
 class UsualStrategy:
-    """What most strategies say of themselves, unless they say otherwise: made for the default model, without features."""
+    """What most strategies say of themselves: made for the default model, without a look at features."""
 
     model: ClassVar[str] = "amcc"
     uses_features: ClassVar[bool] = False

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 # What help texts say of the experiments without importing them; a test compares both.
 METHOD_NAMES = (*METHODS, "crowdkit-ds", "crowdkit-glad", "crowdkit-mace", "true-rates")
+# All sizes that there are, so that nothing is left out unless asked: `amcc.experiments.cells.SIZES` ends with it.
 LARGEST = 1_000_000
 
 # Columns of text that no table needs.
@@ -132,7 +133,7 @@ def _numbers(option: str, text: str) -> list[int]:
 
 
 def _variants(texts: Sequence[str]) -> dict[str, Variant]:
-    """Name → method and parameters; no name twice, for it would be a column twice.
+    """Name → method and parameters; no name twice, because it would be a column twice.
 
     What is behind a name is checked by `run_board`, before anything runs.
     """

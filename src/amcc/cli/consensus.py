@@ -96,7 +96,7 @@ class ConsensusRows(OptionGroup):
         return replace(self, sets=False, all_labels=False, soft=False)
 
     def tables(self, model: ConsensusModel, votes: Votes | Engine) -> Iterator[pa.Table]:
-        """The rows: one table, or one per block. On terminals something turns while each is made."""
+        """The rows: one table, or one per block. On terminals, with a progress spinner."""
         made = self._made(model, votes)
         while True:
             # Not while it is written: rows and a turning wheel would share the terminal.
@@ -107,7 +107,7 @@ class ConsensusRows(OptionGroup):
             yield table
 
     def _made(self, model: ConsensusModel, votes: Votes | Engine) -> Iterator[pa.Table]:
-        """The same, without a sign of it."""
+        """The same, without the spinner."""
         kind: dict[str, Any] = {"decode": self.decode, "k": self.top_k, "frame": "arrow"}
         more: dict[str, Any] = {"all_labels": self.all_labels, "disagreement": self.disagreement, "soft": self.soft}
         if isinstance(votes, Engine):
@@ -220,7 +220,6 @@ def _found(pairs: pa.Table) -> Found:
     >>> _found(pa.table({"present": [1, 0, 1], "settled": [1, 1, 0]}))
     Found(present=2, settled=2, kinds=None)
     """
-    # Both are 0 or 1.
     present, settled = (int(pairs[column].to_numpy().sum()) for column in ("present", "settled"))
     if "disagreement" not in pairs.column_names:
         return Found(present, settled, None)

@@ -137,7 +137,7 @@ def _account(data_set: DataSet, folder: Path | None) -> list[tuple[str, str]]:
         ("folder", str(base / data_set.name)),
         ("files in it", LAYOUTS[data_set.layout]),
     ]
-    # Some sets can be read as their authors published them, without being laid out anew.
+    # Some sets can be read as their authors published them, without being laid out again.
     if data_set.original:
         rows.append(("or, as published", data_set.original))
     fetch = "fetch the files and put them there" if data_set.files else "who has the files may put them there"

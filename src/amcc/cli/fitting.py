@@ -24,7 +24,7 @@ from amcc.votes import Votes
 
 Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
 
-# The method of the paper as this package fits it; docs/results.md compares it with all others.
+# The idea of the paper as a probability model; docs/results.md compares it, also with the paper's own objective.
 DEFAULT_METHOD = "amcc"
 
 

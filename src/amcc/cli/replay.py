@@ -223,7 +223,7 @@ def run_once(
     strategy = make_strategy(name)
     model = partial(make_model, strategy.model)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of models that are fitted anew soon
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of models that are fitted again soon
         return replayed(recording, strategy, model, vote_price, seed=seed, progress=progress, **settings)
 
 

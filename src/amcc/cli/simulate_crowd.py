@@ -50,6 +50,7 @@ FIELDS = {
 }
 # The others follow from the number of votes where they are not given, so their option has no default to show.
 WITH_DEFAULT = ("n_features", "seed")
+# Enough for what only many votes can tell; the default still fits them in seconds (docs/performance.md).
 DEFAULT_VOTES = 100_000
 
 # A field at the start of an error, or with its value anywhere in it; elsewhere "taste" is a word like others.

@@ -20,7 +20,7 @@ from amcc.arrays import AnyInts, Floats, Mask, weight_per_code
 from amcc.fields import Each
 
 # How far the correction may lie from none before the data speak: experts differ by a factor of two in the odds, and
-# labels of one expert a little less. The gain hardly hangs on these three, from half to double.
+# labels of one expert a little less. The gain hardly depends on these three, from half to double.
 INTERCEPT_SPREAD, SLOPE_SPREAD, LABEL_SPREAD = 0.7, 0.3, 0.5
 
 

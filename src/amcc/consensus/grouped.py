@@ -66,7 +66,7 @@ class GroupedModel(ConsensusModel):
     def _publish_groups(
         self, coins: Coins, rates: Floats, commonality: Floats, weights: Floats, membership: Floats
     ) -> None:
-        """Set the attributes above but for the cost; `rates` are hit and false-alarm rates of coins, (2, n_coins)."""
+        """Set the attributes above except the cost; `rates` are hit and false-alarm rates of coins, (2, n_coins)."""
         self.coin_worker_, self.coin_label_ = coins.worker, coins.label
         self.commonality_, self.group_weights_, self.worker_membership_ = commonality, weights, membership
         self.worker_group_ = membership.argmax(axis=1).astype(np.int32)

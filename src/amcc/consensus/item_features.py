@@ -61,7 +61,7 @@ ENOUGH_PAIRS = 400_000
 # that is not worth taking.
 NEAREST_PROBA = 1e-6
 
-# A column that deviates by less than this share of its size is constant, but for rounding.
+# A column that deviates by less than this share of its size is constant, except for rounding.
 CONSTANT = 1e-12
 
 # Items by which principal directions are found, and rounds of their randomised search: more change nothing to see.

@@ -59,8 +59,8 @@ MIN_FAMILIES = 2
 def stands_behind(n_agree: VoteCounts, n_differ: VoteCounts, error: float = SETTLED_ERROR) -> Mask:
     """Where the votes by themselves stand behind a decision that so many agree with, and so many do not.
 
-    If workers are equals, most of all who could be asked would side with the decision, but for a probability of `error`
-    (Jeffreys' prior). At 5 % it takes 3 votes that agree, 5 against 1, 7 against 2.
+    If workers are equals, most of all who could be asked would side with the decision, except with a probability of
+    `error` (Jeffreys' prior). At 5 % it takes 3 votes that agree, 5 against 1, 7 against 2.
 
     >>> stands_behind(np.array([2, 3, 4, 5]), np.array([0, 0, 1, 1])).tolist()
     [False, True, False, True]

@@ -1,9 +1,9 @@
 """What known truth changed, and whether it can be the truth of these votes at all.
 
 Truth is believed against any number of votes. So a wrong file does more harm than a bad worker: answers of other items,
-a column that says the opposite, labels that were exchanged. None of this can be refused, for a crowd can be wrong, but
-it can be seen: the truth then contradicts pairs on which the votes by themselves are clear, far more often than crowds
-are wrong.
+a column that says the opposite, labels that were exchanged. None of this can be refused, because a crowd can be
+wrong, but it can be seen: the truth then contradicts pairs on which the votes by themselves are clear, far more often
+than crowds are wrong.
 
 A pair is *clear* where its votes alone would stand behind a decision (`settling.stands_behind`). The model is not
 asked, since it has been told the truth.

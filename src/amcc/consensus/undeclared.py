@@ -254,7 +254,7 @@ def _usual(comparisons: _Comparisons) -> UsualCorrelation:
 
 
 def _surely_beyond(votes: Votes, comparisons: _Comparisons, usual: UsualCorrelation) -> Mask:
-    """(n, n) pairs of workers whose errors go together more than usual, but for `FALSE_ALARMS`.
+    """(n, n) pairs of workers whose errors go together more than usual, except for `FALSE_ALARMS`.
 
     A first look sorts out most pairs; the others get a standard error that is clustered by item. What the crowd's own
     correlations vary by, beyond chance, is added to it: in a crowd in which all differ, a difference says less.

@@ -37,7 +37,7 @@ def worth_of_answers(block: Block, log_hit: Floats) -> Worth:
     votes, log_hit = block.votes(), block.of_slots(log_hit)
     worth = np.zeros(votes.n_workers)
     n_pieces = len(votes) // PIECE + 1
-    # Pieces end between items: an answer must not be torn apart, for its product is taken as a whole.
+    # Pieces end between items: an answer must not be torn apart, because its product is taken as a whole.
     bounds = np.searchsorted(votes.item, np.linspace(0, votes.n_items, n_pieces + 1).astype(np.int64))
     for first, last in pairwise(bounds.tolist()):
         piece = slice(first, last)

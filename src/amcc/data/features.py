@@ -234,7 +234,7 @@ def tf_idf(texts: list[str], units: Units = "words") -> csr_array:
         raise MissingExtraError(
             f"texts need scikit-learn, which cannot be imported ({error}). Install it: pip install 'amcc[features]'"
         ) from None
-    # The logarithm (sublinear_tf), for a word said ten times is not ten times as telling.
+    # The logarithm (sublinear_tf), because a word said ten times is not ten times as telling.
     vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, max_features=MOST_UNITS, **_UNITS[units])
     try:
         return csr_array(vectorizer.fit_transform(texts))

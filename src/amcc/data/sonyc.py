@@ -26,7 +26,7 @@ from amcc.votes import Votes
 # Fine tags (23) are kinds of the coarse ones (8): a jackhammer is an impact of machines.
 Level = Literal["fine", "coarse"]
 ANNOTATOR, CLIP = "annotator_id", "audio_filename"
-# 1-2_… is fine, 1_… coarse; 1-X_… is neither, for what people meant by "other" is not known.
+# 1-2_… is fine, 1_… coarse; 1-X_… is neither, because what people meant by "other" is not known.
 TAG = {"fine": re.compile(r"\d+-\d+_.+(?=_presence$)"), "coarse": re.compile(r"\d+_.+(?=_presence$)")}
 # The annotator who stands for what the makers of the data agreed on.
 AGREED = 0

@@ -116,7 +116,7 @@ class DaskEngine(PackedEngine):
         self._opened.close()
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
-        """Sum over blocks. Every process adds up its own, for a task takes as long as millions of votes."""
+        """Sum over blocks. Every process adds up its own, because a task takes as long as millions of votes."""
         runs = runs_of(len(self.packed.entries), N_PARTS)
 
         def add_up() -> Result:

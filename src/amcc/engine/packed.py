@@ -8,8 +8,8 @@
 
 A vote takes two or four bytes: its slot among the coins of its own block. Items are sorted by name over all blocks.
 
-A folder may have been copied badly or made up by somebody. Compiled loops index arrays without looking, so everything
-that they trust is checked here when it is first read: checksums for accidents, then sizes, codes and order.
+A folder may have been copied badly or made up by somebody. Compiled loops index arrays without bounds checks, so
+everything that they trust is checked here when it is first read: checksums for accidents, then sizes, codes and order.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ class PackedVotes:
     def block(self, number: int) -> PackedBlock:
         """Read one block, counted from 0 in the order of items; an unreadable one is an error that names it.
 
-        It is read anew each time: who wants to keep it does so (`LocalEngine`).
+        It is read again each time: who wants to keep it does so (`LocalEngine`).
         """
         entry = self.entries[number]
         arrays = self._arrays(entry.file, entry.checksum, 6)

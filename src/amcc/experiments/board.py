@@ -99,7 +99,7 @@ def n_draws(cell: Cell, entrant: Entrant, known_draws: int) -> int:
 
 
 def _depends_on(drawn: str, seed: int, entrant: Entrant) -> list[Any]:
-    """What the scores of an entrant on a draw depend on; SCORES, for a file without a new score will not do."""
+    """What the scores of an entrant on a draw depend on; SCORES, because a file without a new score will not do."""
     # Which items are known is drawn by the seed; without them, the draw says all about it.
     truth = [entrant.known, seed] if entrant.known else None
     return [drawn, entrant.method, dict(entrant.params), _version(entrant.method), truth, SCORES]

@@ -25,7 +25,7 @@ from amcc.processes import computed
 # Told how much is done, and of how much.
 Progress = Callable[[int, int], object]
 
-# Code that no result hangs on: commands print, experiments come with a hash of their own, the report only shows.
+# Code that no result depends on: commands print, experiments come with a hash of their own, the report only shows.
 NOT_MEASURED = {"cli", "experiments", "report", "report.py"}
 
 # Hexadecimal digits of a file name: 96 bits, so that among a million results two meet with a chance of 10⁻¹⁷.

@@ -55,7 +55,7 @@ TROUBLES: dict[str, dict[str, float]] = {
     "60 % spammers": {"spammers": 0.6},
     "half unasked": {"asked_share": 0.5},
 }
-# Crowds whose workers share something (`amcc.data.troubles`), or whose truth is another thing than presence.
+# Crowds whose workers share something (`amcc.data.simulate.troubles`), or whose truth is another thing than presence.
 SHARED_TROUBLES: dict[str, dict[str, float]] = {
     "dependent": {"pair_spread": 1.5},
     # All workers answer everything about many labels, few of them true: there errors add up.
@@ -229,7 +229,7 @@ def with_known_items(draw: Draw, n_items: int, seed: int) -> tuple[Truth, Draw]:
     At least half of the known items stay to be scored.
     """
     there = np.flatnonzero(draw.known.any(axis=1))
-    # The number of items is part of the seed: 30 known items are not the 10 and 20 more, but drawn anew.
+    # The number of items is part of the seed: 30 known items are not the 10 and 20 more, but drawn again.
     chosen = np.random.default_rng((seed, n_items)).choice(there, min(n_items, len(there) // 2), replace=False)
     inside = np.zeros_like(draw.known)
     inside[chosen] = draw.known[chosen]

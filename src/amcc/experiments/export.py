@@ -22,7 +22,7 @@ def result_table(results: Sequence[Result]) -> pa.Table:
     names = ("cell", "kind", "family", "seed", "method", "known")
     columns: dict[str, Any] = {name: [getattr(result, name) for result in results] for name in names}
     for score in SCORES:
-        # Typed, for a score may be blank in all rows.
+        # Typed, because a score may be blank in all rows.
         columns[score] = pa.array([result.scores and result.scores[score] for result in results], pa.float64())
     return pa.table(columns)
 
@@ -66,7 +66,7 @@ def _family_verdict(board: Board, method: str, group: str) -> dict[str, Any]:
 
 
 def _verdicts(board: Board, method: str) -> dict[str, Any]:
-    """Firsts, ranks and losses in every judged score, flat: the kind of cells is part of the name, but for all."""
+    """Firsts, ranks and losses in every judged score, flat: the kind of cells is part of the name, except all."""
     found: dict[str, Any] = {}
     for score in JUDGED:
         verdict = board.verdict(score, method)

@@ -17,7 +17,7 @@ from amcc.experiments.cells import Kind
 from amcc.experiments.peers import ORACLE
 from amcc.experiments.summary import BASELINE, Board, Share, largest
 
-# Means are over real families or over simulated ones: a mean of both would hang on how many crowds were simulated.
+# Means are over real families or over simulated ones: a mean of both would depend on how many crowds were simulated.
 GROUPS: dict[str, set[Kind]] = {"real sets": {"independent", "own"}, "simulated crowds": {"simulated"}}
 # Scores whose means over families are shown, and how people call them.
 MEANS = {
@@ -104,7 +104,7 @@ class FamilyVerdict:
 def family_verdict(board: Board, method: str, group: str) -> FamilyVerdict:
     """How one method did on a group of cells: `GROUPS` has their names.
 
-    Differences to majority are paired: taken in each family, then averaged, for families differ more than methods.
+    Differences to majority are paired: taken in each family, then averaged, because families differ more than methods.
     """
     column, chosen = board.methods.index(method), in_group(board, group)
     of_family = {score: family_means(board, score, group)[1] for score in MEANS}

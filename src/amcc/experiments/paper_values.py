@@ -84,7 +84,7 @@ def read_cells(text: str) -> tuple[Printed, ...]:
     >>> read_cells("0.815±0.000• 0.741±0.003")
     (Printed(mean=0.815, sd=0.0, mark='•'), Printed(mean=0.741, sd=0.003, mark=''))
     """
-    # Numbers of digits differ, for the paper's do.
+    # Numbers of digits differ, because the paper's do.
     cells = re.findall(r"([\d.]+)±([\d.]+)([•◦]?)", text)
     return tuple(Printed(float(mean), float(sd), mark) for mean, sd, mark in cells)
 

@@ -59,7 +59,7 @@ def crowdkit_glad(votes: Votes) -> Floats:
 
 
 def crowdkit_mace(votes: Votes) -> Floats:
-    """(n_items, n_labels) probabilities of crowd-kit's MACE, with its defaults but for the restarts.
+    """(n_items, n_labels) probabilities of crowd-kit's MACE, with its defaults except for the restarts.
 
     crowd-kit 1.4.2 begins each of its ten restarts with the same seed, so that one gives the same and takes a tenth.
     """

@@ -25,7 +25,7 @@ def number(value: float | None, form: str = ".3f") -> str:
 
 
 def markdown_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """Lines of a table; bars inside of cells are escaped, for they would end the cell.
+    """Lines of a table; bars inside of cells are escaped, because they would end the cell.
 
     >>> markdown_table(["method", "a|b"], [["amcc", "0.9"]])
     ['| method | a\\\\|b |', '|---|---|', '| amcc | 0.9 |']

@@ -152,7 +152,7 @@ def read_votes(
 
 
 def open_packed(path: str | Path, *, plain: bool = True) -> PackedVotes:
-    """Open a folder of packed votes; `plain` says that no option of reading was given, for it would come too late."""
+    """Open a folder of packed votes; `plain` says that no option of reading was given, since it would come too late."""
     packed = PackedVotes(path)
     if not plain:
         raise ParameterError(

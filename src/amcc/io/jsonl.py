@@ -58,7 +58,7 @@ def read(path: Path, choose: Choose) -> pa.Table:
 
 
 def read_batches(path: Path, choose: Choose) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches; all of them are read at once, for what a field is shows at the end only."""
+    """The same rows in batches; all of them are read at once, because what a field is shows at the end only."""
     yield from read(path, choose).to_batches(BATCH_ROWS)
 
 

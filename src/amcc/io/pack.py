@@ -43,7 +43,7 @@ MOST_BUCKETS = 500
 # Lists of distinct names that are kept before they are merged: merging each time would look at all names each time.
 MOST_LISTS = 20
 
-# Written when all rows are in their buckets: without it, a packing begins anew.
+# Written when all rows are in their buckets: without it, a packing begins again.
 PLAN = "plan.json"
 # Called with what is going on, how far it is, and how far it goes (0: not known).
 Progress = Callable[[str, int, int], object]
@@ -425,7 +425,7 @@ def _complete(work: Path, entries: Sequence[Entry], reading: Reading, plan: Plan
         "coins.npy": write_arrays(work / "coins.npy", [_all_coins(work, entries, len(plan.label_names))]),
     }
     write_meta(work, entries, checksums, reading)
-    # The plan goes first: without it, a packing begins anew. Buckets and temporary files are left by killed writers.
+    # The plan goes first: without it, a packing begins again. Buckets and temporary files are left by killed writers.
     leftovers = (path for kind in ("entry-*.json", "bucket-*.arrow", ".part-*") for path in work.glob(kind))
     for leftover in [work / PLAN, work / "bounds.arrow", *leftovers]:
         leftover.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from amcc.loops.votes import bits_of, number_of
 # Coins of a chunk: the few arrays of 8-byte numbers stay in the nearest cache, as in `amcc.loops.votes`.
 CHUNK = 256
 
+# Of Stirling's series.
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 LN_2 = np.log(2)
 
@@ -56,7 +57,7 @@ def log(x):  # type: ignore[no-untyped-def]
 
 @formula
 def _stirling(x):  # type: ignore[no-untyped-def]
-    """Log-gamma of a number from SHIFT on, but for −x + ½ log 2π.
+    """Log-gamma of a number from SHIFT on, except for −x + ½ log 2π.
 
     (x − ½) log x + Σ B₂ₖ / (2k (2k − 1) x²ᵏ⁻¹), with Bernoulli's numbers, up to k = 6. Error: less than the next term,
     1 / (156 x¹³) ≤ 1.2e-14 at x = 8 and 1.5e-18 at x = 16. Terms that all arguments share cancel in `_log_beta`.

@@ -22,6 +22,7 @@ from amcc.loops.compiling import machine_code
 # a product of as many numbers from 1 to 2 is at most 2²⁵⁶, far from overflow at 2¹⁰²⁴ (see `probabilities`).
 CHUNK = 256
 
+# 1 / ln 2: exp(x) is 2 to the power of x times this.
 LOG2_E = 1.4426950408889634
 
 # ln 2 as a number with few digits, and the rest. The last 21 bits of the first are zero, and n has at most 11 bits, so

@@ -94,7 +94,7 @@ class Coded:
 def by_distinct_cells(column: Column, name: str) -> tuple[Coded, pa.Array]:
     """A column as codes into its distinct cells, in order of appearance; a missing cell has a code, too.
 
-    Cells of a column that came encoded may be there more than once, for each chunk has a dictionary of its own.
+    Cells of a column that came encoded may be there more than once, because each chunk has a dictionary of its own.
     """
     column = without_views(column)
     if isinstance(column, pa.Array):

@@ -102,7 +102,7 @@ def check_codes(
     time: npt.ArrayLike | None = None,
     reading: Reading | None = None,
 ) -> VoteRows:
-    """Codes that a caller brings, checked: compiled loops index with them without looking.
+    """Codes that a caller brings, checked: compiled loops index with them without bounds checks.
 
     codes, names : by role, "item", "worker" and "label"; value : (n_votes,) of −1, 0 (not asked) and 1.
     """

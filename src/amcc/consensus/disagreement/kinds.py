@@ -4,7 +4,7 @@
     too few votes   nothing is sure yet
     split crowd     the same people against the same people: a question of what the label means
     hard item       people disagree like tossed coins: nobody sees clearly
-    likely slip     clear, but for a vote of somebody who is usually right
+    likely slip     clear, except for a vote of somebody who is usually right
 
 Kinds are stored as places in `KINDS`; words are for people and files.
 """
@@ -32,8 +32,8 @@ NOT_ASKED = "not asked"
 # An explanation is named where it is at least four times as likely as all others together; else votes are too few.
 SURE_OF_KIND = 0.8
 
-# Clear pairs: if workers were equals, most of all people would side with the decision but for this probability, as for
-# settled pairs (`settling.SETTLED_ERROR`).
+# Clear pairs: if workers were equals, most of all people would side with the decision except with this probability, as
+# for settled pairs (`settling.SETTLED_ERROR`).
 STANDING_ERROR = 0.05
 
 # Who errs no more often than this in such a case is usually right, so that an error of theirs is likely a slip.

@@ -55,7 +55,7 @@ class CrowdSpec:
         the others. 1 means no specialists; at most `n_labels`.
     activity_exponent : float. Activity falls with a worker's rank to this power; 0 makes all equally active.
     difficulty : float. Spread of the items' difficulty, in log-odds; on hard items most labels are missed.
-    asked_share : float in (0, 1]. Share of the labels asked in an answer, chosen anew for each answer.
+    asked_share : float in (0, 1]. Share of the labels asked in an answer, chosen again for each answer.
     n_features : int. Item features: a noisy linear view of the factors behind the labels.
     seed : int
 

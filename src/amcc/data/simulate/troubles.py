@@ -74,7 +74,7 @@ def shared_luck(rng: np.random.Generator, common: Floats32, correlation: float) 
 
     Two votes both have the common luck with chance `correlation`. Whoever says yes when the luck falls below their
     rate is then right or wrong together with others of the same rate at just this correlation; where rates differ it is
-    lower, for the better one cannot make all the errors of the other.
+    lower, because the better one cannot make all the errors of the other.
     """
     own = rng.random(common.shape, dtype=np.float32)
     copies = rng.random(common.shape, dtype=np.float32) < np.sqrt(correlation)

@@ -116,7 +116,7 @@ def _draw_spam_rates(rng: np.random.Generator, kind: Codes, n_labels: int) -> Fl
 
 def _draw_prices(rng: np.random.Generator, skill: Floats) -> Ints:
     """Cents for one vote, (n_workers,), at least 1: skilled workers ask for more, but not reliably so."""
-    # From 4 cents for a spammer (skill 0) to 12 for one who is never wrong. The noise of 40 % keeps the correlation
-    # of price and skill near 0.6: a strategy that buys by price alone must lose.
+    # From 4 cents for a spammer (skill 0) to 12 for one who is never wrong. The noise of 40 % (sigma) keeps the
+    # correlation of price and skill near 0.6: a strategy that buys by price alone must lose.
     fair_price = 4 + 8 * skill
     return np.maximum(1, np.rint(fair_price * rng.lognormal(sigma=0.4, size=skill.size))).astype(np.int64)

@@ -75,7 +75,7 @@ def seeds_of(plan: StudyPlan, paper_set: PaperSet, strategy: str, prices: str) -
 
 
 def cases_of(plan: StudyPlan) -> list[Case]:
-    """All strategies on all sets at all price lists, but for those whose question is answered at equal prices.
+    """All strategies on all sets at all price lists, except those whose question is answered at equal prices.
 
     A set that is always the same is fitted once with all votes, however many seeds its runs have.
     """

@@ -144,7 +144,7 @@ class PaperRun(OnOneDraw):
 def price_list(kind: str, draw: Draw, seed: int) -> Floats:
     """(n_workers,) what one vote costs, by one of the `PRICE_LISTS`.
 
-    Random prices hang on the seed and the number of workers, not on the strategy: all see the same.
+    Random prices depend on the seed and the number of workers, not on the strategy: all see the same.
     """
     n_workers = draw.votes.n_workers
     if kind == "equal":
@@ -215,7 +215,7 @@ def _judged(learner: Learner, votes: Votes) -> Floats:
 
 
 def _without_warnings() -> Any:
-    """Fits that did not settle are made anew soon."""
+    """Fits that did not settle are made again soon."""
     return warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
 
 

@@ -265,7 +265,7 @@ def run_tasks(
 ) -> dict[Task, Found]:
     """Results of all tasks, those of the cache in `folder` first.
 
-    Sets are drawn before anything else, for what was drawn is part of the name of a result.
+    Sets are drawn before anything else, because what was drawn is part of the name of a result.
     """
     make_folder(folder)
     wanted = list(dict.fromkeys(tasks))

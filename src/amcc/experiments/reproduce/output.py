@@ -1,7 +1,7 @@
 """Files of a reproduction: CSV of tables, PNG and SVG of figures, one HTML page, and markdown.
 
 The page needs no other file and no network: figures are inside of it. The markdown can also be put into a document,
-between two markers; there figures are left out, for a document has its own.
+between two markers; there figures are left out, because a document has its own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Provenance:
 
     def sentences(self) -> list[str]:
         """For people: date, versions and seeds. Numbers may change with any of the versions."""
-        # Those that numbers hang on.
+        # Those that numbers depend on.
         packages = [f"{name} {_version(name)}" for name in ("numpy", "scipy", "numba", "matplotlib")]
         seeds = f"Seeds 0 to {self.seeds - 1}" if self.seeds > 1 else "Seed 0"
         python = platform.python_version()

@@ -23,7 +23,7 @@ AMCC = Entrant("AMCC", "amcc")
 FROBENIUS = Entrant("AMCC (paper's objective)", "amcc-frobenius")
 PRINTED = Entrant("AMCC (as printed)", "amcc-printed")
 
-# Rows of the paper's tables, in its order; hard majority beside soft, for the paper does not say which it used.
+# Rows of the paper's tables, in its order; hard majority beside soft, because the paper does not say which it used.
 PAPER_ROWS = (
     Entrant("MV", "majority"),
     Entrant("MV (hard output)", "majority", (("scores", "hard"),)),

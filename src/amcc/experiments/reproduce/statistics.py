@@ -54,7 +54,7 @@ def estimate(sample: Sample) -> MeanWithInterval:
     sd = float(runs.std(ddof=1)) if runs.size > 1 else 0.0
     if units.size < FEWEST_UNITS:
         return MeanWithInterval(mean, sd, np.nan, np.nan)
-    from scipy.stats import t as student  # here, for it takes long to import
+    from scipy.stats import t as student  # here, because it takes long to import
 
     reach = student.ppf((1 + LEVEL) / 2, units.size - 1) * units.std(ddof=1) / np.sqrt(units.size)
     return MeanWithInterval(mean, sd, float(units.mean() - reach), float(units.mean() + reach))
@@ -64,7 +64,7 @@ def p_value(sample: Sample, reference: Sample) -> float:
     """Of the paired t-test over common units; NaN where they are few or do not vary against each other."""
     ours, theirs = _pairs(sample, reference)
     gap = theirs - ours
-    # Gaps that are equal but for rounding have no variance to test against: t would be infinite.
+    # Gaps that are equal except for rounding have no variance to test against: t would be infinite.
     if gap.size < FEWEST_UNITS or np.ptp(gap) <= 1e-12:
         return np.nan
     from scipy.stats import ttest_rel

@@ -175,7 +175,7 @@ def _kinds(item: Codes, label: Codes, say: Floats, sets: LabelSets) -> tuple[Flo
 def _start(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, n_kinds: int) -> LabelSets:
     """Kinds half like everything, half like one item each; the first is like everything.
 
-    Half, for a kind that is exactly like one item would keep nobody else.
+    Half, because a kind that is exactly like one item would keep nobody else.
     """
     items = np.unique(pairs.item)
     chosen = items[np.argsort(lot[items], kind="stable")[: n_kinds - 1]]

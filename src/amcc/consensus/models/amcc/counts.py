@@ -20,7 +20,7 @@ from amcc.votes import Votes
 # Tried for the Beta distribution of shares: from pairs on which all agree to pairs that are all alike.
 STRENGTHS: Floats = np.exp2(np.arange(-2.0, 6.0, 0.5))
 
-# No pair is nearer to always or never: one vote must not be impossible.
+# Shares are kept this far from 0 and 1: one vote must not be impossible.
 NEAREST_SHARE = 1e-4
 
 # How firmly a worker's line is held to offset 0 and slope 1, as precisions: offsets differ by about 1 (some say yes

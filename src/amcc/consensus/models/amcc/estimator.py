@@ -157,7 +157,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.fitted_to_ = ""  # until the fit is done: an interrupted one must not pass for it
         before, self.settings_ = self.settings_, settings_with(self.settings)
         few_new = self._goes_on and before == self.settings_ and few_are_new(self.n_votes_, engine.n_votes)
-        fit, sets = self._go_on_from(engine) if few_new else self._learn_anew_from(engine)
+        fit, sets = self._go_on_from(engine) if few_new else self._learn_from_scratch(engine)
         self.kind_presence_ = read_two_kinds(fit, engine.coins.worker, self.settings_)
         self._learn_degrees(engine, fit.crowd.weight * fit.crowd.looks, few_new=few_new)
         self._publish_crowd(fit, engine)
@@ -177,7 +177,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             engine = _one_vote_each(engine)
         return partial(engine.total, judge_votes, evidence, fit.prior)
 
-    def _learn_anew_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
+    def _learn_from_scratch(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         """A whole fit, with the choice of the blend."""
         chance = signatures(engine, self.random_state)
         crowd, start = self._starting_point(engine)

@@ -28,10 +28,10 @@ from amcc.votes import Coins
 # The strength of groups whose workers are all the same: no worker gives so many votes on a label.
 NO_INDIVIDUALITY = 1e6
 
-# No group is nearer to always or never: the log-gamma function of pseudo-votes must stay finite.
+# Rates are kept this far from 0 and 1: the log-gamma function of pseudo-votes must stay finite.
 NEAREST_RATE = 1e-5
 
-# Relative error of a sum. Steps must not hang on it: sums over blocks differ in their last digits, and engines must
+# Relative error of a sum. Steps must not depend on it: sums over blocks differ in their last digits, and engines must
 # take the same steps.
 SUM_ROUNDING = 1e-13
 
@@ -108,7 +108,7 @@ def update_strength(rates: Rates, prior: RatePrior, coins: Coins, counts: Counts
 def update_group_rates(rates: Rates, prior: RatePrior, effective: Effective) -> Rates:
     """Labels, their centre and shifts of groups: a logistic regression on effective votes, one Newton step each.
 
-    One step is enough, for the effective votes are those of the rates as they were: the next round has better ones.
+    One step is enough, because the effective votes are those of the rates as they were: the next round has better ones.
     """
     between, across = prior.label_spread, prior.settings.group_spread
     label = _newton(
@@ -143,8 +143,8 @@ def _newton(
 ) -> Floats:
     """One Newton step of each entry, with a Normal prior; cut until its value does not fall.
 
-    Entries do not meet in the function that is climbed (labels with groups held, groups with labels held), so that each
-    can be cut alone.
+    The function is a sum of one term per entry (labels while groups are held, groups while labels are held), so that
+    each can be cut alone.
     """
 
     def value(entry: Floats) -> Floats:

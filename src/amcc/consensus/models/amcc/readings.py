@@ -68,7 +68,7 @@ def gate(z: float, middle: float) -> float:
 class Blend:
     """Answers to the three questions, from 0 to 1.
 
-    crisp : how far two coins are taken at their word
+    crisp : how far two coins are used without softening
     degrees : share of the reading by degrees in what is pooled
     counts : how far counts take the place of two coins in what is pooled
     correlation : how far labels of an item inform each other
@@ -173,7 +173,7 @@ class Evidence:
     settings: Settings
 
     def crisp(self, correlation: float) -> Floats:
-        """(n_pairs,) probability that the label is present, if two coins are taken at their word."""
+        """(n_pairs,) probability that the label is present, if two coins are used without softening."""
         independent = sigmoid(logit(self.prior)[self.pairs.label] + self.log_odds)
         if correlation < IGNORED:
             return independent

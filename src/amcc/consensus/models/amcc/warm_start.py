@@ -1,4 +1,4 @@
-"""When a fit may go on from the one before: nothing new, a few new votes, or so many that it has to start anew.
+"""When a fit may go on from the one before: nothing new, a few new votes, or so many that it has to start again.
 
 A campaign fits after every batch of answers. Workers hardly change then, so that a few rounds of the ascent from where
 it ended bring the same result as a whole fit, at a fraction of the time.
@@ -35,7 +35,7 @@ def few_are_new(n_before: int, n_now: int) -> bool:
 
 
 def fingerprint(engine: Engine, params: Mapping[str, Any], vote_weight: Floats | None) -> str:
-    """What a fit depends on, but for names, which the model has. It begins with the number of votes.
+    """What a fit depends on, except names, which the model has. It begins with the number of votes.
 
     Whether the fit may go on from the one before is left out: it changes nothing where nothing is new.
     """

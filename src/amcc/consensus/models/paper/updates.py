@@ -117,7 +117,7 @@ def fill_empty_groups(worker_group: Ints, badness: Floats, n_groups: int) -> Int
 class Moving:
     """Sums per group that tell at once what a worker's move does to eq5.
 
-    Computed anew for every move, eq5 would cost workers² instead of workers. C_m, λ and D_w stand still meanwhile.
+    Computed again for every move, eq5 would cost workers² instead of workers. C_m, λ and D_w stand still meanwhile.
     """
 
     def __init__(self, state: PaperState, problem: PaperProblem, residuals: Floats) -> None:
