@@ -140,17 +140,8 @@ class Engine(ABC):
     def __init__(self, source: Votes | PackedVotes, n_pairs: int, checkpoint: Checkpoint | None = None) -> None:
         self.worker_names, self.label_names, self.coins = source.worker_names, source.label_names, source.coins
         self.n_votes, self.n_pairs, self.n_items = len(source), n_pairs, source.n_items
+        self.n_workers, self.n_labels = len(self.worker_names), len(self.label_names)
         self.checkpoint = checkpoint
-
-    @property
-    def n_workers(self) -> int:
-        """Workers in the vocabulary."""
-        return len(self.worker_names)
-
-    @property
-    def n_labels(self) -> int:
-        """Labels in the vocabulary."""
-        return len(self.label_names)
 
     @abstractmethod
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:

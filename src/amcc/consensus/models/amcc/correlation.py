@@ -13,7 +13,7 @@ from typing import Annotated, Protocol, TypeVar
 import numpy as np
 from scipy.special import logit
 
-from amcc.arrays import Codes, Floats, Ints, sigmoid
+from amcc.arrays import Codes, Floats, sigmoid
 from amcc.consensus.models.amcc.bayes import row_posterior, sums_per_code
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
@@ -93,7 +93,7 @@ def _step_numpy(item: Codes, label: Codes, log_odds: Floats, sets: LabelSets) ->
     """The step for a block of whole items."""
     n_labels, say = sets.frequency.shape[1], sigmoid(log_odds)
     agrees, member, log_evidence = _kinds(item, label, say, sets)
-    weight = member[_item_place(item)]
+    weight = member[np.cumsum(np.diff(item, prepend=item[:1]) != 0)]  # by the place of the item in the block
     present = weight * (sets.frequency.T[label] * say[:, None] / agrees)
     present_of, asked_of = (sums_per_code(label, each, n_labels).T for each in (present, weight))
     # `say` divides both outcomes by 1 + exp(log_odds), so that neither overflows; the evidence takes it back.
@@ -185,11 +185,6 @@ def _start(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, n_kin
         mine = slice(*np.searchsorted(pairs.item, [item, item + 1]))
         profile[kind, pairs.label[mine]] = 0.5 * (frequency[pairs.label[mine]] + proba[mine])
     return LabelSets(np.full(n_kinds, 1 / n_kinds), np.clip(profile, START_FLOOR, 1 - START_FLOOR))
-
-
-def _item_place(item: Codes) -> Ints:
-    """Number of each pair's item among those of the block."""
-    return np.cumsum(np.diff(item, prepend=item[:1]) != 0)
 
 
 def _blocks(item: Codes, task: Callable[[slice], Result], size: int = BLOCK) -> list[Result]:
