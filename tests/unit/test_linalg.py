@@ -88,3 +88,13 @@ def test_unit_projection_is_the_nearest_point():
 def test_open_systems_get_the_smallest_solution():
     matrix = np.array([[2.0, 2.0], [2.0, 2.0]])
     assert_allclose(linalg.solve_least(matrix, np.array([[4.0], [4.0]])), [[1.0], [1.0]], **EXACT)
+
+
+def test_products_of_rows_in_both_ways():
+    """Most products wanted: one matrix product; few: gathered."""
+    rng = np.random.default_rng(0)
+    left, right = rng.random((30, 4)), rng.random((20, 4))
+    for n_wanted in (20, 1000):
+        of_left, of_right = rng.integers(30, size=n_wanted), rng.integers(20, size=n_wanted)
+        expected = (left[of_left] * right[of_right]).sum(axis=1)
+        assert_allclose(linalg.row_products(left, of_left, right, of_right), expected, rtol=1e-12)
