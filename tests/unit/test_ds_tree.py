@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import CDS, ConvergenceWarning, DSTree, ParameterError, Truth, Votes, load_model, metrics
 from amcc.consensus.models.ds_tree import (
-    Tree,
+    LabelTree,
     chow_liu,
     label_affinities,
     mutual_information,
-    propagate,
+    pass_messages,
     relevant_nodes,
 )
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -46,9 +46,9 @@ def enumerated(parent, table, evidence):
 
 def test_two_labels_by_hand():
     """P(z1) = .4, P(z2 | z1) = .1 or .7, coins of .8; label 1 has a yes and a no, label 2 a yes."""
-    nodes = relevant_nodes(Tree(CHAIN), np.array([0, 0]), np.array([0, 1]))
+    nodes = relevant_nodes(LabelTree(CHAIN), np.array([0, 0]), np.array([0, 1]))
     table = np.array([[0.4, 0.4], [0.1, 0.7]])
-    found = propagate(nodes, table, np.array([log_odds(0.8, [1, -1]), log_odds(0.8, [1])]))
+    found = pass_messages(nodes, table, np.array([log_odds(0.8, [1, -1]), log_odds(0.8, [1])]))
     assert_allclose(found.proba, [0.613861, 0.673267], rtol=0, atol=5e-7)
     both, second = found.with_parent[1], found.proba[1]
     joint = [1 - found.proba[0] - (second - both), second - both, found.proba[0] - both, both]
@@ -67,8 +67,8 @@ def test_messages_equal_enumeration(seed):
     asked = rng.random((3, 9)) < 0.6
     item, label = np.nonzero(asked)
     evidence = np.where(asked, rng.normal(0, 2, (3, 9)), 0.0)
-    nodes = relevant_nodes(Tree(shuffled), item, label)
-    found = propagate(nodes, table, nodes.from_pairs(evidence[asked]))
+    nodes = relevant_nodes(LabelTree(shuffled), item, label)
+    found = pass_messages(nodes, table, nodes.from_pairs(evidence[asked]))
     expected = [enumerated(shuffled, table, row) for row in evidence]
     marginal = np.array([proba for proba, _ in expected])
     assert_allclose(found.proba, marginal[nodes.item, nodes.label], rtol=0, atol=1e-12)
@@ -77,7 +77,7 @@ def test_messages_equal_enumeration(seed):
 
 def test_only_asked_labels_and_their_ancestors_are_looked_at():
     """A chain 0 → 1 → 2 → 3; item 0 was asked about 2, item 1 about 0."""
-    nodes = relevant_nodes(Tree(np.array([-1, 0, 1, 2])), np.array([0, 1]), np.array([2, 0]))
+    nodes = relevant_nodes(LabelTree(np.array([-1, 0, 1, 2])), np.array([0, 1]), np.array([2, 0]))
     assert list(zip(nodes.item, nodes.label, strict=True)) == [(0, 0), (0, 1), (0, 2), (1, 0)]
     assert_array_equal(nodes.parent, [-1, 0, 1, -1])
     assert_array_equal(nodes.of_pair, [2, 3])
@@ -104,7 +104,7 @@ def test_tree_finds_who_copies_whom():
 
 
 def test_depth_of_a_forest():
-    assert_array_equal(Tree(np.array([2, -1, 1, -1, 0])).depth, [2, 0, 1, 0, 3])
+    assert_array_equal(LabelTree(np.array([2, -1, 1, -1, 0])).depth, [2, 0, 1, 0, 3])
 
 
 def test_affinity_counts_answers_that_cover_both_labels():

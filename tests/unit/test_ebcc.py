@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import EBCC, IBCC, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
 from amcc.consensus.learned import Gold
-from amcc.consensus.models.ebcc import expect, maximise, random_split
+from amcc.consensus.models.ebcc import random_split, subtype_counts, subtype_expectation
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
@@ -17,11 +17,16 @@ AS_IBCC = {"n_subtypes": 1, "class_prior": 1.0, "n_restarts": 1}
 
 def after_one_loop(votes, split, **params):
     """Probabilities of present after the counts and the responsibilities were updated once."""
-    nobody_knows = Gold(*np.zeros((2, len(votes.pairs)), dtype=bool))
+    nobody_knows = Gold.nothing(len(votes.pairs))
     share = votes.n_yes / votes.pairs.n_votes
     problem = EBCC(n_subtypes=len(split), **params)._problem(votes, nobody_knows, share)
     start = np.stack([1 - share, share], axis=1)[:, :, None] * np.array(split)
-    return expect(problem, maximise(problem, start).expected_logs()).responsibility[:, 1].sum(axis=1).reshape(2, 2)
+    return (
+        subtype_expectation(problem, subtype_counts(problem, start).expected_logs())
+        .responsibility[:, 1]
+        .sum(axis=1)
+        .reshape(2, 2)
+    )
 
 
 def test_one_subtype(toy_votes):
@@ -54,7 +59,7 @@ def test_settled_labels_are_left_alone_without_harm():
     crowd = simulate_crowd(CrowdSpec(n_items=80, n_workers=10, n_labels=5, seed=4))
     votes, settings = crowd.votes, {"n_subtypes": 3, "n_restarts": 1}
     problem_of = EBCC(**settings)
-    nobody_knows = Gold(*np.zeros((2, len(votes.pairs)), dtype=bool))
+    nobody_knows = Gold.nothing(len(votes.pairs))
     share = votes.n_yes / votes.pairs.n_votes
     problem = problem_of._problem(votes, nobody_knows, share)
     start = random_split(share, np.random.default_rng(0).random((len(share), 6)))
@@ -84,7 +89,7 @@ def test_better_than_majority():
 
 def test_class_prior_from_the_votes(toy_votes):
     """Label 1 has the shares 2/3 and 0, label 2 has 1/3 and 1; nobody's yes counts as one."""
-    nobody_knows = Gold(*np.zeros((2, 4), dtype=bool))
+    nobody_knows = Gold.nothing(4)
     problem = EBCC()._problem(toy_votes, nobody_knows, toy_votes.n_yes / toy_votes.pairs.n_votes)
     assert_allclose(problem.classes, [[4 / 3, 1], [1, 4 / 3]])
 

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from scipy.special import digamma
 
 from amcc import IBCC, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
-from amcc.consensus.models.ibcc import dirichlet_divergence, expected_log
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
@@ -32,20 +31,6 @@ def test_counts_leave_out_what_was_not_asked(toy_votes):
     """w3 has one vote on l1, a no on i1, where two of three say yes."""
     counts = after_one_round(toy_votes).answer_counts_[4]  # coins by worker, then label
     assert_allclose(counts, [[4 + 1 / 3, 1], [1 + 2 / 3, 4]], rtol=1e-12)
-
-
-def test_expected_log_by_hand():
-    assert_allclose(expected_log(np.array([1.0, 1.0])), [-1, -1], rtol=1e-12)  # ψ(1) − ψ(2) = −1
-    assert_allclose(expected_log(np.array([3.0, 1.0])), [digamma(3) - digamma(4), digamma(1) - digamma(4)])
-
-
-def test_divergence_against_integration():
-    """KL of Beta(3, 2) from Beta(1.5, 2.5), by a sum over a fine grid."""
-    from scipy.stats import beta
-
-    x = (np.arange(200_000) + 0.5) / 200_000
-    expected = np.mean(beta.pdf(x, 3, 2) * (beta.logpdf(x, 3, 2) - beta.logpdf(x, 1.5, 2.5)))
-    assert dirichlet_divergence(np.array([3.0, 2.0]), np.array([1.5, 2.5])) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))

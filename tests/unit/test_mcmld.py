@@ -12,30 +12,29 @@ from scipy.special import logsumexp
 
 from amcc import MCMLD, MCMLI, ConvergenceWarning, DawidSkene, MajorityVote, ParameterError, Votes, metrics
 from amcc.consensus.learned import Gold
-from amcc.consensus.models.mcmld import (
-    Asked,
-    Mixture,
-    Rules,
-    count_clusters,
-    expect,
-    leading_variances,
-    maximise,
-    mode_of_mixture,
-    start,
+from amcc.consensus.models.mcmld.clusters import count_clusters, leading_variances
+from amcc.consensus.models.mcmld.label_sets import mode_of_mixture
+from amcc.consensus.models.mcmld.mixture import (
+    AskedPairs,
+    ClusterMixture,
+    MixtureRules,
+    first_mixture,
+    mixture_expectation,
+    updated_mixture,
 )
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
-UNSMOOTHED = {variant: Rules(variant, one_coin=False, smoothing=0.0) for variant in ("paper", "code", "exact")}
+UNSMOOTHED = {variant: MixtureRules(variant, one_coin=False, smoothing=0.0) for variant in ("paper", "code", "exact")}
 
 
 def asked(votes):
     nothing = np.zeros(len(votes.pairs), dtype=bool)
-    return Asked.of(votes, Gold(nothing, nothing))
+    return AskedPairs.of(votes, Gold(nothing, nothing))
 
 
 def two_clusters(votes, variant):
-    mixture = start(votes, 2, UNSMOOTHED[variant], 0)
+    mixture = first_mixture(votes, 2, UNSMOOTHED[variant], 0)
     return replace(mixture, label_rate=np.array([[0.7, 0.3], [0.3, 0.7]]))
 
 
@@ -44,16 +43,16 @@ def two_clusters(votes, variant):
 
 def test_first_rounds_of_mcmli(toy_votes):
     data, rules = asked(toy_votes), UNSMOOTHED["exact"]
-    mixture = start(toy_votes, 1, rules, 0)
-    belief = expect(mixture, data)
+    mixture = first_mixture(toy_votes, 1, rules, 0)
+    belief = mixture_expectation(mixture, data)
     # w3 was not asked about l1 on i2; reading that as "no" would give 1/65 there
     assert_allclose(belief.proba, [0.8, 0.2, 1 / 17, 64 / 65], rtol=1e-12)
     assert belief.log_likelihood == pytest.approx(-7.477341, abs=5e-7)
-    mixture = maximise(mixture, belief, data, rules)
+    mixture = updated_mixture(mixture, belief, data, rules)
     assert_allclose(mixture.label_rate, [[0.429412, 0.592308]], **PRINTED)
     assert_allclose([mixture.hit[0, 0], mixture.false_alarm[0, 0]], [0.931507, 0.175258], **PRINTED)
     assert_allclose([mixture.hit[0, 4], mixture.false_alarm[0, 4]], 0, rtol=0, atol=1e-12)  # w3 only says no to l1
-    assert_allclose(expect(mixture, data).proba, [0.955077, 0.041245, 0.005164, 0.999645], **PRINTED)
+    assert_allclose(mixture_expectation(mixture, data).proba, [0.955077, 0.041245, 0.005164, 0.999645], **PRINTED)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +61,10 @@ def test_first_rounds_of_mcmli(toy_votes):
 )
 def test_first_round_of_mcmld(toy_votes, variant, first_cluster):
     data, mixture = asked(toy_votes), two_clusters(toy_votes, variant)
-    belief = expect(mixture, data)
+    belief = mixture_expectation(mixture, data)
     assert_allclose(belief.cluster[0], [0.726929, 0.174256], **PRINTED)
     assert_allclose(belief.proba, [0.829047, 0.170953, 0.043719, 0.988378], **PRINTED)
-    mixture = maximise(mixture, belief, data, UNSMOOTHED[variant])
+    mixture = updated_mixture(mixture, belief, data, UNSMOOTHED[variant])
     assert_allclose(mixture.share, [0.450592, 0.549408], **PRINTED)
     assert_allclose(mixture.label_rate[0], first_cluster, **PRINTED)
 
@@ -75,8 +74,8 @@ def test_coins_of_the_variants(toy_votes):
     data, dense = asked(toy_votes), toy_votes.to_dense()
     for variant in ("paper", "code", "exact"):
         before = two_clusters(toy_votes, variant)
-        belief = expect(before, data)
-        after = maximise(before, belief, data, UNSMOOTHED[variant])
+        belief = mixture_expectation(before, data)
+        after = updated_mixture(before, belief, data, UNSMOOTHED[variant])
         presence = belief.proba.reshape(2, 2)
         for number, in_cluster in enumerate(belief.cluster if variant == "code" else np.ones((1, 2))):
             for coin, (worker, label) in enumerate(product(range(3), range(2))):
@@ -86,9 +85,9 @@ def test_coins_of_the_variants(toy_votes):
 
 
 def test_one_coin_is_the_share_of_right_votes(toy_votes):
-    data, rules = asked(toy_votes), Rules("exact", one_coin=True, smoothing=0.0)
-    before = start(toy_votes, 1, rules, 0)
-    after = maximise(before, expect(before, data), data, rules)
+    data, rules = asked(toy_votes), MixtureRules("exact", one_coin=True, smoothing=0.0)
+    before = first_mixture(toy_votes, 1, rules, 0)
+    after = updated_mixture(before, mixture_expectation(before, data), data, rules)
     # w1 said yes to l1 on i1 (present .8) and no on i2 (absent 16/17); w3 was asked on i1 only
     assert_allclose(after.hit[0, [0, 4]], [(0.8 + 16 / 17) / 2, 0.2], rtol=1e-12)
     assert_allclose(after.hit, 1 - after.false_alarm, rtol=1e-12)
@@ -103,8 +102,10 @@ def test_expectation_equals_the_sum_over_all_label_sets():
     dense = rng.choice([-1, 0, 1], size=(4, 6, 3))
     votes = Votes.from_dense(dense)
     n_coins = len(votes.coins)
-    mixture = Mixture(np.array([0.3, 0.7]), *(rng.uniform(0.1, 0.9, size=(2, size)) for size in (3, n_coins, n_coins)))
-    belief = expect(mixture, asked(votes))
+    mixture = ClusterMixture(
+        np.array([0.3, 0.7]), *(rng.uniform(0.1, 0.9, size=(2, size)) for size in (3, n_coins, n_coins))
+    )
+    belief = mixture_expectation(mixture, asked(votes))
     pair = 0
     total = 0.0
     for row, item in enumerate(np.unique(votes.item)):
@@ -131,15 +132,15 @@ def test_expectation_equals_the_sum_over_all_label_sets():
 def test_one_cluster_is_dawid_and_skene_with_the_same_start(crowd):
     """Both climb the same likelihood with the same pseudo-counts, one from accuracy .8, one from the vote share."""
     smoothing = {"hit_prior": (0.5, 0.5), "false_alarm_prior": (0.5, 0.5), "prevalence_prior": (0.5, 0.5)}
-    data, rules = asked(crowd.votes), Rules("exact", one_coin=False, smoothing=0.5)
+    data, rules = asked(crowd.votes), MixtureRules("exact", one_coin=False, smoothing=0.5)
     share = crowd.votes.n_yes / crowd.votes.pairs.n_votes
-    belief = replace(expect(start(crowd.votes, 1, rules, 0), data), proba=share, given=share[None])
-    mixture = maximise(start(crowd.votes, 1, rules, 0), belief, data, rules)
+    belief = replace(mixture_expectation(first_mixture(crowd.votes, 1, rules, 0), data), proba=share, given=share[None])
+    mixture = updated_mixture(first_mixture(crowd.votes, 1, rules, 0), belief, data, rules)
     with pytest.warns(ConvergenceWarning):
         reference = DawidSkene(**smoothing, max_iter=1).fit(crowd.votes)
     assert_allclose(mixture.hit[0], reference.hit_rate_, rtol=1e-12)
     assert_allclose(mixture.false_alarm[0], reference.false_alarm_rate_, rtol=1e-12)
-    assert_allclose(expect(mixture, data).proba, reference.pair_proba_, rtol=0, atol=1e-12)
+    assert_allclose(mixture_expectation(mixture, data).proba, reference.pair_proba_, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("variant", ["paper", "code", "exact"])
@@ -252,7 +253,7 @@ def test_clusters_find_label_dependence():
     assert together > 0.97 > 0.9 > apart
 
 
-def test_unasked_labels_are_foreseen_by_the_item_s_cluster():
+def test_unasked_labels_are_predicted_by_the_item_s_cluster():
     votes, truth = two_kinds_of_items()
     votes = votes.select((votes.label != 5) | (votes.item >= 200))
     model = MCMLD(n_clusters=2).fit(votes)
@@ -266,13 +267,13 @@ def test_unasked_labels_are_foreseen_by_the_item_s_cluster():
 def test_a_dead_cluster_stays_finite(toy_votes):
     """Without smoothing, a cluster that no item belongs to keeps its rates."""
     data, rules = asked(toy_votes), UNSMOOTHED["exact"]
-    mixture = replace(start(toy_votes, 2, rules, 0), label_rate=np.array([[0.6, 0.4], [0.5, 0.5]]))
-    belief = expect(mixture, data)
+    mixture = replace(first_mixture(toy_votes, 2, rules, 0), label_rate=np.array([[0.6, 0.4], [0.5, 0.5]]))
+    belief = mixture_expectation(mixture, data)
     belief = replace(belief, cluster=np.array([[1.0, 1.0], [0.0, 0.0]]))
-    after = maximise(mixture, belief, data, rules)
+    after = updated_mixture(mixture, belief, data, rules)
     assert_allclose(after.label_rate[1], [0.5, 0.5], rtol=1e-12)
     assert_allclose(after.share, [1, 0], rtol=0, atol=1e-12)
-    assert np.isfinite(expect(after, data).log_likelihood)
+    assert np.isfinite(mixture_expectation(after, data).log_likelihood)
 
 
 def test_a_thousand_votes_on_one_pair_do_not_underflow():
@@ -288,15 +289,15 @@ def test_known_truth_teaches_about_workers_and_clusters():
     votes, _ = two_kinds_of_items()
     known = votes.pairs.item < 200
     contrary = Gold(~(votes.pairs.label < 3), known)
-    mixture = start(votes, 2, UNSMOOTHED["exact"], 0)
-    belief = expect(mixture, Asked.of(votes, contrary))
+    mixture = first_mixture(votes, 2, UNSMOOTHED["exact"], 0)
+    belief = mixture_expectation(mixture, AskedPairs.of(votes, contrary))
     assert_array_equal(belief.given[:, known], np.broadcast_to(contrary.present[known], (2, known.sum())))
     assert np.isfinite(belief.log_likelihood)
 
 
 def test_random_state_changes_the_start_only(crowd):
     votes = crowd.votes
-    first, second = (start(votes, 3, UNSMOOTHED["exact"], seed).label_rate for seed in (0, 1))
+    first, second = (first_mixture(votes, 3, UNSMOOTHED["exact"], seed).label_rate for seed in (0, 1))
     assert not np.isclose(first, second).any()
     assert_array_equal(MCMLD().fit(votes).predict_proba(), MCMLD().fit(votes).predict_proba())
 

@@ -26,7 +26,7 @@ def problem(sparse_crowd):
     """Dense X, Ω and everything that the updates need, for comparison with the formulas as they are printed."""
     votes = sparse_crowd.votes
     similarity = ml_jmf.worker_similarity(votes)
-    answers = ml_jmf.Answers.of(votes, similarity)
+    answers = ml_jmf.AnswerRows.of(votes, similarity)
     rng = np.random.default_rng(0)
     rows, factors = rng.random((len(answers.item), 3)), rng.random((votes.n_labels, 3))
     target = answers.matrix((votes.value > 0)[answers.vote].astype(float))
@@ -102,16 +102,6 @@ def test_updates_never_raise_the_objective(problem, smoothing):
         history.append(model._objective(rows, factors, target, trust, answers, relations))
     assert history[-1] < 0.9 * history[0]
     assert np.all(np.diff(history) <= 1e-9 * history[0])
-
-
-def test_products_of_rows_in_both_ways():
-    """Most products wanted: one matrix product; few: gathered."""
-    rng = np.random.default_rng(0)
-    left, right = rng.random((30, 4)), rng.random((20, 4))
-    for n_wanted in (20, 1000):
-        of_left, of_right = rng.integers(30, size=n_wanted), rng.integers(20, size=n_wanted)
-        expected = (left[of_left] * right[of_right]).sum(axis=1)
-        assert_allclose(ml_jmf.row_products(left, of_left, right, of_right), expected, rtol=1e-12)
 
 
 def test_set_sizes_by_hand():

@@ -9,8 +9,13 @@ from sklearn.linear_model import LogisticRegression
 
 import amcc
 from amcc import NAM, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
+from amcc.consensus.answers import gather_answers
 from amcc.consensus.learned import Gold
-from amcc.consensus.models import nam
+from amcc.consensus.models.nam import problem as rounds
+from amcc.consensus.models.nam import regressions as solver
+from amcc.consensus.models.nam.descriptions import LARGEST_CODE
+from amcc.consensus.models.nam.problem import NamProblem, NamWeights, ascent, first_weights, gradient, newton_round
+from amcc.consensus.models.nam.regressions import Regressions
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory
 
@@ -24,10 +29,10 @@ def nobody_knows(votes):
 
 def make_problem(votes, rows, shrinkage=1e-3):
     """A problem where answers are described like items."""
-    item, _, of_vote = nam.gather_answers(votes)
-    truth = nam.Regressions(rows, votes.pairs.item, votes.pairs.label, votes.n_labels)
-    workers = nam.Regressions(rows[item], of_vote, votes.coins.slot // 2, len(votes.coins))
-    return nam.Problem(votes, truth, workers, nobody_knows(votes), shrinkage)
+    item, _, of_vote = gather_answers(votes)
+    truth = Regressions(rows, votes.pairs.item, votes.pairs.label, votes.n_labels)
+    workers = Regressions(rows[item], of_vote, votes.coins.slot // 2, len(votes.coins))
+    return NamProblem(votes, truth, workers, nobody_knows(votes), shrinkage)
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +47,14 @@ def test_posterior_of_the_specification():
     """w0·x = 0, three workers right with .8, votes + + −: Z = .8."""
     votes = Votes.from_dense([[[1]], [[1]], [[-1]]])
     problem = make_problem(votes, np.ones((1, 1)))
-    margins = problem.margins(nam.Weights(np.zeros((1, 1)), np.full((3, 1), np.log(4))))
+    margins = problem.margins(NamWeights(np.zeros((1, 1)), np.full((3, 1), np.log(4))))
     assert_allclose(problem.posterior(margins), 0.8, **EXACT)
 
 
 def test_gradient_of_the_specification():
     """x = (1), (2), Z = (.8, .2), w0 = 0, C = 8, λ = .001: g0 = −.0375."""
-    regressions = nam.Regressions(np.array([[1.0], [2.0]]), np.array([0, 1]), np.array([0, 0]), 1)
-    slope = nam.gradient(regressions, np.zeros((1, 1)), np.array([0.8, 0.2]) - 0.5, np.array([8.0]), 1e-3)
+    regressions = Regressions(np.array([[1.0], [2.0]]), np.array([0, 1]), np.array([0, 0]), 1)
+    slope = gradient(regressions, np.zeros((1, 1)), np.array([0.8, 0.2]) - 0.5, np.array([8.0]), 1e-3)
     assert_allclose(slope, -0.0375, **EXACT)
 
 
@@ -58,9 +63,9 @@ def test_first_step_of_the_specification(monkeypatch):
     votes = Votes.from_dense(np.ones((3, 2, 1)))
     problem = make_problem(votes, np.array([[1.0], [2.0]]))
     assert_array_equal(problem.n_observations, [8])
-    monkeypatch.setattr(nam, "ASCENT_ROUNDS", 2)
-    start = nam.Weights(np.zeros((1, 1)), np.zeros((3, 1)))
-    weights = nam.ascent(problem, start, np.array([0.8, 0.2]))
+    monkeypatch.setattr(rounds, "ASCENT_ROUNDS", 2)
+    start = NamWeights(np.zeros((1, 1)), np.zeros((3, 1)))
+    weights = ascent(problem, start, np.array([0.8, 0.2]))
     assert_allclose(weights.truth, -0.0009375, **EXACT)
     assert_allclose(weights.workers, 0.025 * (0.3 - 2 * 0.3) / 8, **EXACT)  # yes votes: right when present
 
@@ -75,7 +80,7 @@ def test_log_likelihood_is_the_sum_over_both_truths():
     rng = np.random.default_rng(0)
     votes = Votes.from_dense(rng.choice([-1, 0, 1], size=(4, 5, 2)))
     problem = make_problem(votes, rng.normal(size=(5, 3)))
-    weights = nam.Weights(rng.normal(size=problem.truth.shape), rng.normal(size=problem.workers.shape))
+    weights = NamWeights(rng.normal(size=problem.truth.shape), rng.normal(size=problem.workers.shape))
     margins = problem.margins(weights)
     expected = 0.0
     for pair, (first, last) in enumerate(zip(votes.pairs.start[:-1], votes.pairs.start[1:], strict=True)):
@@ -96,7 +101,7 @@ def test_regressions_are_those_of_liblinear(n_features):
     group = np.repeat(np.arange(4), size)
     rows, target = rng.normal(size=(20, n_features)), (rng.random(size.sum()) < 0.4).astype(float)
     row = rng.integers(20, size=size.sum())
-    regressions = nam.Regressions(rows, row, group, 4)
+    regressions = Regressions(rows, row, group, 4)
     weights = regressions.solved(np.zeros((4, n_features)), target, np.ones(4), 50)
     assert_array_equal(weights[1], 0)
     for number in (0, 2, 3):
@@ -109,7 +114,7 @@ def test_regressions_are_those_of_liblinear(n_features):
 def test_batches_do_not_matter(monkeypatch, featured):
     crowd, features = featured
     expected = NAM(converge=True).fit(crowd.votes, features).predict_proba()
-    monkeypatch.setattr(nam, "BATCH_CELLS", 2000)
+    monkeypatch.setattr(solver, "BATCH_CELLS", 2000)
     assert_allclose(NAM(converge=True).fit(crowd.votes, features).predict_proba(), expected, rtol=0, atol=1e-9)
 
 
@@ -117,12 +122,12 @@ def test_newton_rounds_never_lower_the_posterior_density():
     crowd = simulate_crowd(CrowdSpec(n_items=80, n_workers=10, n_labels=3, asked_share=0.7, seed=1))
     rows = np.random.default_rng(0).random((80, 4))
     problem = make_problem(crowd.votes, rows, shrinkage=1e-2)
-    weights, history = nam.start(problem), []
+    weights, history = first_weights(problem), []
     for _ in range(25):
         margins = problem.margins(weights)
         penalty = sum((ridge @ (part**2).sum(axis=1)) / 2 for part, ridge in zip(weights, problem.ridges, strict=True))
         history.append(problem.log_likelihood(margins) - penalty)
-        weights = nam.newton_round(problem, weights, problem.posterior(margins))
+        weights = newton_round(problem, weights, problem.posterior(margins))
     assert history[-1] > history[0] + 1
     assert np.all(np.diff(history) >= -1e-9 * abs(history[0]))
 
@@ -162,22 +167,21 @@ def test_what_is_said_about_a_new_item_replaces_the_farthest_neighbour():
     model = NAM(n_neighbors=2)
     model._describe(votes, np.array([[0.0], [1.0], [3.0]]))
     place, zero = np.array([[1.0, 0.0]]), np.zeros(1, dtype=np.int64)
-    learned = np.column_stack([model.item_features_, model.item_lot_])
-    new = model._codes(place, zero, zero - 1, np.zeros((1, 1)), learned)  # nearest: c, which was denied, and b
+    new = model._codes(place, zero, zero - 1, np.zeros((1, 1)))  # nearest: c, which was denied, and b
     assert_allclose(new, [[0.0]], **EXACT)
-    old = model._codes(place, zero, zero + 2, np.ones((1, 1)), learned)  # c itself: as at `fit`
+    old = model._codes(place, zero, zero + 2, np.ones((1, 1)))  # c itself: as at `fit`
     assert_allclose(old, [[0.5]], **EXACT)
 
 
-def test_features_foresee_unasked_pairs(featured):
+def test_features_predict_unasked_pairs(featured):
     crowd, features = featured
     votes = crowd.votes.select(crowd.votes.item < 100)
     model = NAM().fit(votes, features)
     assert_array_equal(model.item_answered_, np.arange(150) < 100)
-    foreseen = model.predict_proba()[100:]
+    predicted = model.predict_proba()[100:]
     present = crowd.truth[100:]
-    assert foreseen[present].mean() > foreseen[~present].mean() + 0.1
-    assert sum(map(len, model.sets()["labels"].to_list()[100:])) == (foreseen > 0.5).sum()
+    assert predicted[present].mean() > predicted[~present].mean() + 0.1
+    assert sum(map(len, model.sets()["labels"].to_list()[100:])) == (predicted > 0.5).sum()
     without = NAM().fit(votes).predict_proba()[100:]
     assert_array_equal(without, np.broadcast_to(without[0], without.shape))
 
@@ -210,8 +214,8 @@ def test_many_labels_are_projected():
     rng = np.random.default_rng(0)
     votes = Votes.from_dense(np.where(rng.random((2, 40, 35)) < 0.1, 1, -1))
     model = NAM().fit(votes)
-    assert model.truth_weights_.shape == (35, 1 + nam.LARGEST_CODE)
-    assert model.worker_weights_.shape == (70, 1 + 2 * nam.LARGEST_CODE)
+    assert model.truth_weights_.shape == (35, 1 + LARGEST_CODE)
+    assert model.worker_weights_.shape == (70, 1 + 2 * LARGEST_CODE)
     few = Votes.from_dense(np.where(rng.random((2, 1, 50)) < 0.5, 1, -1))
     assert NAM().fit(few).truth_weights_.shape == (50, 2)
 

@@ -11,18 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import ConvergenceWarning, MajorityVote, ParameterError, RakelGlad, Truth, Votes, metrics
 from amcc.consensus.learned import Gold
-from amcc.consensus.models.rakel_glad import (
-    EASE_BOUND,
-    NamelessOrder,
-    Tasks,
-    answer,
-    class_bits,
-    class_priors,
-    climb,
-    draw_subsets,
-    find_ease,
-    log_posterior,
-)
+from amcc.consensus.models.rakel_glad.ascent import climb_by_lbfgs
+from amcc.consensus.models.rakel_glad.glad import EASE_BOUND, find_ease, glad_expectation, log_posterior
+from amcc.consensus.models.rakel_glad.subsets import NamelessOrder, draw_subsets
+from amcc.consensus.models.rakel_glad.tasks import SubsetTasks, class_bits, class_priors
 from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
@@ -32,12 +24,12 @@ PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
 def tasks_of(votes, subsets, partial="marginalise", class_prior="uniform", gold=None):
     """Tasks, and the log-prior of their classes."""
     nothing = np.zeros(len(votes.pairs), dtype=bool)
-    tasks = Tasks.of(votes, np.array(subsets), partial)
+    tasks = SubsetTasks.of(votes, np.array(subsets), partial)
     return tasks, tasks.log_prior(class_priors(tasks, class_prior), votes, gold or Gold(nothing, nothing))
 
 
 def at_the_start(tasks, log_prior):
-    return answer(tasks, log_prior, np.ones(tasks.n_abilities), np.ones(tasks.n_groups))
+    return glad_expectation(tasks, log_prior, np.ones(tasks.n_abilities), np.ones(tasks.n_groups))
 
 
 # -- worked numbers ------------------------------------------------------------------------------------------------
@@ -135,7 +127,7 @@ def test_known_truth_forbids_classes(toy_votes):
 
 def test_empirical_prior_counts_answers(toy_votes):
     """{l1} twice and {l2} three times; w3's lone yes to l2 counts half for {l2} and half for both labels."""
-    tasks = Tasks.of(toy_votes, np.array([[0, 1]]), "marginalise")
+    tasks = SubsetTasks.of(toy_votes, np.array([[0, 1]]), "marginalise")
     assert_allclose(class_priors(tasks, "empirical"), [[1 / 10, 3 / 10, 4.5 / 10, 1.5 / 10]], rtol=1e-12)
     assert_allclose(class_priors(tasks, "uniform"), [[1 / 4] * 4], rtol=1e-12)
 
@@ -146,7 +138,7 @@ def test_empirical_prior_counts_answers(toy_votes):
 def test_climb_arrives_where_the_gradient_is_zero(sparse):
     tasks, log_prior = tasks_of(sparse, [[0, 1, 2], [1, 3, -1]])
     n_parameters = tasks.n_abilities + tasks.n_groups
-    climbed = climb(lambda point: log_posterior(tasks, log_prior, point), n_parameters, 500, 1e-12)
+    climbed = climb_by_lbfgs(lambda point: log_posterior(tasks, log_prior, point), n_parameters, 500, 1e-12)
     assert_allclose(log_posterior(tasks, log_prior, climbed.parameters).gradient, 0, rtol=0, atol=1e-4)
     assert np.all(np.diff(climbed.history) >= 0)
     ability, ease = np.split(climbed.parameters, [tasks.n_abilities])
@@ -289,7 +281,7 @@ def test_new_worker_counts_as_average(crowd):
     subset = int(np.flatnonzero(model.subset_label_[:, 0] == 0)[0])
     tasks, log_prior = tasks_of(newcomer, [[0]])
     ability = model.subset_ability_[[subset]]
-    expected = answer(tasks, log_prior, ability, find_ease(tasks, log_prior, ability)).proba[1, 0]
+    expected = glad_expectation(tasks, log_prior, ability, find_ease(tasks, log_prior, ability)).proba[1, 0]
     assert model.predict_proba(newcomer)[0, 0] == pytest.approx(expected, abs=1e-12)
 
 
@@ -298,9 +290,9 @@ def test_new_worker_counts_as_average(crowd):
     [
         ({"subset_size": 0}, r"subset_size must lie in 1\.\.8; got 0"),
         ({"n_subsets": 0}, "n_subsets must be at least 1"),
-        ({"class_prior": "flat"}, "class_prior must be one of uniform, empirical; got 'flat'"),
-        ({"partial": "keep"}, "partial must be one of marginalise, drop"),
-        ({"scores": "hard"}, "scores must be one of marginal, votes"),
+        ({"class_prior": "flat"}, "class_prior must be 'uniform' or 'empirical'; got 'flat'"),
+        ({"partial": "keep"}, "partial must be 'marginalise' or 'drop'"),
+        ({"scores": "hard"}, "scores must be 'marginal' or 'votes'"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"tol": 0.0}, "tol must be positive"),
     ],

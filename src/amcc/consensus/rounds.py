@@ -75,8 +75,8 @@ def entropy_of(step: Step, evidence: Floats) -> float:
     return step.log_odds_sum - step.prior_sum - float((step.present * evidence).sum())
 
 
+# Log-odds beyond which nobody is more certain.
 MOST_CERTAIN = 500.0
-"""Log-odds beyond which nobody is more certain."""
 
 
 def evidence_of_pairs(block: Block, slot_evidence: Floats) -> Floats:
