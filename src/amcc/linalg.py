@@ -104,7 +104,7 @@ def first_not_finite(table: Any) -> tuple[int, int] | None:
     return (int(wrong[0, 0]), int(wrong[0, 1])) if len(wrong) else None
 
 
-# Numbers gathered at a time by `row_products`: two tables of 2 MB, which stay in the cache.
+# Numbers gathered at a time by `row_products`: two tables of 2 MB, however many products there are.
 GATHERED_CELLS = 2**18
 
 

@@ -29,6 +29,7 @@ def leaning_mean(total: npt.NDArray[Any], count: npt.NDArray[Any], overall: floa
     >>> leaning_mean(np.array([3.0, 0.0]), np.array([3, 0]), 0.6).round(2).tolist()
     [0.9, 0.6]
     """
+    # One more observation, not more: it is to help where there are none, and not to pull where there are ten.
     return np.asarray((total + overall) / (count + 1))
 
 
@@ -51,6 +52,7 @@ class RunningMean:
     """
 
     def __init__(self, n_codes: int) -> None:
+        # Sums and counts, not means: parts of different size then weigh as they should.
         self.total, self.count = np.zeros(n_codes), np.zeros(n_codes)
 
     def add(self, code: AnyInts, value: Floats) -> None:

@@ -52,6 +52,7 @@ def count_slots(votes: Votes) -> Floats:
 
 def label_slots(coins: Coins) -> Ints:
     """(n_slots,) 2 · label + (1 for yes, 0 for no): adds up what the slots of all workers hold, label by label."""
+    # 64 bits, for codes of labels are 32 wide and twice the number of labels must fit.
     slots: Ints = 2 * np.repeat(coins.label.astype(np.int64), 2) + np.tile([0, 1], len(coins))
     return slots
 
@@ -62,6 +63,7 @@ def log_answers(rate: Floats) -> Floats:
     >>> np.exp(log_answers(np.array([0.25, 1.0]))).round(6).tolist()
     [0.75, 0.25, 0.0, 1.0]
     """
+    # No and yes side by side, as slots are.
     return safe_log(np.stack([1 - rate, rate], axis=-1)).reshape(*rate.shape[:-1], -1)
 
 
@@ -72,6 +74,7 @@ def met_present_labels(votes: Votes, proba: Floats) -> Floats:
 
 def start_from_shares(votes: Votes, gold: Gold) -> Floats:
     """(n_pairs,) share of yes among the votes on each pair, and the truth where it is known: where most fits start."""
+    # A pair without votes does not exist, so nothing is divided by zero.
     return np.where(gold.known, gold.present, votes.n_yes / votes.pairs.n_votes)
 
 

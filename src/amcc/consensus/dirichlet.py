@@ -40,6 +40,7 @@ def dirichlet_divergence(counts: Floats, prior: Floats, log: Floats | None = Non
     >>> dirichlet_divergence(np.array([[2.0, 1.0], [1.0, 1.0]]), np.ones(2)).round(6).tolist()  # log 2 − 1/2
     [0.193147, 0.0]
     """
+    # E log of the ratio of both densities: their normalising constants, and the powers in which they differ.
     normaliser = gammaln(counts.sum(axis=-1)) - gammaln(counts).sum(axis=-1)
     prior_normaliser = gammaln(prior.sum(axis=-1)) - gammaln(prior).sum(axis=-1)
     gain = ((counts - prior) * (expected_log(counts) if log is None else log)).sum(axis=-1)
@@ -54,6 +55,7 @@ def pooled_counts(prior: Floats, gained: Floats, coin_label: AnyInts, n_labels: 
     >>> pooled_counts(np.ones(2), np.array([[3.0, 0.0], [2.0, 1.0]]), np.array([0, 0]), 1).tolist()
     [[6.0, 2.0]]
     """
+    # `np.add.at`, since a label has many coins: plain indexing would keep the last of them only.
     pooled = np.tile(prior, (n_labels, *[1] * prior.ndim))
     np.add.at(pooled, coin_label, gained)
     return pooled

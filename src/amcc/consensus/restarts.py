@@ -44,6 +44,7 @@ class RandomStarts:
 
 def _rank(key: npt.NDArray[np.uint64], counts: Mask) -> Ints:
     """Place in sorted order, first those that count: those without votes change nobody's chance."""
+    # By hash, not by code: the order of names must not decide who draws which number.
     rank = np.empty(len(key), dtype=np.int64)
     rank[np.lexsort((key, ~counts))] = np.arange(len(key))
     return rank
@@ -60,6 +61,7 @@ class Restarts:
     def add(self, history: Floats, monitor: Monitor) -> Mask:
         """Take the (rounds, n_labels) objectives of a run and say for which labels it is the best so far."""
         ends = np.array([earlier[-1] for earlier in self._histories])
+        # The first run is the best so far for every label.
         better = np.ones(len(self._best), dtype=bool)
         if len(ends):
             better = history[-1] > ends[self._best, np.arange(len(better))] + SAME_END

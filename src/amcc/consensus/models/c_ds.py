@@ -28,7 +28,7 @@ from amcc.votes import Votes
 Mode = Literal["separate", "cascade"]
 Sets = Mask
 
-# Rounds of the second stage. Shares of sets settle quickly, since the coins stand; a fixed number needs no threshold.
+# Rounds of the second stage. The coins stand and only shares of sets move, so a fixed number needs no threshold.
 CASCADE_ROUNDS = 50
 # Pseudo-items that every label set of the pool starts with: a set without items stays possible. With a thousand sets
 # in the pool this is a hundred items, so it must not be larger.

@@ -93,6 +93,7 @@ class DawidSkene(CoinModel, methods={"dawid-skene": {}}):
     def _learn(self, engine: Engine) -> Learned:
         """Expectation and maximisation in turn, until no probability moves."""
         slot_votes, asked, present, label_present = engine.total(first_look, None)
+        # The rates before the last step are kept as well: an interrupted fit must end exactly where a whole one does.
         start = DawidSkeneRounds(present, label_present, present, label_present, None, (), np.inf)
         at = engine.recall("rounds", DawidSkeneRounds) or start
         monitor = Monitor(self.tol, self.max_iter, at.history, at.change)
@@ -118,6 +119,7 @@ class DawidSkene(CoinModel, methods={"dawid-skene": {}}):
 
     def _prevalence(self, present: Floats, asked: Floats) -> Floats:
         """M-step of the labels: the share of asked pairs where each is present."""
+        # The mode of the posterior: pseudo-pairs are added to both sides of the ratio.
         return _ratio(present + self.prevalence_prior[0], asked + sum(self.prevalence_prior))
 
     def _rates(self, present: Floats, slot_votes: Floats) -> tuple[Floats, Floats]:
@@ -139,6 +141,7 @@ class DawidSkene(CoinModel, methods={"dawid-skene": {}}):
 
         A pair's likelihood is (its likelihood if absent) · (1 + odds); the first factor needs no pass over votes.
         """
+        # Summed by slot and by label, not by vote: equal votes have equal logs.
         if_absent = (slot_votes * log_answers(false_alarm)).sum()
         likelihood = if_absent + (asked * safe_log(1 - prevalence)).sum() + log_odds_sum
         return float(
@@ -189,6 +192,7 @@ def slot_evidence(hit: Floats, false_alarm: Floats) -> Floats:
 
 def _share_of_yes(slot_weight: Floats, prior: PseudoVotes) -> Floats:
     """(n_coins,) share of yes in the weights of two slots each, with pseudo-votes."""
+    # Slots of a coin stand side by side, the no first.
     no, yes = slot_weight[0::2], slot_weight[1::2]
     return _ratio(yes + prior[0], no + yes + sum(prior))
 

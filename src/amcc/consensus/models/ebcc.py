@@ -179,12 +179,13 @@ class EBCC(CoinModel, methods={"ebcc": {}}):
             found = subtype_expectation(problem, logs)
             bounds[labels] = subtype_bound(problem, counts, logs, found)
             history.append(bounds.copy())
+            # What counts is whether a label is present; subtypes may exchange weight for ever.
             moved = np.zeros(len(labels))
             np.maximum.at(moved, problem.pair_label, np.abs((found.responsibility - responsibility)[:, 1].sum(axis=1)))
             monitor.report(float(bounds.sum()), float(moved.max()))
             settled[pairs] = responsibility = found.responsibility
             moving = moved >= self.tol
-            # Cutting the tables costs about as much as a round, so it is done when it halves the next ones.
+            # Cutting the tables takes time as well, so it is done only when it halves the next rounds.
             if 2 * moving.sum() <= len(labels) and moving.any():
                 kept = moving[problem.pair_label]
                 responsibility, pairs, labels = responsibility[kept], pairs[kept], labels[moving]
@@ -223,6 +224,7 @@ class SubtypeProblem:
     def restricted(self, keep: Mask) -> SubtypeProblem:
         """The same for some of the labels only."""
         pairs, coins = keep[self.pair_label], keep[self.coin_label]
+        # New codes of the kept labels, from 0; those of the others are never looked at.
         code = np.cumsum(keep, dtype=np.int32) - 1
         return replace(
             self,
@@ -274,6 +276,7 @@ def subtype_counts(problem: SubtypeProblem, responsibility: Floats) -> SubtypeCo
     flat = responsibility.reshape(n_pairs, -1)
     answers = (problem.incidence.T @ flat).reshape(-1, 2, 2, n_subtypes) + problem.answers
     n_labels = len(problem.classes)
+    # A sparse product adds up all subtypes of the pairs of a label at once.
     of_label = csr_array((np.ones(n_pairs), (problem.pair_label, np.arange(n_pairs))), shape=(n_labels, n_pairs))
     pairs = (of_label @ flat).reshape(n_labels, 2, n_subtypes)
     return SubtypeCounts(answers, pairs + problem.subtypes, pairs.sum(axis=2) + problem.classes)
@@ -282,6 +285,7 @@ def subtype_counts(problem: SubtypeProblem, responsibility: Floats) -> SubtypeCo
 def subtype_expectation(problem: SubtypeProblem, logs: SubtypeLogs) -> SubtypeExpectation:
     """How likely each pair is of each truth and subtype."""
     log_joint = sum_over_votes(problem.incidence, logs.answers) + logs.truths[problem.pair_label]
+    # Logs of zero: known truth leaves the subtypes of one truth only.
     log_joint[problem.impossible] = -np.inf
     responsibility, log_total = normalised(log_joint)
     return SubtypeExpectation(responsibility, log_joint, log_total)

@@ -103,6 +103,7 @@ class IBCC(CoinModel, methods={"ibcc": {}}):
         present = met_present_labels(votes, proba)
         monitor = Monitor(self.tol, self.max_iter)
         for _ in monitor.rounds():
+            # Counts first, then expected logs, then probabilities: the order of the authors' code.
             class_counts = by_truth(weight_per_code(pairs.label, proba, votes.n_labels), asked) + self.class_prior
             answer_counts = _answers_by_truth(present, slot_votes) + self._answer_prior
             log_class, log_answer = expected_log(class_counts), expected_log(answer_counts)
@@ -130,6 +131,7 @@ class IBCC(CoinModel, methods={"ibcc": {}}):
         of_coin = _log_odds(expected_log(self.answer_counts_))
         evidence = self._match_coins(votes).learned_or_average(of_coin, self.average_evidence_)
         label = new_code(votes.label_names, self.label_names_)
+        # Not `prior`, which is the mean of the class probabilities, but its expected logs, as in the rounds of `fit`.
         log_odds = known_or_mean(_log_odds(expected_log(self.class_counts_)), label)[votes.pairs.label]
         return Inferred(passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence.ravel(), log_odds).proba)
 
@@ -142,6 +144,7 @@ def by_truth(present: Floats, total: Floats) -> Floats:
 
 def _answers_by_truth(present: Floats, slot_votes: Floats) -> Floats:
     """(n_coins, 2, 2) expected votes, [coin, truth, answer]."""
+    # `by_truth` puts the truth last; it belongs before the answer, so that answers sum along the last axis.
     return by_truth(present.reshape(-1, 2), slot_votes.reshape(-1, 2)).swapaxes(1, 2)
 
 

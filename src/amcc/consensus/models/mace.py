@@ -119,6 +119,7 @@ class MACE(CoinModel, methods={"mace": {}}):
             counts = self._start(votes, slot_votes, prior, draws.per_worker(restart, 4)[coins.worker])
             counts, bounds, monitor = self._run(votes, slot_votes, prior, counts)
             better = runs.add(bounds, monitor)[coins.label]
+            # Coins belong to one label each, so every label can take its counts from another run.
             for kept, new in zip(best, counts, strict=True):
                 kept[better] = new[better]
         self._publish(runs.monitor())
@@ -156,6 +157,7 @@ class MACE(CoinModel, methods={"mace": {}}):
 
     def _count(self, slot_votes: Floats, logs: AnswerLogs, found: MaceExpectation) -> MaceCounts:
         """Expected votes spammed and known, and of the spammed ones those with each answer, with the priors."""
+        # A wrong vote was spammed; a right one was known, or a habit that happened to be right.
         known = found.right * logs.know_share
         spammed = np.maximum(slot_votes - known, 0.0)
         spam = np.stack([spammed.sum(axis=1), known.sum(axis=1)], axis=1)
@@ -205,6 +207,7 @@ class AnswerLogs:
     @classmethod
     def of(cls, log_spam: Floats, log_habit: Floats) -> AnswerLogs:
         """P(answer | truth) = spam · habit[answer] + know · [answer = truth]."""
+        # In logs, where a spam rate of 10⁻³⁰⁰ is a number like any other.
         wrong, know = log_spam[:, :1] + log_habit, log_spam[:, 1:]
         return cls(wrong, np.logaddexp(wrong, know), know)
 
@@ -221,6 +224,7 @@ class AnswerLogs:
     @property
     def evidence(self) -> Floats:
         """(n_slots,) log-odds that a no and a yes add to "present"."""
+        # A no is right where the label is absent, so its gain counts against "present".
         gain = self.right - self.wrong
         return np.stack([-gain[:, 0], gain[:, 1]], axis=1).ravel()
 

@@ -150,6 +150,7 @@ class MCMLD(CoinModel, methods={"mcmld": {}}):
         votes, gold = in_memory(engine)
         data = AskedPairs.of(votes, gold)
         rules = MixtureRules(self.variant, self.one_coin, self.smoothing)
+        # Found from the votes only, so that known truth does not change what kind of model this is.
         n_clusters = self.n_clusters or count_clusters(votes, self.explained)
         mixture = first_mixture(votes, n_clusters, rules, self.random_state)
         belief = mixture_expectation(mixture, data)
@@ -227,6 +228,7 @@ class MCMLD(CoinModel, methods={"mcmld": {}}):
         self.check_fitted()
         votes = self._as_it_counts(votes)
         mixture, belief, data = self._belief(votes)
+        # An unanswered item may be of any cluster, as often as each occurs.
         cluster = data.spread(belief.cluster, mixture.share, votes.n_items)
         sets = np.empty((votes.n_items, votes.n_labels), dtype=bool)
         # A table of all items × clusters × labels would not fit where there are many.

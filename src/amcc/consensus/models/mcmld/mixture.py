@@ -128,6 +128,7 @@ def mixture_expectation(mixture: ClusterMixture, data: AskedPairs) -> ClusterBel
     if_present[:, data.gold.known & ~data.gold.present] = -np.inf
     if_absent[:, data.gold.known & data.gold.present] = -np.inf
     either = np.logaddexp(if_present, if_absent)
+    # The votes of an item say something about its cluster by all of its labels together.
     given = np.exp(if_present - either)
     joint = safe_log(mixture.share)[:, None] + np.add.reduceat(either, data.first, axis=1)
     per_item = np.logaddexp.reduce(joint, axis=0)
@@ -169,6 +170,7 @@ def coin_rates(
     """Hit and false-alarm rates from expected numbers of votes by slot."""
     no, yes = slice(0, None, 2), slice(1, None, 2)
     absent = np.maximum(met - present, 0.0)
+    # One accuracy for both truths: a yes is right where the label is present, a no where it is absent.
     if rules.one_coin:
         right = present[:, yes] + absent[:, no]
         accuracy = _share(right, met[:, no] + met[:, yes], before[0], rules.smoothing)

@@ -234,11 +234,13 @@ class NAM(CoinModel, methods={"nam": {}}):
         for new, old in zip(asked, known, strict=True):
             if len(new) == 0 or len(old) == 0:
                 continue
+            # Fewer answers than neighbours: all of them are near.
             n_near = min(self.n_neighbors, len(old))
             tree = cKDTree(learned_place[self.answer_item_[old]])
             near = old[tree.query(place[new], k=n_near)[1].reshape(len(new), n_near)]
             total = self.answer_vector_[near].sum(axis=1)
             unseen = ~(self.answer_item_[near] == item[new, None]).any(axis=1)
+            # A new item is its own nearest neighbour, and the farthest one has to make room.
             total[unseen] += vector[new[unseen]] - self.answer_vector_[near[unseen, -1]]
             codes[new] = total / n_near
         return codes
@@ -259,6 +261,7 @@ class NAM(CoinModel, methods={"nam": {}}):
         coin = votes.coins.slot // 2
         description = with_constant(features[item], code)
         own = row_products(self.worker_weights_, coins.place[coin], description, of_vote)
+        # A newcomer is right as often as the average worker on this label.
         margin = np.where(coins.met[coin], own, known_or_mean(self.average_margin_, label)[votes.label])
         of_pair = label[votes.pairs.label]
         truth = row_products(self.truth_weights_, of_pair, with_constant(features), votes.pairs.item)
@@ -285,6 +288,7 @@ class NAM(CoinModel, methods={"nam": {}}):
 
 def judge_vote_by_vote(votes: Votes, margin: Floats, before: Floats, gold: Gold) -> Judgement:
     """Judge votes by the others: each vote has evidence of its own, which is then summed by slot."""
+    # Every vote has a slot of its own here, since its weight depends on the item and not on the coin alone.
     every = np.arange(len(votes), dtype=np.int32)
     by_vote = passes.others_pass(every, votes.pairs.start, votes.value * margin, gold.log_odds(before))
     n_slots = 2 * len(votes.coins)

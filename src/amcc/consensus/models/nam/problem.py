@@ -34,7 +34,12 @@ class NamWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class NamProblem:
-    """Two sets of logistic regressions that share their targets, the truth of the pairs."""
+    """Two sets of logistic regressions that share their targets, the truth of the pairs.
+
+    truth : one regression for each label, with an observation for each pair.
+    workers : one for each coin, with an observation for each vote.
+    gold, shrinkage : the truth that is known, and the precision λ of the weights' prior for each observation.
+    """
 
     votes: Votes
     truth: Regressions
@@ -60,7 +65,10 @@ class NamProblem:
         return NamWeights(ridge, ridge[self.votes.coins.label])
 
     def margins(self, weights: NamWeights) -> NamWeights:
-        """Log-odds of presence of each pair before its votes, and of each vote to be right."""
+        """Log-odds of presence of each pair before its votes, and of each vote to be right.
+
+        (n_pairs,) and (n_votes,).
+        """
         return NamWeights(self.truth.margins(weights.truth), self.workers.margins(weights.workers))
 
     def targets(self, proba: Floats) -> NamWeights:
@@ -95,7 +103,7 @@ def first_weights(problem: NamProblem) -> NamWeights:
     targets = problem.targets(np.where(problem.gold.known, problem.gold.present, majority).astype(np.float64))
     return NamWeights(
         *(
-            # Newton's method needs about six steps; fifty only guards against data that no step improves.
+            # Newton's method stops by itself where its steps become small; fifty of them are only a guard.
             regressions.solved(np.zeros(regressions.shape), target, np.full(regressions.n_groups, START_RIDGE), 50)
             for regressions, target in zip((problem.truth, problem.workers), targets, strict=True)
         )
@@ -150,7 +158,10 @@ def ascent_value(problem: NamProblem, weights: NamWeights, margins: NamWeights, 
 
 
 def gradient(regressions: Regressions, weights: Floats, residual: Floats, scale: Floats, shrinkage: float) -> Floats:
-    """g = Xᵀ (target − σ(X w)) / C − λ w of every regression."""
+    """g = Xᵀ (target − σ(X w)) / C − λ w of every regression.
+
+    weights : (n_groups, n); residual : (n_observations,) target − σ(X w); scale : (n_groups,) C.
+    """
     slope = regressions.weighted_rows(residual)
     slope /= scale[:, None]  # in place: this is the largest table of the model
     slope -= shrinkage * weights

@@ -15,7 +15,7 @@ import numpy as np
 
 from amcc.arrays import Floats
 
-# Steps that L-BFGS remembers: more hardly help, and each is a pair of vectors of all parameters.
+# Steps that L-BFGS remembers, each a pair of vectors of all parameters; textbooks take three to twenty.
 REMEMBERED_STEPS = 5
 # How often half of a step is tried: 2⁻³⁰ of one is a matter of rounding.
 MAX_HALVINGS = 30
@@ -26,7 +26,11 @@ LEAST_BEND = 1e-12
 
 
 class Height(NamedTuple):
-    """The objective at a point, its gradient, and about how it bends along each coordinate (> 0)."""
+    """The objective at a point.
+
+    value : the objective; gradient : (n_parameters,) its slope.
+    curvature : (n_parameters,) about how much it bends downwards along each coordinate, above 0.
+    """
 
     value: float
     gradient: Floats
@@ -63,7 +67,11 @@ def climb_by_lbfgs(
 
 
 def uphill(height: Height, steps: deque[tuple[Floats, Floats]]) -> Floats:
-    """Newton's direction, as far as the curvatures and the latest steps tell."""
+    """Newton's direction, as far as the curvatures and the latest steps tell.
+
+    The two loops of L-BFGS multiply the gradient with an inverse of the Hessian that is never written down. `steps` are
+    pairs of a step and of how much the gradient fell along it.
+    """
     direction = height.gradient.copy()
     weights = []
     for step, bend in reversed(steps):
@@ -79,7 +87,10 @@ def uphill(height: Height, steps: deque[tuple[Floats, Floats]]) -> Floats:
 def step_uphill(
     objective: Callable[[Floats], Height], point: Floats, height: Height, direction: Floats
 ) -> tuple[Floats, Height]:
-    """Go in this direction, half as far until that is a rise; stay where it never is."""
+    """Go in this direction, half as far until that is a rise; stay where it never is.
+
+    Returns the step and the height where it ends.
+    """
     promised = _product(height.gradient, direction)
     for halvings in range(MAX_HALVINGS):
         step = direction * 0.5**halvings

@@ -91,7 +91,10 @@ def log_posterior(tasks: SubsetTasks, log_prior: Floats, parameters: Floats) -> 
 
 
 def of_each_ease(tasks: SubsetTasks, found: GladExpectation, ability: Floats, ease: Floats) -> EaseHeights:
-    """The part of the objective that belongs to each group: its answers and its ease."""
+    """The part of the objective that belongs to each group: its answers and its ease.
+
+    x = ability · exp(ease) has the slope x in the ease, and none beyond the bound: there the prior alone decides.
+    """
     slope = np.where(np.abs(ease) < EASE_BOUND, stretch(ease), 0.0)[tasks.group] * ability[tasks.ability]  # of x
     return EaseHeights(
         found.log_likelihood - 0.5 * (ease - 1) ** 2,

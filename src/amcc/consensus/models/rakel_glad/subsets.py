@@ -41,11 +41,14 @@ class NamelessOrder:
 
     @classmethod
     def of(cls, chance: Signatures) -> Self:
-        """By their hashes."""
+        """By their hashes: equal votes, equal places, whatever the names."""
         return cls(*(np.argsort(hashes, kind="stable") for hashes in (chance.item, chance.worker, chance.label)))
 
     def apply(self, votes: Votes) -> tuple[Votes, Ints]:
-        """Votes in this order, and the old numbers of their pairs."""
+        """Votes in this order, and the old numbers of their pairs.
+
+        The second is (n_pairs,): pair p of the new votes was pair number[p] of the old ones.
+        """
         item, worker, label = (np.argsort(order).astype(np.int32) for order in (self.item, self.worker, self.label))
         codes = item[votes.item], label[votes.label], worker[votes.worker]
         order = np.lexsort(codes[::-1])
@@ -105,7 +108,10 @@ class LabelsByAnswer:
 
     @classmethod
     def of(cls, votes: Votes, size: int) -> Self:
-        """Sort votes by answer, then those of the widest answers by label."""
+        """Sort votes by answer, then those of the widest answers by label.
+
+        Every label draws from its widest answers only: from a narrow one, a subset could not reach `size`.
+        """
         order = np.lexsort((votes.label, votes.worker, votes.item))
         label, item, worker = votes.label[order], votes.item[order], votes.worker[order]
         new = np.append(True, (item[1:] != item[:-1]) | (worker[1:] != worker[:-1]))
@@ -126,7 +132,7 @@ class LabelsByAnswer:
         vote = self.drawn_from[first + (rng.random(len(labels)) * (last - first)).astype(np.int64)]
         start, width = self.start[vote], self.width[vote]
         places = (vote - start)[:, None]
-        nowhere = len(self.label)
+        nowhere = len(self.label)  # the place of a label that a narrow answer does not have; it sorts last
         for n_drawn in range(1, self.size):
             place = (rng.random(len(labels)) * np.maximum(width - n_drawn, 1)).astype(np.int64)
             for taken in np.sort(places, axis=1).T:  # count only places that are free
@@ -138,6 +144,7 @@ class LabelsByAnswer:
 
 def subset_batches(votes: Votes, subsets: Ints) -> Iterator[tuple[int, int]]:
     """Ranges of subsets, first and last + 1, with about ROWS_PER_BATCH votes each."""
+    # A vote counts in every subset with its label.
     n_votes = np.bincount(votes.label, minlength=votes.n_labels)
     load = np.cumsum(np.where(subsets >= 0, n_votes[subsets], 0).sum(axis=1))
     bounds = [0, *(np.flatnonzero(np.diff(load // ROWS_PER_BATCH)) + 1).tolist(), len(subsets)]

@@ -58,6 +58,7 @@ class SubsetTasks:
         asked = weight_per_code(row, 1 << entry.bit, len(row_key)).astype(np.int64)
         given = weight_per_code(row, is_yes[entry.thing] << entry.bit, len(row_key)).astype(np.int64)
         group_key, worker = np.divmod(row_key, votes.n_workers)
+        # Only answers that cover all labels of the subset remain.
         if partial_answers == "drop":
             whole = asked == n_classes[group_key // votes.n_items] - 1
             asked, given, group_key, worker = asked[whole], given[whole], group_key[whole], worker[whole]
@@ -112,6 +113,7 @@ class SubsetTasks:
         """(classes, groups) log-probability of each class, minus infinity where known truth forbids it."""
         with np.errstate(divide="ignore"):  # classes that a small subset does not have
             log_prior: Floats = np.log(class_prior.T)[:, self.group_subset]
+        # One known pair forbids half of the classes of every subset with its label.
         known = np.flatnonzero(gold.known)
         entry = SubsetEntries.of(self.subsets, votes.pairs.label[known])
         group_key = self.group_subset * votes.n_items + self.group_item
@@ -136,6 +138,7 @@ class SubsetEntries:
         """Look up the subsets of every label."""
         subset, bit = np.nonzero(subsets >= 0)
         member = subsets[subset, bit]
+        # Members sorted by label: the subsets of a label are one slice of them.
         by_label = np.argsort(member, kind="stable")
         first, last = (np.searchsorted(member[by_label], label, side=side) for side in ("left", "right"))
         thing = np.repeat(np.arange(len(label)), last - first)
