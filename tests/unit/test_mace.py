@@ -8,9 +8,11 @@ from numpy.testing import assert_allclose
 
 from amcc import MACE, ConvergenceWarning, MajorityVote, ParameterError, Votes, metrics
 from amcc.consensus.coins import count_slots
-from amcc.consensus.models.mace import AnswerLogs, mace_expectation
+from amcc.consensus.learned import Gold
+from amcc.consensus.models.mace import AnswerLogs, MaceExpectation, mace_expectation
 from amcc.consensus.restarts import RandomStarts
 from amcc.data.simulate import CrowdSpec, simulate_crowd
+from amcc.engine.base import InMemory
 
 
 def slot_votes(votes):
@@ -109,3 +111,54 @@ def test_stopping_early_is_told(toy_votes):
 def test_bad_parameters(toy_votes, params, message):
     with pytest.raises(ParameterError, match=message):
         MACE(**params).fit(toy_votes)
+
+
+def test_spammed_and_known_votes_by_hand():
+    """One worker, two yes and a no, all right with .9: known are .8/.9 of the right ones, the rest is spam."""
+    logs = AnswerLogs.of(np.log([[0.2, 0.8]]), np.log([[0.5, 0.5]]))
+    right = np.array([[0.9, 1.8]])
+    counts = MACE()._count(np.array([[1.0, 2.0]]), logs, MaceExpectation(np.empty(0), right, np.empty(0)))
+    known = right * 0.8 / 0.9
+    assert_allclose(counts.spam, [[3 - known.sum() + 0.5, known.sum() + 0.5]], rtol=1e-12)
+    assert_allclose(counts.habit, np.array([[1.0, 2.0]]) - known + 10, rtol=1e-12)
+
+
+def test_habits_make_answers_of_unequal_worth():
+    """Who spams yes adds more by a no than by a yes."""
+    evidence = AnswerLogs.of(np.log([[0.5, 0.5]]), np.log([[0.1, 0.9]])).evidence
+    assert evidence[0] < 0 < evidence[1]
+    assert -evidence[0] > evidence[1]
+
+
+def test_an_absent_label_by_hand():
+    """P(no | absent) = .2 · .7 + .8, P(yes | absent) = .2 · .3."""
+    logs = AnswerLogs.of(np.log([[0.2, 0.8]]), np.log([[0.7, 0.3]]))
+    assert_allclose(np.exp(logs.if_absent), [[0.94, 0.06]], rtol=1e-12)
+
+
+def test_a_pure_spammer_adds_nothing():
+    logs = AnswerLogs.of(np.log([[1 - 1e-12, 1e-12]]), np.log([[0.3, 0.7]]))
+    assert_allclose(logs.evidence, 0, rtol=0, atol=1e-10)
+
+
+def test_known_truth_says_who_spams():
+    """Two against two: known truth decides, and the pairs that nobody knows follow."""
+    answer = np.where(np.random.default_rng(0).random((60, 1)) < 0.5, 1, -1)
+    votes = Votes.from_dense(np.stack([answer, answer, -answer, -answer]))
+    known = np.arange(60) < 40
+    for sign in (1, -1):
+        found = MACE()._learn(InMemory(votes, Gold((sign * answer > 0).ravel(), known).signs, None)).items
+        assert ((found.pair > 0.5) == (sign * answer.ravel() > 0)).mean() > 0.95
+
+
+def test_a_label_nobody_was_asked_about_is_as_likely_as_not():
+    dense = np.zeros((3, 5, 2))
+    dense[:, :, 0] = 1
+    assert MACE().fit(Votes.from_dense(dense)).label_prior_[1] == 0.5
+
+
+def test_a_newcomer_counts_as_average(crowd):
+    model = MACE(n_restarts=2).fit(crowd.votes)
+    newcomer = Votes.from_dense([[[1, 0, 0, 0, 0, 0]]], worker_names=["nobody"], label_names=crowd.votes.label_names)
+    odds = np.exp(model.average_evidence_[0, 1])
+    assert model.predict_proba(newcomer)[0, 0] == pytest.approx(odds / (1 + odds))

@@ -13,13 +13,15 @@ from scipy.special import logsumexp
 from amcc import MCMLD, MCMLI, ConvergenceWarning, DawidSkene, MajorityVote, ParameterError, Votes, metrics
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.mcmld.clusters import count_clusters, leading_variances
-from amcc.consensus.models.mcmld.label_sets import mode_of_mixture
+from amcc.consensus.models.mcmld.label_sets import improve_sets, mode_of_mixture
 from amcc.consensus.models.mcmld.mixture import (
     AskedPairs,
     ClusterMixture,
     MixtureRules,
+    average_coin_rates,
     first_mixture,
     mixture_expectation,
+    mixture_objective,
     updated_mixture,
 )
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -321,3 +323,79 @@ def test_bad_parameters(toy_votes, params, message):
 def test_too_few_rounds_are_told(crowd):
     with pytest.warns(ConvergenceWarning, match="MCMLD stopped after 2 iterations"):
         MCMLD(n_clusters=3, max_iter=2).fit(crowd.votes)
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def test_one_coin_has_one_accuracy(toy_votes):
+    """A yes is right where the label is present, a no where it is absent: both count for the same rate."""
+    data, rules = asked(toy_votes), MixtureRules("exact", one_coin=True, smoothing=0.0)
+    mixture = first_mixture(toy_votes, 1, rules, 0)
+    belief = mixture_expectation(mixture, data)
+    after = updated_mixture(mixture, belief, data, rules)
+    # w1 says yes to l1 on i1 (present with .8) and no on i2 (present with 1/17)
+    assert after.hit[0, 0] == pytest.approx((0.8 + 16 / 17) / 2)
+    assert_allclose(after.false_alarm, 1 - after.hit, rtol=1e-12)
+
+
+def test_unanswered_items_have_the_shares_of_clusters(toy_votes):
+    votes = Votes.from_dense(np.concatenate([toy_votes.to_dense(), np.zeros((3, 1, 2))], axis=1))
+    data = asked(votes)
+    spread = data.spread(np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0.6, 0.4]), 3)
+    assert_allclose(spread, [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], rtol=1e-12)
+    assert_array_equal(data.row, [0, 0, 1, 1])
+    assert_array_equal(data.first, [0, 2])
+
+
+def test_average_coins_are_those_of_all_votes(toy_votes):
+    """One worker with all votes has the rates of the average."""
+    data, rules = asked(toy_votes), UNSMOOTHED["exact"]
+    belief = mixture_expectation(first_mixture(toy_votes, 1, rules, 0), data)
+    hit, false_alarm = average_coin_rates(toy_votes, belief, data, rules)
+    present, yes, n_votes = belief.proba, toy_votes.n_yes, toy_votes.pairs.n_votes
+    for label in range(2):
+        of_label = toy_votes.pairs.label == label
+        expected = (present * yes)[of_label].sum() / (present * n_votes)[of_label].sum()
+        assert hit[0, label] == pytest.approx(expected)
+        expected = ((1 - present) * yes)[of_label].sum() / ((1 - present) * n_votes)[of_label].sum()
+        assert false_alarm[0, label] == pytest.approx(expected)
+
+
+def test_objective_counts_each_parameter_once(toy_votes):
+    """Smoothing is a Beta prior of every rate; one coin has one rate, one cluster has no share."""
+    data = asked(toy_votes)
+    for one_coin, n_rates in ((False, 2 + 6 + 6), (True, 2 + 6)):
+        rules = MixtureRules("exact", one_coin=one_coin, smoothing=0.5)
+        half = np.full((1, 6), 0.5)
+        mixture = ClusterMixture(np.ones(1), np.full((1, 2), 0.5), half, half)
+        belief = mixture_expectation(mixture, data)
+        expected = belief.log_likelihood + 0.5 * n_rates * 2 * np.log(0.5)
+        assert mixture_objective(mixture, belief, rules) == pytest.approx(expected)
+
+
+def test_improving_sets_never_lowers_their_score():
+    rng = np.random.default_rng(1)
+    log_empty, log_odds = rng.normal(size=(50, 3)), rng.normal(size=(50, 3, 5), scale=2)
+    sets = rng.random((50, 5)) < 0.5
+    untouched = sets.copy()
+
+    def score(of_sets):
+        return logsumexp(log_empty + np.einsum("nkl,nl->nk", log_odds, of_sets), axis=1)
+
+    better, end = improve_sets(sets, log_empty, log_odds)
+    assert (end >= score(sets) - 1e-12).all()
+    assert_allclose(end, score(better), rtol=1e-12)
+    assert_array_equal(sets, untouched)
+    for label in range(5):
+        changed = better.copy()
+        changed[:, label] ^= True
+        assert (score(changed) <= end + 1e-8).all()
+
+
+def test_new_votes_with_a_new_label_and_a_new_worker(crowd):
+    model = MCMLD(n_clusters=2, variant="code").fit(crowd.votes)
+    votes = Votes.from_dense(np.ones((2, 1, 1)), worker_names=["new", "other"], label_names=["new"])
+    proba = model.predict_proba(votes)
+    assert 0.5 < proba[0, 0] < 1
+    assert model.most_likely_sets(votes).all()

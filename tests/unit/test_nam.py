@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 import amcc
@@ -13,7 +14,7 @@ from amcc.consensus.answers import gather_answers
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.nam import problem as rounds
 from amcc.consensus.models.nam import regressions as solver
-from amcc.consensus.models.nam.descriptions import LARGEST_CODE
+from amcc.consensus.models.nam.descriptions import LARGEST_CODE, item_deviations, label_basis
 from amcc.consensus.models.nam.problem import NamProblem, NamWeights, ascent, first_weights, gradient, newton_round
 from amcc.consensus.models.nam.regressions import Regressions
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -262,3 +263,84 @@ def test_real_data(shared_data):
     model = NAM().fit(votes)
     assert metrics.ranking_loss(true, model.predict_proba(), known) < 0.07
     assert metrics.jaccard(true, model.predict(), known) > 0.58
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def test_deviations_leave_out_new_labels(toy_votes):
+    """Label 2 is not among the learned ones; label 1 had a share of .5 at `fit`."""
+    found = item_deviations(toy_votes, np.array([0.5]), np.array([0, -1])).toarray()
+    assert_allclose(found, [[2 / 3 - 0.5], [-0.5]], **EXACT)
+
+
+def test_main_directions_do_not_depend_on_the_order_of_items():
+    rng = np.random.default_rng(0)
+    rows = sparse.csr_array(rng.normal(size=(60, 30)))
+    basis, again = label_basis(rows), label_basis(rows[rng.permutation(60)])
+    assert basis.shape == (30, LARGEST_CODE)
+    assert_allclose(again, basis, rtol=0, atol=1e-6)
+    assert_allclose(basis.T @ basis, np.eye(LARGEST_CODE), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_observations", [3, 12])  # fewer, and more, than weights
+def test_both_systems_give_the_same_step(n_observations):
+    rng = np.random.default_rng(n_observations)
+    x, curvature = rng.normal(size=(4, n_observations, 6)), rng.uniform(0.05, 0.25, size=(4, n_observations))
+    ridge, right = rng.uniform(0.5, 2, 4), rng.normal(size=(4, 6))
+    found = solver.solve_ridge(x, curvature, ridge, right)
+    for group in range(4):
+        matrix = x[group].T @ np.diag(curvature[group]) @ x[group] + ridge[group] * np.eye(6)
+        assert_allclose(matrix @ found[group], right[group], rtol=0, atol=1e-10)
+
+
+def test_padding_is_no_observation():
+    rng = np.random.default_rng(0)
+    x, target, weights = rng.normal(size=(1, 5, 2)), rng.random((1, 5)), rng.normal(size=(1, 2))
+    plain = solver.newton_step(weights, x, target, np.ones((1, 5), dtype=bool), np.ones(1))
+    padded = np.concatenate([x, np.zeros((1, 3, 2))], axis=1)
+    inside = np.arange(8)[None] < 5
+    targets = np.concatenate([target, np.full((1, 3), 9.0)], axis=1)
+    again = solver.newton_step(weights, padded, targets, inside, np.ones(1))
+    assert_allclose(again, plain, **EXACT)
+
+
+def test_weighted_rows_are_summed_by_regression():
+    regressions = Regressions(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1, 1]), np.array([1, 1, 0]), 3)
+    found = regressions.weighted_rows(np.array([1.0, 2.0, 10.0]))
+    assert_allclose(found, [[30, 40], [7, 10], [0, 0]], **EXACT)
+    assert_allclose(regressions.margins(np.eye(3, 2)), [2, 4, 3], **EXACT)
+
+
+def test_a_label_at_rest_stays_where_it_is(monkeypatch):
+    """A tolerance that nothing exceeds: every label rests after its first step."""
+    votes = Votes.from_dense(np.random.default_rng(0).choice([-1, 1], size=(4, 6, 2)))
+    problem = make_problem(votes, np.random.default_rng(1).normal(size=(6, 3)))
+    begin = NamWeights(np.zeros(problem.truth.shape), np.zeros(problem.workers.shape))
+    proba = np.random.default_rng(2).random(len(votes.pairs))
+    monkeypatch.setattr(rounds, "ASCENT_TOL", 1e9)
+    rested = ascent(problem, begin, proba)
+    monkeypatch.setattr(rounds, "ASCENT_ROUNDS", 2)
+    one_step = ascent(problem, begin, proba)
+    assert_allclose(rested.workers, one_step.workers, **EXACT)
+    assert np.abs(one_step.truth).max() > 0
+
+
+def test_ascent_raises_what_it_climbs():
+    votes = Votes.from_dense(np.random.default_rng(0).choice([-1, 0, 1], size=(5, 20, 3)))
+    problem = make_problem(votes, np.random.default_rng(1).normal(size=(20, 3)))
+    begin, proba = first_weights(problem), np.random.default_rng(2).random(len(votes.pairs))
+    end = ascent(problem, begin, proba)
+    before, after = (
+        rounds.ascent_value(problem, weights, problem.margins(weights), problem.targets(proba))
+        for weights in (begin, end)
+    )
+    assert (after > before).all()
+
+
+def test_features_that_never_vary_say_nothing(featured):
+    crowd, features = featured
+    constant = np.column_stack([features, np.full(len(features), 7.0)])
+    model = NAM().fit(crowd.votes, constant)
+    assert_array_equal(model.item_features_[:, -1], 0)
+    assert_allclose(model.predict_proba(), NAM().fit(crowd.votes, features).predict_proba(), rtol=0, atol=1e-6)

@@ -80,8 +80,7 @@ class DawidSkene(CoinModel, methods={"dawid-skene": {}}):
         self, *, hit_prior: PseudoVotes = (2.8, 1.2), false_alarm_prior: PseudoVotes = (1.0, 19.0),
         prevalence_prior: PseudoVotes = (1.0, 4.0), max_iter: int = 500, tol: float = 1e-4,
     ) -> None:  # fmt: skip
-        self.hit_prior = hit_prior
-        self.false_alarm_prior = false_alarm_prior
+        self.hit_prior, self.false_alarm_prior = hit_prior, false_alarm_prior
         self.prevalence_prior = prevalence_prior
         self.max_iter, self.tol = max_iter, tol
 

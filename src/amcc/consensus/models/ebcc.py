@@ -104,8 +104,7 @@ class EBCC(CoinModel, methods={"ebcc": {}}):
     ) -> None:  # fmt: skip
         self.n_subtypes = n_subtypes
         self.subtype_prior = subtype_prior
-        self.right_prior = right_prior
-        self.wrong_prior = wrong_prior
+        self.right_prior, self.wrong_prior = right_prior, wrong_prior
         self.class_prior = class_prior
         self.n_restarts = n_restarts
         self.random_state = random_state

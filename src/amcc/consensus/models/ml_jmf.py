@@ -22,13 +22,7 @@ from amcc.consensus.coins import signed_evidence
 from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import known_or_mean, new_code
 from amcc.consensus.monitor import Monitor
-from amcc.consensus.parameters import (
-    check_at_least_one,
-    check_choice,
-    check_not_negative,
-    check_rounds,
-    check_seed,
-)
+from amcc.consensus.parameters import check_at_least_one, check_choice, check_not_negative, check_rounds, check_seed
 from amcc.consensus.signature import draws, signatures
 from amcc.engine.base import Engine
 from amcc.fields import Each
@@ -137,8 +131,7 @@ class MLJMF(ConsensusModel, methods={"ml-jmf": {}}):
     ) -> None:  # fmt: skip
         self.anchor = anchor
         self.rank = rank
-        self.label_smoothing = label_smoothing
-        self.worker_smoothing = worker_smoothing
+        self.label_smoothing, self.worker_smoothing = label_smoothing, worker_smoothing
         self.max_iter, self.tol = max_iter, tol
         self.random_state = random_state
 

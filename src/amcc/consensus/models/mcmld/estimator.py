@@ -30,13 +30,7 @@ from amcc.consensus.models.mcmld.mixture import (
     updated_mixture,
 )
 from amcc.consensus.monitor import Monitor
-from amcc.consensus.parameters import (
-    check_at_least_one,
-    check_choice,
-    check_not_negative,
-    check_rounds,
-    check_seed,
-)
+from amcc.consensus.parameters import check_at_least_one, check_choice, check_not_negative, check_rounds, check_seed
 from amcc.engine.base import Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each
