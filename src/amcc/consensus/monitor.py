@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -67,9 +68,13 @@ class Monitor:
     def warn_unless_converged(self, model: str) -> None:
         """Tell the user when the estimates had not settled."""
         if not self.converged:
+            # The line of the user that called fit, however many functions of ours lie between.
+            level, frame = 1, sys._getframe()
+            while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("amcc."):
+                level, frame = level + 1, frame.f_back
             warnings.warn(
                 f"{model} stopped after {self.max_iter} iterations, last change {self.change:.1e} > "
                 f"tol={self.tol:.1e}; raise max_iter or look at objective_history_.",
                 ConvergenceWarning,
-                stacklevel=5,  # the line of the user that called fit
+                stacklevel=level,
             )
