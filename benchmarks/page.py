@@ -252,8 +252,8 @@ HOW_OTHERS_RUN = """\
 Times of one machine mean little. Ratios mean more: they come from one run on the same crowds. Every program starts with
 the Parquet file of the votes and ends with the labels of all items. Imports and compiling (once per machine) are left
 out. Times are the best of up to five. The other programs know one label at a time, so they run label by label, as
-crowd-kit's own `BinaryRelevance` does. cleanlab and Snorkel need a table of items × workers: making it is not timed, but
-its memory counts. For Snorkel, workers are labelling functions that abstain where they were not asked. cleanlab's
+crowd-kit's own `BinaryRelevance` does. cleanlab and Snorkel need a table of items × workers: making it is not timed,
+but its memory counts. For Snorkel, workers are labelling functions that abstain where they were not asked. cleanlab's
 CROWDLAB is not here: it needs predictions of a classifier, and these crowds have none.
 """.splitlines()
 

@@ -96,7 +96,7 @@ def test_finds_spammers():
 
 
 def test_habits_are_found():
-    """A worker who spams yes: his habit is yes."""
+    """A worker who spams yes: their habit is yes."""
     rng = np.random.default_rng(1)
     truth = rng.random((400, 1)) < 0.5
     dense = np.where(np.stack([truth, truth, truth, np.ones_like(truth)]), 1, -1)
