@@ -10,8 +10,9 @@ prices in `amcc.active`, engines for votes that do not fit in memory in `amcc.en
 Names are imported when they are first used: `import amcc` costs nothing, and a command loads what it needs.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from amcc.lazy import lazy_names
 
 if TYPE_CHECKING:
     from amcc.active import Campaign, next_questions
@@ -54,59 +55,29 @@ __all__ = [
     "write_votes",
 ]
 
-# Where each of these names is imported from.
-_NAMES_OF = {
-    "active": ("Campaign", "next_questions"),
-    "consensus": ("AMCC", "load_model", "make_model"),
-    "data": ("simulate_crowd",),
-    "data.features": ("read_features", "read_text_features"),
-    "errors": ("AmccError", "ConvergenceWarning", "InputError", "ParameterError"),
-    "evaluation": ("evaluate",),
-    "io": ("read_roster", "read_truth", "read_votes", "write_votes"),
-    "io.pack": ("pack_votes",),
-    "report": ("write_report",),
-    "roster": ("Roster",),
-    "truth": ("Truth",),
-    "votes": ("Votes",),
-}
-_HOME = {name: home for home, names in _NAMES_OF.items() for name in names}
-
-# Modules that are there without an import of their own: `amcc.consensus.DawidSkene`.
-_MODULES = (
-    "active",
-    "audit",
-    "consensus",
-    "data",
-    "engine",
-    "errors",
-    "evaluation",
-    "io",
-    "metrics",
-    "report",
-    "votes",
-)
-
-# Where names of version 0.2 and before went, for whoever still looks for them here.
-_MOVED = {
-    "consensus": (
-        "CDS", "EBCC", "IBCC", "MACE", "MCMLD", "MCMLI", "METHODS", "MLJMF", "NAM", "ConsensusModel", "DSTree",
-        "DawidSkene", "MajorityVote", "RakelGlad",
-    ),
-    "engine": ("Checkpoint", "DaskEngine", "LocalEngine", "PackedVotes"),
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(import_module(f"amcc.{_HOME[name]}"), name)
-    elif name in _MODULES:
-        value = import_module(f"amcc.{name}")
-    else:
-        moved = [f": it is amcc.{home}.{name} now" for home, names in _MOVED.items() if name in names]
-        raise AttributeError(f"module 'amcc' has no attribute {name!r}{''.join(moved)}")
-    globals()[name] = value  # so that this function is not asked again
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "active": ("Campaign", "next_questions"),
+        "consensus": ("AMCC", "load_model", "make_model"),
+        "data": ("simulate_crowd",),
+        "data.features": ("read_features", "read_text_features"),
+        "errors": ("AmccError", "ConvergenceWarning", "InputError", "ParameterError"),
+        "evaluation": ("evaluate",),
+        "io": ("read_roster", "read_truth", "read_votes", "write_votes"),
+        "io.pack": ("pack_votes",),
+        "report": ("write_report",),
+        "roster": ("Roster",),
+        "truth": ("Truth",),
+        "votes": ("Votes",),
+    },
+    # `amcc.consensus.DawidSkene` works without an import of `amcc.consensus`.
+    ("active", "audit", "consensus", "data", "engine", "errors", "evaluation", "io", "metrics", "report", "votes"),
+    {
+        **{name: f"amcc.consensus.{name}" for name in (
+            "CDS", "EBCC", "IBCC", "MACE", "MCMLD", "MCMLI", "METHODS", "MLJMF", "NAM", "ConsensusModel", "DSTree",
+            "DawidSkene", "MajorityVote", "RakelGlad",
+        )},
+        **{name: f"amcc.engine.{name}" for name in ("Checkpoint", "DaskEngine", "LocalEngine", "PackedVotes")},
+    },
+)  # fmt: skip

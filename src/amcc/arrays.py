@@ -55,7 +55,11 @@ def unsigned(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def weight_per_code(code: npt.NDArray[Any], weight: npt.NDArray[Any], n_codes: int) -> Floats:
-    """(n_codes,) sum of the weights that carry each code."""
+    """(n_codes,) sum of the weights that carry each code.
+
+    >>> weight_per_code(np.array([0, 2, 2]), np.array([1.0, 0.5, 0.25]), 4).tolist()
+    [1.0, 0.0, 0.75, 0.0]
+    """
     return np.bincount(code, weights=weight, minlength=n_codes).astype(np.float64, copy=False)
 
 
@@ -66,11 +70,16 @@ def safe_log(probability: Floats) -> Floats:
 
 
 def safe_logit(probability: Floats) -> Floats:
-    """Log-odds that stay finite, likewise."""
+    """Log-odds that stay finite, likewise: from −23 to 23."""
     return safe_log(probability) - safe_log(1 - probability)
 
 
 def sigmoid(log_odds: Floats) -> Floats:
-    """Probability from log-odds, without overflow."""
+    """Probability from log-odds, without overflow.
+
+    >>> sigmoid(np.array([-1000.0, 0.0, 1000.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    # exp of a negative number only: it may vanish, but never overflows. Small results keep all their digits.
     tail = np.exp(-np.abs(log_odds))
     return np.where(log_odds >= 0, 1.0, tail) / (1.0 + tail)

@@ -1,4 +1,8 @@
-"""Linear algebra: dependence of matrices, the graph of labels, projections of rows; tables that may be sparse."""
+"""Linear algebra: dependence of matrices, the graph of labels, projections of rows; tables that may be sparse.
+
+Pieces of the paper that are plain mathematics stand here, under their equations: HSIC (before eq3), the similarity of
+labels and its Laplacian (eq4), the sets of rows that the updates project to. Nothing here knows votes or workers.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ def centering(n: int) -> Floats:
 
 def centered_gram(x: Floats) -> Floats:
     """H x xᵀ H, the centred Gram matrix of the rows of x under the linear kernel; (..., n, d) → (..., n, n)."""
+    # Subtracting means is H x; H is symmetric, so that is all: no (n, n) product with H.
     rows = x - x.mean(axis=-2, keepdims=True)
     return np.asarray(rows @ rows.swapaxes(-1, -2))
 
@@ -27,13 +32,14 @@ def hsic_scale(n: int) -> float:
 
 
 def hsic(x: Floats, y: Floats) -> float:
-    """Empirical HSIC of two matrices whose rows belong together, with linear kernels (paper, before eq3).
+    """Empirical HSIC of two matrices with rows that belong together, by linear kernels (paper, before eq3).
 
     (n − 1)⁻² tr(K₁ H K₂ H), with K₁ = x xᵀ and K₂ = y yᵀ. x : (n, d), y : (n, e).
 
     >>> round(hsic(np.eye(3), np.eye(3)), 9), hsic(np.eye(3), np.ones((3, 3)))
     (0.5, 0.0)
     """
+    # tr(A B) of symmetric A and B is the sum of A ∘ B; and H K H = (H K H) H, since H H = H.
     return float(np.sum(centered_gram(x) * centered_gram(y))) * hsic_scale(len(x))
 
 
@@ -70,7 +76,8 @@ def project_simplex(rows: Floats) -> Floats:
     excess = np.cumsum(-np.sort(-rows, axis=-1), axis=-1)
     excess -= 1.0
     excess /= np.arange(1, rows.shape[-1] + 1)
-    # What the k largest entries would have to give up each is largest at the right k.
+    # What the k largest entries would have to give up each is largest at the right k: with too few, the next entry
+    # would stay above zero as well; with too many, some would give up more than they have.
     return np.asarray(np.maximum(rows - excess.max(axis=-1, keepdims=True), 0.0))
 
 
@@ -86,7 +93,11 @@ def project_unit(rows: Floats) -> Floats:
 
 
 def solve_least(matrix: Floats, right: Floats) -> Floats:
-    """The smallest of the solutions of positive semi-definite systems, (..., n, n) and (..., n, k)."""
+    """The smallest of the solutions of positive semi-definite systems, (..., n, n) and (..., n, k).
+
+    Where directions are free (a label that nobody was asked about), the solution has nothing in them.
+    """
+    # Eigenvalues below 1e-10 of the largest count as zero: rounding leaves some 1e-16 · n of it, real ones are larger.
     return np.asarray(np.linalg.pinv(matrix, rcond=1e-10, hermitian=True) @ right)
 
 

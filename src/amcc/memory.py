@@ -1,4 +1,8 @@
-"""How much memory there is, and a refusal before the work starts where a table would not fit."""
+"""How much memory there is, and a refusal before the work starts where a table would not fit.
+
+A system that runs out of memory first becomes slow, then ends a process without a word. So code that is about to make a
+table with a number for every item and label, or every label and label, calls `check_size` before the work begins.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,11 @@ from math import prod
 
 from amcc.errors import TooLargeError
 
+# Share of the machine's memory that one table may take: the rest is for votes, results and other programs. A share of
+# all memory, not of what is free now: whether an input is refused must not depend on how busy the machine is.
 MOST = 0.5
-"""Share of the machine's memory that one table may take: the rest is for votes, results and other programs."""
 
+# Powers of 1000, as disks and people count, not of 1024.
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
 
@@ -24,7 +30,11 @@ def all_memory() -> int:
 
 
 def check_size(what: str, way_out: str, *sides: int, cell_bytes: int = 8) -> None:
-    """Raise TooLargeError, before anything is allocated, where a table with these sides would not fit in memory."""
+    """Raise TooLargeError, before anything is allocated, where a table with these sides would not fit in memory.
+
+    what, way_out : begin and end of the message: what is too large, and what to do instead
+    sides : lengths of the table; cell_bytes : what one cell takes, 8 for a number of double precision
+    """
     needed, there = prod(sides) * cell_bytes, all_memory()
     if needed > MOST * there:
         raise TooLargeError(

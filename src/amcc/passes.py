@@ -1,26 +1,101 @@
-"""The few passes over all votes: compiled for large input, with a plain numpy twin that the tests compare.
+"""Passes over all votes: posteriors, expected counts, judgements. What a round of a fit spends its time on.
+
+Every pass has two forms that give the same numbers up to rounding, and the tests compare them:
+
+* the *numpy twin* (`…_numpy`), a few lines that say what is computed. Read this one first.
+* the compiled loop (`amcc.loops.votes`), for large input. It runs in pieces, one thread for each (`amcc.threads`).
 
 Compiling costs a few seconds once per machine (the result is cached) and importing numba a third of a second in every
-process, so small input takes the twin and never pays for either.
+process, so small input takes the twin and never pays for either. `or_twin` makes the choice.
+
+Votes come in the order of pairs (item, label). All passes take them as two arrays: `slot`, (n_votes,), which gives for
+each vote its coin and whether it is a yes (`amcc.votes.Coins`), and `start`, (n_pairs + 1,), which says where
+the votes of each pair begin. A table over slots, like `evidence`, therefore holds what a yes or a no of one worker on
+one label is worth.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from amcc.arrays import Codes, Floats, Ints, Signs, sigmoid, unsigned, weight_per_code
 from amcc.fields import Each
 from amcc.threads import in_threads, n_pieces
 
+Pass = TypeVar("Pass", bound=Callable[..., Any])
+
+# Votes up to which the numpy twins are the faster choice in a fresh process: a pass over so many takes numpy a few
+# milliseconds, so some hundred passes of a fit cost about as much as importing numba once.
 SMALL = 200_000
-"""Votes up to which the numpy twins are the faster choice in a fresh process."""
+
+# Log-odds of a pair with known truth: large, yet finite, so that sums and exponentials stay numbers. exp(−50) is 2e-22,
+# below the rounding of any probability. Votes still add to it: only 50 log-odds of votes against it could hide the
+# truth from a round. Published results hold the truth in any case, since the base class of models writes it in.
+CERTAIN = 50.0
+
+NO_FLOATS: Floats = np.empty(0)
+
+
+# -- which form, and in how many pieces ------------------------------------------------------------------------------
+
+
+def or_twin(twin: Pass) -> Callable[[Pass], Pass]:
+    """A decorator: up to SMALL votes (the length of the first argument) the numpy twin answers, else the loop."""
+
+    def decorate(compiled: Pass) -> Pass:
+        @functools.wraps(compiled)
+        def choose(votes: npt.NDArray[Any], *others: Any) -> Any:
+            return (twin if len(votes) <= SMALL else compiled)(votes, *others)
+
+        return cast("Pass", choose)
+
+    return decorate
+
+
+def run_pieces(loop: str, bounds: Ints, shared: tuple[Any, ...], *tables: npt.NDArray[Any]) -> list[Any]:
+    """What a loop of `amcc.loops.votes` returns for each piece, in order.
+
+    Parameters
+    ----------
+    loop
+        Its name. Numba is imported here, and so only where a loop is wanted.
+    bounds : (n_pieces + 1,)
+        The loop gets the first place of its piece, and the one after its last.
+    shared
+        Arguments that all pieces share. They may write to different places of the same array.
+    tables : (n_pieces, …)
+        Each piece adds to its own row: two threads that add to one number would lose sums.
+    """
+    from amcc.loops import votes as vote_loops
+
+    compiled = getattr(vote_loops, loop)
+
+    def run(piece: int) -> Any:
+        return compiled(bounds[piece], bounds[piece + 1], *shared, *(table[piece] for table in tables))
+
+    return in_threads(run, len(bounds) - 1)
+
+
+def piece_bounds(start: Ints) -> Ints:
+    """First pair of each piece, and the number of pairs; pieces hold about equally many votes.
+
+    The bounds depend on the votes and on `n_pieces` only. So every sum is made of the same parts in the same order on
+    any machine, however many cores it has.
+    """
+    # Whole numbers as `start` holds them: else searchsorted converts all of `start` first.
+    cuts = np.linspace(0, start[-1], n_pieces() + 1)[1:-1].astype(np.int64)
+    return np.concatenate([[0], np.searchsorted(start, cuts), [len(start) - 1]])
+
 
 # -- posteriors and expected counts in one pass ------------------------------------------------------------------
 
 
-class Pass(NamedTuple):
+class PosteriorResult(NamedTuple):
     """What one pass over the votes yields.
 
     proba : (n_pairs,) probability that the label is present.
@@ -37,8 +112,28 @@ class Pass(NamedTuple):
     typical_change: float
 
 
-def posterior_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None) -> Pass:
+def posterior_pass_numpy(
+    slot: Codes, start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None
+) -> PosteriorResult:
+    """The numpy twin of `posterior_pass`."""
+    if len(slot) == 0:
+        return PosteriorResult(np.empty(0), np.zeros(len(evidence)), 0.0, 0.0, 0.0)
+    log_odds = prior + sum_over_votes_numpy(slot, start, evidence)
+    proba = sigmoid(log_odds)
+    present = sum_over_slots_numpy(slot, start, proba, len(evidence))
+    moved = np.ones(1) if before is None else np.abs(proba - before)
+    typical = float(np.sqrt((moved**2).mean()))
+    return PosteriorResult(proba, present, float(np.logaddexp(0.0, log_odds).sum()), float(moved.max()), typical)
+
+
+@or_twin(posterior_pass_numpy)
+def posterior_pass(
+    slot: Codes, start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None
+) -> PosteriorResult:
     """Posterior of every asked pair, and what it says about every coin.
+
+    Bayes' rule in log-odds, where votes that are independent given the truth add up: log-odds of a pair = its prior +
+    the evidence of its votes.
 
     Parameters
     ----------
@@ -51,44 +146,23 @@ def posterior_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats, be
     prior : (n_pairs,)
         Log-odds of each pair before any vote.
     before : (n_pairs,), optional
-        Probabilities of the round before, to measure the change against.
+        Probabilities of the round before, to measure the change against. Without them the changes are 1: far from
+        any tolerance, so no fit stops at its first round.
+
+    Examples
+    --------
+    A yes worth +2 and a no worth −1 on one pair, a priori even: log-odds 1.
+
+    >>> found = posterior_pass(np.array([1, 0]), np.array([0, 2]), np.array([-1.0, 2.0]), np.zeros(1))
+    >>> found.proba.round(3).tolist(), found.present.round(3).tolist()
+    ([0.731], [0.731, 0.731])
     """
-    if len(slot) <= SMALL:
-        return posterior_pass_numpy(slot, start, evidence, prior, before)
-    from amcc.loops import votes as vote_loops
-
-    bounds = block_bounds(start)
-    proba = np.empty(len(prior))
-    present = np.empty((n_pieces(), len(evidence)))
-    slot, start = unsigned(slot), unsigned(start)
-
-    compare = before is not None
-    before = prior if before is None else before  # any will do
-
-    def run(block: int) -> tuple[float, float, float]:
-        first, last = bounds[block], bounds[block + 1]
-        result: tuple[float, float, float] = vote_loops.posterior(
-            slot, start, evidence, prior, first, last, before, proba, present[block]
-        )
-        return result
-
-    sums, changes, squares = zip(*in_threads(run, n_pieces()), strict=True)
-    change, typical = (max(changes), float(np.sqrt(sum(squares) / len(prior)))) if compare else (1.0, 1.0)
-    return Pass(proba, present.sum(axis=0), float(sum(sums)), change, typical)
-
-
-def posterior_pass_numpy(
-    slot: Codes, start: Ints, evidence: Floats, prior: Floats, before: Floats | None = None
-) -> Pass:
-    """The numpy twin of `posterior_pass`."""
-    if len(slot) == 0:
-        return Pass(np.empty(0), np.zeros(len(evidence)), 0.0, 0.0, 0.0)
-    log_odds = prior + np.add.reduceat(evidence[slot], start[:-1])
-    proba = sigmoid(log_odds)
-    present = weight_per_code(slot, np.repeat(proba, np.diff(start)), len(evidence))
-    moved = np.ones(1) if before is None else np.abs(proba - before)
-    typical = float(np.sqrt((moved**2).mean()))
-    return Pass(proba, present, float(np.logaddexp(0.0, log_odds).sum()), float(moved.max()), typical)
+    proba, present = np.empty(len(prior)), np.empty((n_pieces(), len(evidence)))
+    # The loop compares with something in any case: the prior has the right length, and the result is not used.
+    shared = unsigned(slot), unsigned(start), evidence, prior, prior if before is None else before, proba
+    sums, changes, squares = zip(*run_pieces("posterior", piece_bounds(start), shared, present), strict=True)
+    change, typical = (1.0, 1.0) if before is None else (max(changes), float(np.sqrt(sum(squares) / len(prior))))
+    return PosteriorResult(proba, present.sum(axis=0), float(sum(sums)), change, typical)
 
 
 class Belief(NamedTuple):
@@ -102,7 +176,7 @@ class Belief(NamedTuple):
     log_odds: Annotated[Floats, Each("label")]
 
 
-class Round(NamedTuple):
+class RoundResult(NamedTuple):
     """What one round over the votes adds up to.
 
     proba : (n_pairs,) probability that the label is present
@@ -121,21 +195,44 @@ class Round(NamedTuple):
     change: float
 
 
-CERTAIN = 50.0
-"""Log-odds of a pair whose truth is known: large, yet finite, so that sums and exponentials stay numbers."""
+def round_pass_numpy(
+    slot: Codes, start: Ints, label: Codes, known: Signs, now: Belief, before: Belief | Floats | None
+) -> RoundResult:
+    """The numpy twin of `round_pass`."""
+    if len(slot) == 0:
+        return RoundResult(NO_FLOATS, np.zeros(len(now.evidence)), np.zeros(len(now.log_odds)), 0.0, 0.0, 0.0, 0.0)
 
-NO_FLOATS: Floats = np.empty(0)
+    def priors(belief: Belief) -> Floats:
+        prior = belief.log_odds[label]
+        return np.where(known != 0, CERTAIN * known, prior) if len(known) else prior
+
+    def posterior(belief: Belief) -> Floats:
+        return priors(belief) + sum_over_votes_numpy(slot, start, belief.evidence)
+
+    if before is None:
+        before = share_of_yes(slot, start, known)
+    log_odds = posterior(now)
+    proba = sigmoid(log_odds)
+    moved = proba - (sigmoid(posterior(before)) if isinstance(before, Belief) else before)
+    return RoundResult(
+        proba,
+        sum_over_slots_numpy(slot, start, proba, len(now.evidence)),
+        weight_per_code(label, proba, len(now.log_odds)),
+        float(np.logaddexp(0.0, log_odds).sum()),
+        float((proba * priors(now)).sum()),
+        float((moved**2).sum()),
+        float(np.abs(moved).max()),
+    )
 
 
+@or_twin(round_pass_numpy)
 def round_pass(
-    slot: Codes,
-    start: Ints,
-    label: Codes,
-    known: Signs,
-    now: Belief,
-    before: Belief | Floats | None,
-) -> Round:
+    slot: Codes, start: Ints, label: Codes, known: Signs, now: Belief, before: Belief | Floats | None
+) -> RoundResult:
     """Posterior of every asked pair by `now`, what it says about coins and labels, and how far it moved.
+
+    As `posterior_pass`, with the priors made on the way from labels and known truth. It returns sums, not means, so
+    that results of blocks can be added up (`amcc.engine`).
 
     Parameters
     ----------
@@ -147,105 +244,63 @@ def round_pass(
         The probabilities of the round before, or the belief they came from (it takes a little longer to compute them
         again than to keep them), or None at the start, when they are the shares of yes.
     """
-    if len(slot) <= SMALL:
-        return round_pass_numpy(slot, start, label, known, now, before)
-    from amcc.loops import votes as vote_loops
-
+    # The loop takes arrays only: unused ones are any of the right type, and an empty `kept` says there is none.
     old = before if isinstance(before, Belief) else now
     kept = before if isinstance(before, np.ndarray) else NO_FLOATS
-    bounds = block_bounds(start)
     proba = np.empty(len(label))
-    present = np.empty((n_pieces(), len(now.evidence)))
-    label_present = np.zeros((n_pieces(), len(now.log_odds)))
-    slot, start, label = unsigned(slot), unsigned(start), unsigned(label)
-
-    def run(block: int) -> tuple[float, float, float, float]:
-        sums: tuple[float, float, float, float] = vote_loops.one_round(
-            slot, start, label, known, now.evidence, now.log_odds, old.evidence, old.log_odds, before is None, kept,
-            CERTAIN, bounds[block], bounds[block + 1], proba, present[block], label_present[block],
-        )  # fmt: skip
-        return sums
-
-    sums, priors, squares, changes = zip(*in_threads(run, n_pieces()), strict=True)
-    of_slots, of_labels = present.sum(axis=0), label_present.sum(axis=0)
-    return Round(proba, of_slots, of_labels, float(sum(sums)), float(sum(priors)), float(sum(squares)), max(changes))
+    present, label_present = np.empty((n_pieces(), len(now.evidence))), np.zeros((n_pieces(), len(now.log_odds)))
+    votes = unsigned(slot), unsigned(start), unsigned(label), known
+    shared = *votes, *now, *old, before is None, kept, CERTAIN, proba
+    results = run_pieces("one_round", piece_bounds(start), shared, present, label_present)
+    sums, priors, squares, changes = zip(*results, strict=True)
+    tables = present.sum(axis=0), label_present.sum(axis=0)
+    return RoundResult(proba, *tables, float(sum(sums)), float(sum(priors)), float(sum(squares)), max(changes))
 
 
-def round_pass_numpy(
-    slot: Codes,
-    start: Ints,
-    label: Codes,
-    known: Signs,
-    now: Belief,
-    before: Belief | Floats | None,
-) -> Round:
-    """The numpy twin of `round_pass`."""
-    if len(slot) == 0:
-        return Round(NO_FLOATS, np.zeros(len(now.evidence)), np.zeros(len(now.log_odds)), 0.0, 0.0, 0.0, 0.0)
-
-    def priors(belief: Belief) -> Floats:
-        prior = belief.log_odds[label]
-        return np.where(known != 0, CERTAIN * known, prior) if len(known) else prior
-
-    def posterior(belief: Belief) -> Floats:
-        return priors(belief) + np.add.reduceat(belief.evidence[slot], start[:-1])
-
-    if before is None:
-        before = share_of_yes(slot, start, known)
-    log_odds = posterior(now)
-    proba = sigmoid(log_odds)
-    moved = proba - (sigmoid(posterior(before)) if isinstance(before, Belief) else before)
-    return Round(
-        proba,
-        weight_per_code(slot, np.repeat(proba, np.diff(start)), len(now.evidence)),
-        weight_per_code(label, proba, len(now.log_odds)),
-        float(np.logaddexp(0.0, log_odds).sum()),
-        float((proba * priors(now)).sum()),
-        float((moved**2).sum()),
-        float(np.abs(moved).max()),
-    )
+# -- one sum at a time -----------------------------------------------------------------------------------------------
 
 
 def share_of_yes(slot: Codes, start: Ints, known: Signs) -> Floats:
-    """(n_pairs,) share of yes among the votes on each pair; the truth where it is `known`."""
+    """(n_pairs,) share of yes among the votes on each pair; the truth where it is `known`.
+
+    >>> share_of_yes(np.array([1, 0, 3, 2]), np.array([0, 3, 4]), np.array([0, 1])).round(3).tolist()
+    [0.667, 1.0]
+    """
     if len(slot) == 0:
         return np.empty(0)
+    # The last bit of a slot says yes or no, so no table of answers is needed.
     share = np.add.reduceat(slot & 1, start[:-1], dtype=np.int64) / np.diff(start)
     return np.where(known != 0, known > 0, share) if len(known) else share
 
 
+def sum_over_votes_numpy(slot: Codes, start: Ints, evidence: Floats) -> Floats:
+    """The numpy twin of `sum_over_votes`."""
+    # Every pair has a vote, so no stretch of `reduceat` is empty; it refuses to cut nothing at all.
+    return np.add.reduceat(evidence[slot], start[:-1]) if len(slot) else np.empty(0)
+
+
+@or_twin(sum_over_votes_numpy)
 def sum_over_votes(slot: Codes, start: Ints, evidence: Floats) -> Floats:
     """(n_pairs,) evidence of all votes on each pair; arguments as in `posterior_pass`."""
-    if len(slot) <= SMALL:
-        return np.add.reduceat(evidence[slot], start[:-1]) if len(slot) else np.empty(0)
-    from amcc.loops import votes as vote_loops
-
     total = np.zeros(len(start) - 1)
-    bounds = block_bounds(start)
-    slot, start = unsigned(slot), unsigned(start)
-
-    def run(block: int) -> None:
-        vote_loops.sum_over_votes(slot, start, evidence, bounds[block], bounds[block + 1], total)
-
-    in_threads(run, n_pieces())
+    run_pieces("sum_over_votes", piece_bounds(start), (unsigned(slot), unsigned(start), evidence, total))
     return total
 
 
+def sum_over_slots_numpy(slot: Codes, start: Ints, proba: Floats, n_slots: int) -> Floats:
+    """The numpy twin of `sum_over_slots`."""
+    return weight_per_code(slot, np.repeat(proba, np.diff(start)), n_slots)
+
+
+@or_twin(sum_over_slots_numpy)
 def sum_over_slots(slot: Codes, start: Ints, proba: Floats, n_slots: int) -> Floats:
     """(n_slots,) expected votes that met a present label, from the (n_pairs,) probabilities."""
-    if len(slot) <= SMALL:
-        return weight_per_code(slot, np.repeat(proba, np.diff(start)), n_slots)
-    from amcc.loops import votes as vote_loops
-
     present = np.zeros((n_pieces(), n_slots))
-    bounds = block_bounds(start)
-    slot, start = unsigned(slot), unsigned(start)
-
-    def run(block: int) -> None:
-        vote_loops.sum_over_slots(slot, start, proba, bounds[block], bounds[block + 1], present[block])
-
-    in_threads(run, n_pieces())
+    run_pieces("sum_over_slots", piece_bounds(start), (unsigned(slot), unsigned(start), proba), present)
     return np.asarray(present.sum(axis=0))
+
+
+# -- every vote judged by the others ---------------------------------------------------------------------------------
 
 
 class Judgement(NamedTuple):
@@ -258,84 +313,60 @@ class Judgement(NamedTuple):
     square: Floats
 
 
-def others_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Judgement:
-    """Judge every vote by the prior and the other votes on its pair; arguments as in `posterior_pass`."""
-    if len(slot) <= SMALL:
-        return others_pass_numpy(slot, start, evidence, prior)
-    from amcc.loops import votes as vote_loops
-
-    weight, square = np.zeros((2, n_pieces(), len(evidence)))
-    bounds = block_bounds(start)
-    slot, start = unsigned(slot), unsigned(start)
-
-    def run(block: int) -> None:
-        first, last = bounds[block], bounds[block + 1]
-        vote_loops.judge_by_others(slot, start, evidence, prior, first, last, weight[block], square[block])
-
-    in_threads(run, n_pieces())
-    return Judgement(weight.sum(axis=0), square.sum(axis=0))
-
-
 def others_pass_numpy(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Judgement:
     """The numpy twin of `others_pass`."""
     if len(slot) == 0:
         return Judgement(np.zeros(len(evidence)), np.zeros(len(evidence)))
-    log_odds = prior + np.add.reduceat(evidence[slot], start[:-1])
+    log_odds = prior + sum_over_votes_numpy(slot, start, evidence)
+    # Leaving a vote out is a subtraction, since evidence adds up: no need to sum all other votes for each.
     proba = sigmoid(np.repeat(log_odds, np.diff(start)) - evidence[slot])
     return Judgement(weight_per_code(slot, proba, len(evidence)), weight_per_code(slot, proba**2, len(evidence)))
 
 
-def block_bounds(start: Ints) -> Ints:
-    """First pair of each block, and the number of pairs; blocks hold about equally many votes."""
-    cuts = np.linspace(0, start[-1], n_pieces() + 1)[1:-1].astype(
-        np.int64
-    )  # as `start` is: else all of it is converted
-    return np.concatenate([[0], np.searchsorted(start, cuts), [len(start) - 1]])
+@or_twin(others_pass_numpy)
+def others_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Judgement:
+    """Judge every vote by the prior and the other votes on its pair; arguments as in `posterior_pass`.
+
+    A worker must not be judged by a consensus that contains their own vote: they would agree with themselves.
+    """
+    weight, square = np.zeros((2, n_pieces(), len(evidence)))
+    shared = unsigned(slot), unsigned(start), evidence, prior
+    run_pieces("judge_by_others", piece_bounds(start), shared, weight, square)
+    return Judgement(weight.sum(axis=0), square.sum(axis=0))
 
 
 # -- answers ----------------------------------------------------------------------------------------------------
 
 
-def count_answers(item: Codes, worker: Codes, n_items: int, n_workers: int) -> tuple[Ints, Ints]:
-    """Answers per item and per worker; votes must be sorted by item."""
-    if len(item) <= SMALL:
-        return count_answers_numpy(item, worker, n_items, n_workers)
-    from amcc.loops import votes as vote_loops
-
-    per_item, per_worker = np.zeros(n_items, np.int64), np.zeros(n_workers, np.int64)
-    vote_loops.count_answers(item, worker, per_item, per_worker, np.full(n_workers, -1, np.int32))
-    return per_item, per_worker
-
-
 def count_answers_numpy(item: Codes, worker: Codes, n_items: int, n_workers: int) -> tuple[Ints, Ints]:
     """The numpy twin of `count_answers`."""
+    # One whole number for each (item, worker); 64 bits, since a product of two codes does not fit in 32.
     answers = np.unique(item.astype(np.int64) * max(n_workers, 1) + worker)
     who = np.divmod(answers, max(n_workers, 1))
     return np.bincount(who[0], minlength=n_items), np.bincount(who[1], minlength=n_workers)
+
+
+@or_twin(count_answers_numpy)
+def count_answers(item: Codes, worker: Codes, n_items: int, n_workers: int) -> tuple[Ints, Ints]:
+    """Answers per item and per worker; votes must be sorted by item.
+
+    An answer is all that one worker says about one item, so votes on several labels count once.
+
+    >>> [counts.tolist() for counts in count_answers(np.array([0, 0, 0, 1]), np.array([1, 1, 0, 1]), 2, 3)]
+    [[2, 1], [1, 2, 0]]
+    """
+    from amcc.loops import votes as vote_loops
+
+    # In one piece: a worker's latest item is known to one thread only.
+    per_item, per_worker = np.zeros(n_items, np.int64), np.zeros(n_workers, np.int64)
+    vote_loops.count_answers(item, worker, per_item, per_worker, np.full(n_workers, -1, np.int32))
+    return per_item, per_worker
 
 
 # -- packed votes -----------------------------------------------------------------------------------------------
 
 
 Unpacked = tuple[Codes, Codes, Codes, Signs]
-
-
-def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
-    """Item, worker, label and value (±1) of votes packed as item, label, worker, yes, the item in the highest bits."""
-    if len(keys) <= SMALL:
-        return unpack_votes_numpy(keys, label_bits, worker_bits)
-    from amcc.loops import votes as vote_loops
-
-    item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
-    value = np.empty(len(keys), dtype=np.int8)
-    bounds = np.linspace(0, len(keys), n_pieces() + 1).astype(np.int64)
-
-    def run(block: int) -> None:
-        first, last = bounds[block], bounds[block + 1]
-        vote_loops.unpack_votes(keys, label_bits, worker_bits, first, last, item, worker, label, value)
-
-    in_threads(run, n_pieces())
-    return item, worker, label, value
 
 
 def unpack_votes_numpy(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
@@ -345,3 +376,20 @@ def unpack_votes_numpy(keys: Ints, label_bits: int, worker_bits: int) -> Unpacke
     label = pair & (2**label_bits - 1)
     value = ((keys & 1) * 2 - 1).astype(np.int8)
     return (pair >> label_bits).astype(np.int32), worker.astype(np.int32), label.astype(np.int32), value
+
+
+@or_twin(unpack_votes_numpy)
+def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
+    """Item, worker, label and value (±1) of votes packed as item, label, worker, yes, the item in the highest bits.
+
+    So sorted keys are votes in the order that `Votes` wants: by item, label, worker.
+
+    >>> key = ((6 << 2 | 3) << 4 | 9) << 1 | 1  # item 6, label 3 of 2 bits, worker 9 of 4 bits, yes
+    >>> [column.tolist() for column in unpack_votes(np.array([key]), 2, 4)]
+    [[6], [9], [3], [1]]
+    """
+    item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
+    value = np.empty(len(keys), dtype=np.int8)
+    bounds = np.linspace(0, len(keys), n_pieces() + 1).astype(np.int64)
+    run_pieces("unpack_votes", bounds, (keys, label_bits, worker_bits, item, worker, label, value))
+    return item, worker, label, value

@@ -74,8 +74,8 @@ def test_a_command_loads_what_it_needs(votes_file):
 
 
 def test_only_the_commands_of_the_paper_load_its_experiments():
-    """All others are loaded in one process; replay still borrows from there."""
-    others = sorted(set(COMMANDS) - {"board", "reproduce", "replay"})
+    """All others are loaded in one process."""
+    others = sorted(set(COMMANDS) - {"board", "reproduce"})
     code = f"""
 import sys
 from typer.main import get_command

@@ -129,4 +129,4 @@ def test_the_correction_is_kept_and_holds_for_new_votes(strict_expert, tmp_path)
     assert_allclose(loaded.predict_proba(some), told.predict_proba(some), rtol=0, atol=0)
     unknown = np.arange(votes.n_items) >= 100
     assert_allclose(told.predict_proba(some)[unknown], told.predict_proba()[unknown], rtol=0, atol=1e-9)
-    assert not hasattr(told.fit(votes), "calibration_")
+    assert told.fit(votes).calibration_ is None

@@ -128,3 +128,66 @@ def test_what_a_killed_fit_left_goes_with_the_checkpoint(tmp_path):
     left.write_bytes(b"half a state")
     Checkpoint(tmp_path / "fit.checkpoint").remove()
     assert not left.exists()
+
+
+def test_what_is_written_is_the_last_state_of_every_stage(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "c", seconds=1000)
+    checkpoint.begin("this")
+    for number in range(3):
+        checkpoint.keep("rounds", Leaf(np.full(2, number), number))
+    checkpoint.keep("sets", Leaf(np.zeros(1), 0.5))
+    checkpoint.flush()
+    again = Checkpoint(tmp_path / "c")
+    again.begin("this")
+    assert again.recall("rounds", Leaf).number == 2
+    assert again.recall("sets", Leaf).number == 0.5
+
+
+def test_stages_with_names_that_begin_alike_do_not_touch_each_other(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "c")
+    checkpoint.begin("this")
+    checkpoint.keep("fit", Leaf(np.ones(1), 1.0))
+    checkpoint.keep("fit2", Leaf(np.ones(1), 2.0))
+    checkpoint.keep("fit", Leaf(np.ones(1), 3.0))
+    assert checkpoint.recall("fit2", Leaf).number == 2.0
+    assert checkpoint.recall("fit", Leaf).number == 3.0
+
+
+def test_nothing_new_is_not_written_again(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "c", seconds=0)
+    checkpoint.begin("this")
+    checkpoint.flush()
+    assert not (tmp_path / "c").exists(), "there is nothing yet"
+    checkpoint.keep("one", Leaf(np.ones(1), 3.0))
+    (tmp_path / "c").unlink()
+    checkpoint.flush()
+    assert not (tmp_path / "c").exists(), "it was written by keep"
+
+
+def test_a_removed_checkpoint_stays_removed(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "c", seconds=1000)
+    checkpoint.begin("this")
+    checkpoint.keep("one", Leaf(np.ones(1), 3.0))
+    checkpoint.remove()
+    checkpoint.flush()
+    assert not (tmp_path / "c").exists()
+
+
+def test_errors_say_that_the_file_can_be_removed(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "c", seconds=0)
+    checkpoint.begin("this")
+    checkpoint.keep("one", Leaf(np.ones(1), 3.0))
+    with pytest.raises(FileFormatError, match=r"Remove it to start from the beginning\.$"):
+        checkpoint.recall("one", Tree)
+    (tmp_path / "c").write_bytes((tmp_path / "c").read_bytes()[:50])
+    with pytest.raises(FileFormatError, match=r"Remove it to start from the beginning\.$"):
+        Checkpoint(tmp_path / "c").begin("this")
+
+
+def test_a_refused_checkpoint_says_whose_it_is(tmp_path):
+    first = Checkpoint(tmp_path / "c", seconds=0)
+    first.begin("apples")
+    first.keep("one", Leaf(np.ones(1), 3.0))
+    with pytest.raises(InputError, match=r"another fit \(apples, not pears\)"):
+        Checkpoint(tmp_path / "c").begin("pears")
+    assert (tmp_path / "c").exists(), "it may still be wanted"

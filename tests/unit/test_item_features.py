@@ -339,7 +339,7 @@ def test_new_items_and_labels_are_judged_by_votes_alone(informed, described):
 def test_a_fit_without_features_forgets_them(informed, described):
     model = AMCC(warm_start=True).fit(described.votes, features=described.truth.astype(float))
     model.fit(described.votes)
-    assert not hasattr(model, "item_prior_")
+    assert model.item_prior_ is None
     model.fit(described.votes, features=described.truth.astype(float))
     assert model.item_prior_.weight > 0.5
 

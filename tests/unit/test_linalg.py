@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 
 from amcc import linalg
 
@@ -88,3 +89,44 @@ def test_unit_projection_is_the_nearest_point():
 def test_open_systems_get_the_smallest_solution():
     matrix = np.array([[2.0, 2.0], [2.0, 2.0]])
     assert_allclose(linalg.solve_least(matrix, np.array([[4.0], [4.0]])), [[1.0], [1.0]], **EXACT)
+
+
+def test_one_row_and_no_rows_have_no_scale():
+    assert (linalg.hsic_scale(1), linalg.hsic_scale(2), linalg.hsic_scale(5)) == (0.0, 1.0, 1 / 16)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_laplacian_is_positive_semi_definite(seed):
+    """Also where mean answers are opposite: negative cosines count as zero."""
+    similarity = linalg.label_similarity(np.random.default_rng(seed).normal(size=(4, 7)))
+    laplacian = linalg.label_laplacian(similarity)
+    assert np.linalg.eigvalsh(laplacian).min() > -1e-12
+    assert_allclose(laplacian.sum(axis=1), 0, **EXACT)  # a constant has no edges to pay for
+
+
+def test_hsic_does_not_change_when_rows_move_together():
+    rng = np.random.default_rng(4)
+    x, y, order = rng.normal(size=(7, 3)), rng.normal(size=(7, 2)), rng.permutation(7)
+    assert_allclose(linalg.hsic(x[order], y[order] + 5.0), linalg.hsic(x, y), rtol=1e-12)
+    assert linalg.hsic(x, y) == pytest.approx(linalg.hsic(y, x), rel=1e-12)
+    assert linalg.hsic(x, y) >= 0
+
+
+def test_solutions_of_many_systems_at_once():
+    rng = np.random.default_rng(5)
+    root = rng.normal(size=(3, 4, 4))
+    matrix, right = root @ root.swapaxes(-1, -2), rng.normal(size=(3, 4, 2))
+    assert_allclose(linalg.solve_least(matrix, right), np.linalg.solve(matrix, right), rtol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_the_first_number_that_is_none_is_found(wrong):
+    table = np.ones((3, 2))
+    assert linalg.first_not_finite(table) is None
+    table[1, 1] = table[2, 0] = wrong
+    assert linalg.first_not_finite(table) == (1, 1)
+    assert linalg.first_not_finite(csr_array(table)) == (1, 1)
+
+
+def test_sparse_tables_without_numbers_are_finite():
+    assert linalg.first_not_finite(csr_array((4, 5))) is None

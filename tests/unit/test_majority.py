@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import ParameterError, Votes
 from amcc.consensus import MajorityVote
+from amcc.consensus.learned import Gold, Inferred
 
 
 def test_worked_numbers(toy_votes):
@@ -59,8 +60,8 @@ def test_real_data(shared_data):
 
 def test_probabilities_stay_within_one_whatever_rounding_does() -> None:
     class Rounding(MajorityVote):
-        def _infer(self, votes: Votes, prior: np.ndarray) -> np.ndarray:
-            return super()._infer(votes, prior) * (1 + 4e-16) + 4e-16
+        def _infer(self, votes: Votes, prior: np.ndarray, gold: Gold) -> Inferred:
+            return Inferred(super()._infer(votes, prior, gold).pair * (1 + 4e-16) + 4e-16)
 
     votes = Votes.from_dense([[[1, -1]], [[1, -1]]])
     model = Rounding().fit(votes)

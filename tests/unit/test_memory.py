@@ -118,3 +118,16 @@ def test_the_command_line_refuses_before_the_fit(
 
 def test_sizes_in_words() -> None:
     assert [memory.in_words(n) for n in (999, 1000, 2.5e6, 4e18)] == ["999 bytes", "1 KB", "2.5 MB", "4e+03 PB"]
+
+
+def test_a_table_of_exactly_the_share_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "all_memory", lambda: 1600)
+    check_size("a table", "", 10, 10)
+    with pytest.raises(TooLargeError, match="101 cells would take 808 bytes"):
+        check_size("a table", "", 101)
+    check_size("a table of bytes", "", 800, cell_bytes=1)
+
+
+def test_sides_that_no_machine_has_are_refused_without_overflow() -> None:
+    with pytest.raises(TooLargeError, match="PB"):
+        check_size("a table", "", 2**40, 2**40)

@@ -171,6 +171,98 @@ def test_exponentials_are_exact():
     assert_array_equal([vote_loops.exp_minus(x) for x in beyond], [0, 0, 0, 0, np.nan])
 
 
+@pytest.mark.parametrize("n_votes", [passes.SMALL, passes.SMALL + 1])
+def test_only_large_input_asks_for_compiled_loops(n_votes, monkeypatch):
+    """At the limit itself the twin answers."""
+    asked = []
+    monkeypatch.setattr(passes, "run_pieces", lambda loop, *_: asked.append(loop))
+    slot, start = np.zeros(n_votes, np.int32), np.array([0, n_votes])
+    passes.sum_over_votes(slot, start, np.ones(2))
+    assert asked == (["sum_over_votes"] if n_votes > passes.SMALL else [])
+
+
+def test_passes_keep_their_names_and_words():
+    """Models hand passes to other processes by name, and `help` shows what the loop's function says."""
+    import pickle
+
+    for twin, name in ((value, name) for name, value in vars(passes).items() if name.endswith("_numpy")):
+        chosen = getattr(passes, name.removesuffix("_numpy"))
+        assert pickle.loads(pickle.dumps(chosen)) is chosen
+        assert chosen is not twin
+        assert chosen.__doc__ != twin.__doc__
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_equal_their_twins(seed):
+    slot, start, evidence, prior = random_votes(np.random.default_rng(seed))
+    by_pair, by_slot = passes.sum_over_votes(slot, start, evidence), passes.sum_over_slots(slot, start, prior, 130)
+    close = {"rtol": 0, "atol": 1e-12}  # sums may cancel
+    assert_allclose(by_pair, passes.sum_over_votes_numpy(slot, start, evidence), **close)
+    assert_allclose(by_slot, passes.sum_over_slots_numpy(slot, start, prior, 130), **close)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_passes_leave_what_they_are_given():
+    slot, start, evidence, _ = votes = random_votes(np.random.default_rng(2), n_pairs=40)
+    before = np.random.default_rng(0).random(40)
+    label, known = np.zeros(40, np.int32), np.zeros(40, np.int8)
+    now, old = Belief(evidence, np.zeros(1)), Belief(evidence[::-1].copy(), np.ones(1))
+    copies = [array.copy() for array in (*votes, before, label, known, *now, *old)]
+    passes.posterior_pass(*votes, before)
+    passes.round_pass(slot, start, label, known, now, old)
+    passes.others_pass(*votes)
+    passes.sum_over_votes(slot, start, evidence)
+    for array, copy in zip((*votes, before, label, known, *now, *old), copies, strict=True):
+        assert_array_equal(array, copy)
+
+
+def test_change_against_nothing_is_one():
+    """No fit stops at its first round."""
+    votes = random_votes(np.random.default_rng(0), n_pairs=5)
+    step = passes.posterior_pass(*votes)
+    assert (step.change, step.typical_change) == (1.0, 1.0)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_compiled_change_against_nothing_is_one_too():
+    step = passes.posterior_pass(*random_votes(np.random.default_rng(0), n_pairs=5))
+    assert (step.change, step.typical_change) == (1.0, 1.0)
+
+
+def test_changes_by_hand():
+    """Probabilities ½ and ½ after ¼ and ½: the largest change ¼, the typical one √(1/32)."""
+    slot, start = np.array([0, 1], np.int32), np.array([0, 1, 2])
+    step = passes.posterior_pass(slot, start, np.zeros(2), np.zeros(2), np.array([0.25, 0.5]))
+    assert step.change == 0.25
+    assert step.typical_change == pytest.approx(np.sqrt(1 / 32))
+
+
+def test_a_round_over_nothing():
+    empty, known = np.empty(0, np.int32), np.empty(0, np.int8)
+    step = passes.round_pass(empty, np.zeros(1, np.int64), empty, known, Belief(np.ones(4), np.ones(2)), None)
+    assert (len(step.proba), step.change, step.squares) == (0, 0.0, 0.0)
+    assert_array_equal(step.present, np.zeros(4))
+    assert_array_equal(step.label_present, np.zeros(2))
+
+
+def test_shares_of_yes_by_hand():
+    slot, start = np.array([1, 0, 3, 2], np.int32), np.array([0, 3, 4])
+    assert_allclose(passes.share_of_yes(slot, start, np.empty(0, np.int8)), [2 / 3, 0])
+    assert_allclose(passes.share_of_yes(slot, start, np.array([-1, 1], np.int8)), [0, 1])
+    assert passes.share_of_yes(slot[:0], start[:1], np.empty(0, np.int8)).shape == (0,)
+
+
+def test_a_lone_vote_is_judged_by_the_prior_alone():
+    judged = passes.others_pass(np.array([1], np.int32), np.array([0, 1]), np.array([0.0, 99.0]), np.array([-1.0]))
+    assert judged.weight[1] == pytest.approx(1 / (1 + np.e))
+
+
+def test_many_labels_of_one_answer_count_once():
+    item, worker = np.array([0, 0, 0, 0], np.int32), np.array([1, 0, 1, 0], np.int32)
+    assert [counts.tolist() for counts in passes.count_answers(item, worker, 1, 2)] == [[2], [1, 1]]
+
+
 NOWHERE_TO_KEEP = """
 import numpy as np
 from amcc import passes

@@ -11,7 +11,7 @@ from amcc import Votes
 from amcc.audit import audit
 from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.inference import Estimate
+from amcc.inference import SliceEstimate
 from amcc.report import write_audit_report
 from amcc.truth import Truth
 
@@ -128,7 +128,7 @@ def test_what_was_not_measured_is_a_dash(by_hand, tmp_path):
 
 
 def test_how_often_two_people_disagree_is_told(by_hand, tmp_path):
-    write_audit_report(replace(by_hand, people=Estimate(0.1, 0.05, 0.2, 40)), tmp_path / "a.html")
+    write_audit_report(replace(by_hand, people=SliceEstimate(0.1, 0.05, 0.2, 40)), tmp_path / "a.html")
     assert "two people disagree about 10.0 % (5.0 to 20.0)" in page_in(tmp_path / "a.html").text
 
 

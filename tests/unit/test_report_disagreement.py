@@ -36,7 +36,8 @@ def asked(n_yes, n_votes):
     """Votes on pairs, of which only the numbers matter."""
     n_yes, n_votes = np.array(n_yes), np.array(n_votes)
     zeros = np.zeros(len(n_yes), dtype=np.int32)
-    return kinds.Asked(zeros, np.append(0, np.cumsum(n_votes)), zeros, zeros, n_yes, n_votes, zeros, zeros)
+    start = np.append(0, np.cumsum(n_votes))
+    return kinds.AskedPairs(zeros, start, zeros, zeros, n_yes, n_votes, zeros, zeros, 1, 1)
 
 
 def told(n_yes, n_votes, kind, member=None):

@@ -15,7 +15,7 @@ from amcc import AMCC, ParameterError, load_model
 from amcc.consensus.calibration import INTERCEPT_SPREAD, LABEL_SPREAD, SLOPE_SPREAD, Spreads, fit_calibration
 from amcc.consensus.models.amcc.crowd import crowd_prior
 from amcc.consensus.models.amcc.settings import Settings, described, half_and_double, measured, settings_with
-from amcc.consensus.settling import ASSUMED_CLAIM, DEPENDENT_CLAIM, assumed
+from amcc.consensus.settling import ASSUMED_CLAIM, DEPENDENT_CLAIM, assumed_settling
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import FileFormatError
 from amcc.fields import Stored, take_apart
@@ -140,9 +140,9 @@ def test_claims_move_what_is_settled_and_nothing_else():
 
 
 def test_claims_keep_their_proportion_where_votes_depend():
-    assert assumed(0.0, 0.1).claim == 0.1
-    assert assumed(1.0, 0.1).claim == pytest.approx(0.1 * DEPENDENT_CLAIM / ASSUMED_CLAIM)
-    assert assumed(1.0).claim == pytest.approx(DEPENDENT_CLAIM)
+    assert assumed_settling(0.0, 0.1).claim == 0.1
+    assert assumed_settling(1.0, 0.1).claim == pytest.approx(0.1 * DEPENDENT_CLAIM / ASSUMED_CLAIM)
+    assert assumed_settling(1.0).claim == pytest.approx(DEPENDENT_CLAIM)
 
 
 def test_known_truth_corrects_as_far_as_it_may(small):
@@ -176,9 +176,9 @@ def test_a_roster_keeps_two_coins_at_their_word():
     assert (kinds.count("model"), kinds.count("human")) == (6, 1)
     roster = Roster.from_frame(pa.table({"worker": names, "kind": kinds}))
     for least in (0.0, 0.9):
-        blend = AMCC(settings={"declared_crisp": least}).fit(crowd.votes, workers=roster).blend_
+        blend = AMCC(settings={"declared_crisp": least}).fit(crowd.votes, roster=roster).blend_
         assert blend["crisp"] >= least
-    assert AMCC(settings={"declared_crisp": 1.0}).fit(crowd.votes, workers=roster).blend_["crisp"] == 1.0
+    assert AMCC(settings={"declared_crisp": 1.0}).fit(crowd.votes, roster=roster).blend_["crisp"] == 1.0
 
 
 def test_priors_are_those_of_the_settings():

@@ -159,7 +159,7 @@ def test_models_say_what_settled_rests_on(crowd, tmp_path):
     assert loaded.settling_ == model.settling_
     assert loaded.pairs().equals(model.pairs())
     assert_array_equal(loaded.pair_known_, model.pair_known_)
-    assert not hasattr(model.fit(crowd.votes), "pair_known_")
+    assert model.fit(crowd.votes).pair_known_ is None
     assert model.settled_basis_ == "assumed"
 
 

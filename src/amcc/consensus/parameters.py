@@ -49,7 +49,7 @@ def check_rounds(max_iter: int, tol: float) -> None:
 
 
 def check_positive(name: str, value: float) -> None:
-    """Refuse zero, negative and endless numbers."""
+    """Refuse zero, negative and infinite numbers."""
     if not (np.isfinite(value) and value > 0):
         raise ParameterError(f"{name} must be a positive number; got {value!r}.")
 

@@ -45,7 +45,7 @@ def first_look(block: Block, start: Belief | None) -> Start:
 
 
 class Step(NamedTuple):
-    """What one round adds up to, see `passes.Round`."""
+    """What one round adds up to, see `passes.RoundResult`."""
 
     present: Floats
     label_present: Floats

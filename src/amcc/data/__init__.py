@@ -7,12 +7,17 @@ simulate                 crowds of any size, drawn from a `CrowdSpec`
 simulated_workers        the paper's workers: classifiers (ranksvm) and spammers
 """
 
-from amcc.data.feature_set import FeatureSet
-from amcc.data.layout import read_crowd
-from amcc.data.reading import data_folder, is_present, read_feature_set, read_set
-from amcc.data.registry import DATASETS, family_of
-from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
-from amcc.data.simulated_workers import ANSWERED_SHARE, TRAINING_SHARES, cached_workers, without_answers
+from typing import TYPE_CHECKING
+
+from amcc.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from amcc.data.feature_set import FeatureSet
+    from amcc.data.layout import read_crowd
+    from amcc.data.reading import data_folder, is_present, read_feature_set, read_set
+    from amcc.data.registry import DATASETS, family_of
+    from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
+    from amcc.data.simulated_workers import ANSWERED_SHARE, TRAINING_SHARES, cached_workers, without_answers
 
 __all__ = [
     "ANSWERED_SHARE",
@@ -31,3 +36,32 @@ __all__ = [
     "simulate_crowd",
     "without_answers",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "feature_set": ("FeatureSet",),
+        "layout": ("read_crowd",),
+        "reading": (
+            "data_folder",
+            "is_present",
+            "read_feature_set",
+            "read_set",
+        ),
+        "registry": (
+            "DATASETS",
+            "family_of",
+        ),
+        "simulate": (
+            "CrowdSpec",
+            "SimulatedWorld",
+            "simulate_crowd",
+        ),
+        "simulated_workers": (
+            "ANSWERED_SHARE",
+            "TRAINING_SHARES",
+            "cached_workers",
+            "without_answers",
+        ),
+    },
+)

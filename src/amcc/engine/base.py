@@ -4,6 +4,12 @@ A fit asks nothing else of the votes, so the same mathematics runs in memory, ov
 function gets a `Block` and whatever the round shares (beliefs about coins and labels), changes neither, and returns a
 named tuple of arrays and numbers that add up over blocks. What concerns coins is as long as the table of all coins:
 `Block.of_slots` takes the block's part of it, `Block.spread` puts it back.
+
+Why two verbs are enough. Given what is believed about workers and labels, items say nothing about each other: the
+probability of a pair depends on the votes on its own item. So a block that holds whole items can be judged alone. What
+is learned from all of them (rates of workers, frequencies of labels, the log-likelihood) are sums over pairs or votes,
+or a maximum, and sums over blocks are sums of sums: that is `total`. What is wanted for every item is made block by
+block, in order: that is `each`. A model with a step that is neither needs its votes in memory, and says so.
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +28,23 @@ from amcc.arrays import Codes, Floats, Ints, Signs
 from amcc.engine.checkpoint import Checkpoint
 from amcc.votes import Coins, Pairs, Votes
 
+if TYPE_CHECKING:
+    from amcc.engine.packed import PackedVotes
+
 Result = TypeVar("Result")
 State = TypeVar("State")
 Values = TypeVar("Values", bound=np.generic)
 
+# No truth at all. Empty rather than all zeros, so that loops need not look at every pair.
 NOTHING_KNOWN: Signs = np.empty(0, np.int8)
 
 
 class Largest(float):
-    """A number that adds up to the larger one."""
+    """A number that adds up to the larger one: so a maximum fits among the sums of `Engine.total`.
+
+    >>> Largest(2.0) + Largest(5.0) + 3.0
+    5.0
+    """
 
     def __add__(self, other: float) -> Largest:
         return Largest(max(self, other))
@@ -39,10 +53,12 @@ class Largest(float):
 class Block(ABC):
     """Votes of some whole items.
 
-    pairs : their asked pairs; items are counted from `first_item`
-    coins : the (worker, label) combinations that occur in them, and each vote's place among those
+    pairs : their asked pairs; items count from 0 within the block, and from `first_item` among all
+    coins : the (worker, label) combinations that occur in them, and each vote's slot among those
     place : (n_coins of the block,) where these stand among all coins, or None where they are all coins
     known : (n_pairs,) +1 present, −1 absent, 0 not known; (0,) where no truth is known
+    n_items, n_labels : items of the block, labels in the vocabulary
+    n_coins : coins of all blocks together
     """
 
     pairs: Pairs
@@ -67,10 +83,11 @@ class Block(ABC):
 
     def of_slots(self, values: npt.NDArray[Values]) -> npt.NDArray[Values]:
         """The part that concerns the block's slots, of an array over all slots."""
+        # Two slots a coin, no and yes side by side: rows of two are taken together.
         return values if self.place is None else values.reshape(-1, 2)[self.place].ravel()
 
     def spread(self, values: npt.NDArray[Values]) -> npt.NDArray[Values]:
-        """An array over the block's slots as one over all slots."""
+        """An array over the block's slots as one over all slots, with zeros where the block has no coin."""
         if self.place is None:
             return values
         everywhere = np.zeros((self.n_coins, 2), values.dtype)
@@ -79,12 +96,14 @@ class Block(ABC):
 
     def places_among(self, items: Ints) -> Codes:
         """(n_items,) place of each item of the block in the ordered `items`, −1 where it is not there."""
+        # A search for the two ends instead of one for each item: `items` may be most of millions.
         first, last = np.searchsorted(items, [self.first_item, self.first_item + self.n_items])
         place = np.full(self.n_items, -1, np.int32)
         place[items[first:last] - self.first_item] = np.arange(first, last)
         return place
 
-    # Probabilities of the last round need not be computed again where the block stays in memory.
+    # Probabilities of the last round need not be computed again where the block stays in memory. That saves time and
+    # changes no result: what is remembered is what would be computed.
 
     def remember(self, belief: Iterable[Floats], proba: Floats) -> None:
         """Keep the probabilities that came from a belief."""
@@ -102,23 +121,26 @@ class Block(ABC):
 class Engine(ABC):
     """Votes in blocks, and what is the same for all of them.
 
+    A subclass fills `total` and `each`, and calls this constructor with its votes or packed votes. Two engines with the
+    same votes must give the same results up to rounding, and one engine exactly the same result each time: blocks are
+    added up in an order that does not depend on which of them was ready first.
+
+    worker_names, label_names : the vocabularies, shared by all blocks
     coins : all (worker, label) combinations that occur, without votes
-    n_known : asked pairs whose truth is known
+    n_known : asked pairs with known truth
     features : descriptions of the items, which only votes in memory have
     identity : says which votes these are
     checkpoint : where a fit notes how far it is, None where it does not
     """
 
-    worker_names: pa.Array
-    label_names: pa.Array
-    coins: Coins
-    n_votes: int
-    n_pairs: int
-    n_items: int
     n_known = 0
     features: Any = None
     identity = "votes in memory"
-    checkpoint: Checkpoint | None = None
+
+    def __init__(self, source: Votes | PackedVotes, n_pairs: int, checkpoint: Checkpoint | None = None) -> None:
+        self.worker_names, self.label_names, self.coins = source.worker_names, source.label_names, source.coins
+        self.n_votes, self.n_pairs, self.n_items = len(source), n_pairs, source.n_items
+        self.checkpoint = checkpoint
 
     @property
     def n_workers(self) -> int:
@@ -132,7 +154,10 @@ class Engine(ABC):
 
     @abstractmethod
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
-        """Sum over blocks of function(block, *shared), a named tuple."""
+        """Sum over blocks of function(block, *shared), a named tuple, see `added`.
+
+        The function may travel to another process: it stands at the top of a module, not within another function.
+        """
 
     @abstractmethod
     def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
@@ -158,7 +183,11 @@ class Engine(ABC):
 
 
 def added(results: Iterable[Result]) -> Result:
-    """Sum of named tuples, one after the other; the arrays of the first take up the others."""
+    """Sum of named tuples, one after the other; the arrays of the first take up the others.
+
+    So no new table of all coins is made for each block, which would take longer than the sum. Who needs the first
+    result again must copy it.
+    """
     total: Any = None
     for result in results:
         total = result if total is None else type(total)(*map(_plus, total, result))  # type: ignore[call-overload]
@@ -172,17 +201,31 @@ def _plus(total: Any, value: Any) -> Any:
     return total + value
 
 
+def coin_keys(worker: npt.NDArray[Any], label: npt.NDArray[Any], n_labels: int) -> Ints:
+    """(n_coins,) one whole number for each coin; it rises with the worker, then with the label."""
+    keys: Ints = worker.astype(np.int64) * max(n_labels, 1) + label  # 64 bits: a product of codes does not fit in 32
+    return keys
+
+
 @dataclass(eq=False)
 class WholeBlock(Block):
-    """All votes as one block."""
+    """Votes in memory as one block: all of them, or a part.
+
+    source : the votes; known : truth on their pairs as in `Block`
+    first_item, all_coins : for a part, the number of its first item and the coins of all parts
+    """
 
     source: Votes
     known: Signs = field(default_factory=lambda: NOTHING_KNOWN)
+    first_item: int = 0
+    all_coins: Coins | None = None
 
     def __post_init__(self) -> None:
-        self.pairs, self.coins, self.place = self.source.pairs, self.source.coins, None
-        self.first_item, self.n_items = 0, self.source.n_items
-        self.n_labels, self.n_coins = self.source.n_labels, len(self.coins)
+        self.pairs, self.coins, self.n_items = self.source.pairs, self.source.coins, self.source.n_items
+        self.n_labels, self.n_coins, self.place = self.source.n_labels, len(self.coins), None
+        if self.all_coins is not None:
+            every, own = (coin_keys(one.worker, one.label, self.n_labels) for one in (self.all_coins, self.coins))
+            self.n_coins, self.place = len(every), np.searchsorted(every, own)
 
     def votes(self, *, names: bool = False) -> Votes:
         """The votes themselves."""
@@ -190,16 +233,15 @@ class WholeBlock(Block):
 
 
 class InMemory(Engine):
-    """Votes as they are: one block, whose loops run on both cores.
+    """Votes as they are: one block; its loops run in pieces (`amcc.threads`).
 
     known : (n_pairs,) truth on the asked pairs as in `Block`
     features : (n_items, n_features) descriptions of the items, an array or a sparse matrix of scipy
     """
 
     def __init__(self, votes: Votes, known: Signs = NOTHING_KNOWN, features: Any = None) -> None:
+        super().__init__(votes, len(votes.pairs))
         self.block, self.features = WholeBlock(votes, known), features
-        self.worker_names, self.label_names, self.coins = votes.worker_names, votes.label_names, votes.coins
-        self.n_votes, self.n_pairs, self.n_items = len(votes), len(votes.pairs), votes.n_items
         self.n_known = int(np.count_nonzero(known))
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
@@ -218,17 +260,19 @@ def as_engine(votes: Votes | Engine) -> Engine:
 
 def gather(engine: Engine, items: Ints) -> Votes:
     """The votes on some items, given by their numbers in order, in memory; items are named by these numbers."""
+    # All items in memory: the votes as they are, with their names, and nothing to copy.
     if isinstance(engine, InMemory) and len(items) == engine.n_items:
         return engine.block.source
-    columns = zip(
-        *((part.item, part.worker, part.label, part.value) for part in engine.each(votes_on, items)), strict=True
+    parts = list(engine.each(block_votes_on, items))
+    # Items are sorted over all blocks, so the parts one after the other are in the order that `Votes` wants.
+    item, worker, label, value = (
+        np.concatenate([getattr(part, role) for part in parts]) for role in ("item", "worker", "label", "value")
     )
-    item, worker, label, value = (np.concatenate(column) for column in columns)
     return Votes(item, worker, label, value, pa.array(items), engine.worker_names, engine.label_names)
 
 
-def votes_on(block: Block, items: Ints) -> Votes:
-    """Votes of the block on those of its items that are among `items`, whose places there are their codes."""
+def block_votes_on(block: Block, items: Ints) -> Votes:
+    """Votes of the block on those of its items that are in `items`; their places there become their codes."""
     votes = block.votes()
     item = block.places_among(items)[votes.item]
     chosen = votes.select(item >= 0)

@@ -1,4 +1,12 @@
-"""Checkpoints: how far a long fit has come, in one file (`amcc.fields`), so that an interrupted one goes on."""
+"""Checkpoints: how far a long fit has come, in one file (`amcc.fields`), so that an interrupted one goes on.
+
+A fit has stages (rounds of the crowd, label sets, …), each with a state. `keep` replaces the state of a stage; now and
+then all states are written as one file, which is whole or absent. A fit that begins with such a file gets its states
+back by `recall`, and goes on to exactly the result that it would have had. When a fit is finished the file is removed.
+
+The file says which fit it belongs to: another model, other parameters or other votes are refused, since going on from
+their states would give a wrong result without a word.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +22,9 @@ from amcc.files import remove_left_behind
 
 State = TypeVar("State")
 
+# Between two writings: a fit spends little of its time on them, and a killed one loses no more work than this. The last
+# state is written in any case when a fit stops or is interrupted.
 SECONDS = 20.0
-"""Between two writings; the last state is written in any case when a fit stops, unless the process is killed."""
 
 
 class Checkpoint:
@@ -23,6 +32,10 @@ class Checkpoint:
 
     path : the file
     seconds : least time between two writings
+
+    Examples
+    --------
+    >>> model.fit(LocalEngine("packed", checkpoint=Checkpoint("fit.checkpoint")))  # doctest: +SKIP
     """
 
     def __init__(self, path: str | Path, seconds: float = SECONDS) -> None:
@@ -32,7 +45,7 @@ class Checkpoint:
         self._arrays: Arrays = {}
         self._plain: dict[str, Any] = {}
         self._sizes: dict[str, int] = {}
-        self._written = time.monotonic()
+        self._written = time.monotonic()  # a clock that nobody can set back
         self._pending = False
 
     def begin(self, identity: str, sizes: Mapping[str, int] | None = None) -> None:
@@ -43,6 +56,7 @@ class Checkpoint:
         self.identity, self._arrays, self._plain, self._sizes = identity, {}, {}, dict(sizes or {})
         if not self.path.exists():
             return
+        # The file may be damaged, or from anywhere: what is in it is checked when it is read, and again in `recall`.
         with _to_be_removed():
             meta, arrays = read_fields(self.path, "a checkpoint")
             fields = Stored(self.path, arrays, meta.get("plain"))
@@ -55,7 +69,10 @@ class Checkpoint:
         self._arrays, self._plain = arrays, fields.plain
 
     def recall(self, stage: str, kind: type[State]) -> State | None:
-        """The state of a stage, if there is one."""
+        """The state of a stage, if there is one.
+
+        kind : its class, a dataclass or named tuple; its fields say what the file must hold, and are checked
+        """
         if stage not in self._plain:
             return None
         with _to_be_removed():
@@ -65,6 +82,7 @@ class Checkpoint:
     def keep(self, stage: str, state: Any) -> None:
         """Note the state of a stage in place of the one before."""
         own = f"{stage}."
+        # All of the old state goes: a field that is None now has no entry to replace the one it had.
         self._arrays = {path: array for path, array in self._arrays.items() if not path.startswith(own)}
         self._plain = {path: value for path, value in self._plain.items() if not path.startswith(own)}
         self._plain[stage] = True
@@ -74,7 +92,7 @@ class Checkpoint:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is not yet written."""
+        """Write what is not yet written; who stops a fit calls this."""
         if not self._pending:
             return
         write_fields(self.path, {"identity": self.identity, "plain": self._plain}, self._arrays)

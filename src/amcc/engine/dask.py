@@ -5,6 +5,15 @@ must see the folder under the same path. Functions change nothing, so whatever a
 
 Who can talk to a Dask process can run code as its owner. So a cluster that is started here takes orders only over TLS
 with a key that was made for it and is known to its processes alone.
+
+How a round runs (`DaskEngine.total`):
+
+1. What the round shares (beliefs about coins) is sent once, and spreads from process to process.
+2. Each process adds up its own runs of blocks, always the same ones (`_homes`), so it can keep them in memory.
+3. Sums of processes are brought together FAN_IN at a time, and the last few here.
+
+Always the same two sums are added, in a tree over the numbers of the runs (`merged`), whoever had them. So a result
+does not depend on how many processes there are, or on which of them were lost on the way.
 """
 
 from __future__ import annotations
@@ -23,42 +32,49 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
-from amcc.engine.local import LocalEngine, parts_of
-from amcc.engine.packed import PackedVotes
+from amcc.engine.local import LocalEngine, runs_of
+from amcc.engine.packed import PackedEngine, PackedVotes
 from amcc.errors import EngineError, InputError, MissingExtraError
 from amcc.threads import one_thread
 
 Result = TypeVar("Result")
 
+# Runs of blocks that are added up in pairs, and pairs of pairs, … (`merged`). Fixed, so that results do not depend on
+# how many processes there are. 32 keep 16 processes busy with two runs each; a power of two makes the tree even.
 N_PARTS = 32
-"""Runs of blocks that are added up in pairs, and pairs of pairs, … (`merged`). Fixed, so that results do not depend on
-how many processes there are."""
 
+# Results that are brought together at a time: with two there would be more steps to wait for, with all of them one
+# process would receive everything while the others have nothing to do.
 FAN_IN = 8
-"""Results that are brought together at a time."""
 
+# Times a round is tried; a process that is lost takes with it what only it knew. Machines fail one at a time: who
+# loses processes four times in one round has another problem, and should hear of it.
 ATTEMPTS = 4
-"""Times a round is tried; a process that is lost takes with it what only it knew."""
 
+# What a scheduler that is started here may take to answer: more than enough on a machine that is busy elsewhere.
 START_SECONDS = 60
-"""What a scheduler that is started here may take to answer: more than enough on a machine that is busy elsewhere."""
 
+# What a running one may take: it needs milliseconds, and a name server or a busy network a second or two.
 ANSWER_SECONDS = 5.0
-"""What a running one may take: it needs milliseconds, and a name server or a busy network a second or two."""
 
+# How often to look whether the scheduler is still there while tasks run: users should hear of its loss within seconds.
 LOOK_SECONDS = 1.0
-"""How often to look whether the scheduler is still there while tasks run."""
 
+# Blocks for each process in a wave of `each`: enough that none waits for the slowest, few enough to be held here.
+BLOCKS_AT_ONCE = 4
+
+# Arrays as large as these say are given back to the system when they are done with, and a round has many that the next
+# one needs again: processes started here keep them, and take half the time that they take with Dask's own setting.
 KEEP_MEMORY = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
-"""Arrays as large as these say are given back to the system when they are done with, and a round has many that the next
-one needs again: processes started here keep them, and take half the time that they take with Dask's own setting."""
 
 
-class DaskEngine(Engine):
+class DaskEngine(PackedEngine):
     """Blocks are mapped over by the processes of a Dask cluster.
 
+    Use it in a `with` statement: at its end a cluster that was started here is shut down.
+
+    packed : the folder, under a path that all processes can read
     scheduler : address of a running scheduler, or a cluster object of Dask's; None starts a cluster of processes here,
         one for each core, that nobody else can talk to. Certificates for tls:// come from Dask's own configuration
     memory : bytes for the blocks that all processes of a cluster started here keep; None keeps all
@@ -79,16 +95,13 @@ class DaskEngine(Engine):
             import distributed  # noqa: F401  # said at once, not in the middle of the work
         except ImportError:
             raise MissingExtraError("the Dask engine needs Dask: pip install 'amcc[dask]'.") from None
-        self.packed = packed if isinstance(packed, PackedVotes) else PackedVotes(packed)
-        self.worker_names, self.label_names = self.packed.worker_names, self.packed.label_names
-        self.coins, self.identity = self.packed.coins, f"packed votes {self.packed.identity:08x}"
-        self.checkpoint = checkpoint
-        self.n_votes, self.n_pairs, self.n_items = self.packed.n_votes, self.packed.n_pairs, self.packed.n_items
+        super().__init__(packed, checkpoint)
         n_processes = n_processes or os.cpu_count() or 1
         share = None if memory is None else memory // n_processes
         self._place = str(self.packed.folder.resolve()), self.packed.identity, share
         self._sent: list[tuple[Any, Any]] = []
         self._here = scheduler is None
+        # What was opened is closed again if a later step fails; else it stays open until `close`.
         with ExitStack() as opened:
             if scheduler is None:
                 self.cluster: Any = _processes_here(n_processes, opened)
@@ -104,7 +117,7 @@ class DaskEngine(Engine):
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
         """Sum over blocks. Every process adds up its own, for a task takes as long as millions of votes."""
-        runs = parts_of(len(self.packed.entries), N_PARTS)
+        runs = runs_of(len(self.packed.entries), N_PARTS)
 
         def add_up() -> Result:
             spread = self._share(shared)
@@ -123,7 +136,7 @@ class DaskEngine(Engine):
 
     def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
         """Results in order; a few blocks for each process at a time."""
-        wave = 4 * max(len(self._processes()), 1)
+        wave = BLOCKS_AT_ONCE * max(len(self._processes()), 1)
         blocks = [range(number, number + 1) for number in range(len(self.packed.entries))]
 
         def results(some: range) -> list[Result]:
@@ -199,6 +212,7 @@ class DaskEngine(Engine):
         """
         processes: list[Any] = [*self._processes()] or [None]
         votes = np.array([sum(self.packed.entries[number].votes for number in run) for run in runs])
+        # Where the middle of each run stands among all votes, from 0 to 1: neighbours go to the same process.
         middle = (np.cumsum(votes) - votes / 2) / votes.sum()
         return [processes[int(place * len(processes))] for place in middle]
 
@@ -213,11 +227,14 @@ class DaskEngine(Engine):
             known = [future for other, future in self._sent if other is value and not future.cancelled()]
             return known[0] if known else self._submit(handed_on, Parcel(value))
 
+        # A belief of many coins is large on purpose: Dask need not warn of it in every round.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             self._sent = [(value, sent(value)) for value in values]
         return [future for _, future in self._sent]
 
     def _submit(self, task: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
+        """A task for the process `home`, or for any other where that one is lost."""
+        # Not "pure": Dask would hash all arguments to look for a result that it has, and no round repeats one.
         return self.client.submit(
             task, *arguments, pure=False, retries=ATTEMPTS, workers=home, allow_other_workers=home is not None
         )
@@ -272,7 +289,7 @@ Place = tuple[str, int, int | None]
 
 @dataclass(frozen=True)
 class Parcel:
-    """A value that travels as it is."""
+    """A value that travels as it is: Dask looks into lists and tuples for results of tasks, and need not here."""
 
     value: Any
 
@@ -284,13 +301,17 @@ def handed_on(parcel: Parcel) -> Parcel:
 
 @functools.lru_cache(maxsize=2)
 def _engine(folder: str, identity: int, memory: int | None) -> LocalEngine:
-    """The folder as this process knows it; `identity` changes when other votes are packed into it."""
+    """The folder as this process knows it; `identity` changes when other votes are packed into it.
+
+    Two are kept, so that work on one folder can alternate with work on another.
+    """
     return LocalEngine(folder, memory)
 
 
 Runs = dict[int, range]
+
+# Sums of 2ⁿ runs of blocks, by n and by their place among all sums of so many.
 Sums = dict[tuple[int, int], Any]
-"""Sums of 2ⁿ runs of blocks, by n and by their place among all sums of so many."""
 
 
 def total_of_runs(place: Place, runs: Runs, function: Callable[..., Any], *shared: Parcel) -> Sums:
@@ -301,10 +322,21 @@ def total_of_runs(place: Place, runs: Runs, function: Callable[..., Any], *share
 
 
 def merged(sums: Iterable[Sums]) -> Sums:
-    """Neighbours are added up, and the results likewise: always the same two, whoever had them."""
+    """Neighbours are added up, and the results likewise: always the same two, whoever had them.
+
+    The sum at (level, place) waits for its neighbour (level, place ^ 1), and together they become the sum at
+    (level + 1, place // 2). What has no neighbour yet stays as it is.
+
+    >>> from typing import NamedTuple
+    >>> class Number(NamedTuple):
+    ...     value: int
+    >>> merged([{(0, 0): Number(1)}, {(0, 2): Number(4)}, {(0, 1): Number(2)}])
+    {(0, 2): Number(value=4), (1, 0): Number(value=3)}
+    """
     together: Sums = {}
     for (level, place), value in itertools.chain.from_iterable(some.items() for some in sums):
         while (level, place ^ 1) in together:
+            # Either may come first: a + b and b + a are equal to the last digit.
             value = _plus(together.pop((level, place ^ 1)), value)
             level, place = level + 1, place // 2
         together[level, place] = value
@@ -312,7 +344,7 @@ def merged(sums: Iterable[Sums]) -> Sums:
 
 
 def whole_sum(sums: Sums) -> Any:
-    """The sum of all runs of blocks, whose number need not be a power of two."""
+    """The sum of all runs of blocks, also where their number is no power of two: the largest parts first."""
     return functools.reduce(_plus, (sums[node] for node in sorted(sums, reverse=True)))
 
 

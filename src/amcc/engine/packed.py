@@ -7,6 +7,9 @@
     block-00000.arrow         the names of its items
 
 A vote takes two or four bytes: its slot among the coins of its own block. Items are sorted by name over all blocks.
+
+A folder may have been copied badly or made up by somebody. Compiled loops index arrays without looking, so everything
+that they trust is checked here when it is first read: checksums for accidents, then sizes, codes and order.
 """
 
 from __future__ import annotations
@@ -25,26 +28,34 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc.arrays import Codes, Ints, Signs, find_sorted
-from amcc.engine.base import NOTHING_KNOWN, Block
+from amcc.engine.base import NOTHING_KNOWN, Block, Engine, coin_keys
+from amcc.engine.checkpoint import Checkpoint
 from amcc.errors import FileFormatError
 from amcc.fields import names_from_bytes, names_to_bytes
 from amcc.files import whole_file
 from amcc.tables import note_on_lookalikes
 from amcc.votes import Coins, Pairs, Reading, Unmentioned, Votes
 
+# Changes when a folder of before cannot be read any more.
 FORMAT = 1
-META = "meta.json"
-SHARED = {"workers.arrow", "labels.arrow", "coins.npy"}
-"""Files that all blocks share."""
 
+META = "meta.json"
+
+# Files that all blocks share.
+SHARED = {"workers.arrow", "labels.arrow", "coins.npy"}
+
+# Share of all coins from which on a block's votes are told their places among all, once: quicker than to take the
+# block's part of every table, and to put it back, in every round.
 DENSE = 0.5
-"""Share of all coins from which on a block's votes are told their places among all, once: quicker than to take the
-block's part of every table, and to put it back, in every round."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What meta.json says about a block: its number, sizes and checksums."""
+    """What meta.json says about a block: its number, sizes and checksums.
+
+    votes, pairs, items, coins : how many the block has
+    checksum, names_checksum : CRC-32 of its two files
+    """
 
     number: int
     votes: int
@@ -67,7 +78,10 @@ class Entry:
 
 @dataclass(eq=False)
 class PackedBlock(Block):
-    """A block as it was read; `names` are read when somebody asks."""
+    """A block as it was read; names of its items are read when somebody asks.
+
+    owner, entry : the folder, and what its meta.json says about the block; others as in `Block`
+    """
 
     owner: PackedVotes
     entry: Entry
@@ -78,15 +92,13 @@ class PackedBlock(Block):
     known: Signs = field(default_factory=lambda: NOTHING_KNOWN)
 
     def __post_init__(self) -> None:
-        self.n_items, self.n_labels, self.n_coins = (
-            self.entry.items,
-            len(self.owner.label_names),
-            len(self.owner.coins),
-        )
+        self.n_items, self.n_labels = self.entry.items, len(self.owner.label_names)
+        self.n_coins = len(self.owner.coins)
 
     @property
     def n_bytes(self) -> int:
         """Memory that the block takes, with the probabilities and counts of yes that it may remember."""
+        # Starts three times: probabilities and counts of yes are as many numbers of the same size.
         slot, pairs, place = self.coins.slot, self.pairs, 0 if self.place is None else 2 * self.place.nbytes
         return slot.nbytes + pairs.item.nbytes + pairs.label.nbytes + 3 * pairs.start.nbytes + place
 
@@ -102,19 +114,26 @@ class PackedBlock(Block):
             self.owner.worker_names,
             self.owner.label_names,
         )
+        # Cached properties of `Votes`, put where it would keep them.
         vars(votes).update(pairs=self.pairs, coins=self.coins)  # known already: what the properties would compute
         return votes
 
 
 class PackedVotes:
-    """A folder of packed votes.
+    """A folder of packed votes, as `amcc.pack_votes` makes it.
+
+    Opening reads meta.json, the vocabularies and the coins; blocks are read when they are asked for. Whatever is wrong
+    with the folder is a FileFormatError that names the file.
 
     entries : the blocks, in the order of their items
     reading : what was decided and set aside while the votes were read
+    first_items : (n_blocks + 1,) number of the first item of each block, and of all items
+    identity : a checksum of meta.json, and so of all checksums in it: other votes have another one
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        # Files with the right checksum, and blocks with sound arrays: checked once, however often they are read.
         self._checked: set[str] = set()
         self._sound: set[int] = set()
         meta = self._meta()
@@ -124,6 +143,7 @@ class PackedVotes:
         self.n_items = sum(entry.items for entry in self.entries)
         self.reading = self._reading(meta.get("reading"))
         self.checksums = self._checksums(meta.get("checksums"))
+        # Keys in order: the same content must give the same number, whoever wrote the file.
         self.identity = zlib.crc32(json.dumps(meta, sort_keys=True).encode())
         self.worker_names = self._names("workers.arrow", self.checksums["workers.arrow"])
         self.label_names = self._names("labels.arrow", self.checksums["labels.arrow"])
@@ -140,11 +160,15 @@ class PackedVotes:
         return self.n_votes
 
     def notes(self) -> list[str]:
-        """See `Votes.notes`; items are too many to be compared."""
+        """What a user should know about these votes, see `Votes.notes`; items are too many to be compared.
+
+        Names that look alike may be one worker or one label, spelled in two ways.
+        """
         alike = note_on_lookalikes(self.worker_names, "worker") + note_on_lookalikes(self.label_names, "label")
         return [*self.reading.notes(), *alike]
 
     def _meta(self) -> dict[str, Any]:
+        """The content of meta.json, if it is of this format; its fields are checked one by one by who needs them."""
         path = self.folder / META
         if not path.is_file():
             raise FileFormatError(
@@ -154,6 +178,7 @@ class PackedVotes:
         try:
             meta: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             version = meta["format"]
+        # All that damaged text can lead to: no JSON, no object, nested too deeply.
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise FileFormatError(f"{path} cannot be read ({error}). Pack the votes again.") from None
         if version != FORMAT:
@@ -165,6 +190,7 @@ class PackedVotes:
     def _entries(self, blocks: Any) -> tuple[Entry, ...]:
         """What meta.json says about the blocks, checked as far as it can be without reading them."""
         self._must(isinstance(blocks, list) and blocks, META, "field 'blocks' must be a list that is not empty")
+        # Exactly these fields: a folder of another version may mean something else by the same names.
         names = [each.name for each in fields(Entry)]
         for block in blocks:
             whole = isinstance(block, dict) and sorted(block) == sorted(names) and all(map(_is_count, block.values()))
@@ -175,6 +201,7 @@ class PackedVotes:
         return entries
 
     def _reading(self, reading: Any) -> Reading:
+        """How the votes were read, checked field by field: it is shown to users and saved with models."""
         names = [each.name for each in fields(Reading)]
         fits = isinstance(reading, dict) and set(reading) <= set(names)  # what is missing is as if nothing happened
         self._must(fits, META, f"field 'reading' must say nothing but {', '.join(names)}")
@@ -187,11 +214,13 @@ class PackedVotes:
         return Reading(**reading)
 
     def _checksums(self, checksums: Any) -> dict[str, int]:
+        """Checksums of the files that all blocks share."""
         fits = isinstance(checksums, dict) and set(checksums) == SHARED and all(map(_is_count, checksums.values()))
         self._must(fits, META, f"field 'checksums' must hold whole numbers for {', '.join(sorted(SHARED))}")
         return dict(checksums)
 
     def _coins(self) -> Coins:
+        """All coins, without votes: these are in the blocks."""
         name = "coins.npy"
         (coins,) = self._arrays(name, self.checksums[name], 1)
         self._must(coins.ndim == 2 and len(coins) == 2 and coins.size, name, "it must hold two rows of codes")
@@ -200,12 +229,16 @@ class PackedVotes:
         return Coins(_codes(worker), _codes(label), np.empty(0, np.int32))
 
     def _check_coins(self, name: str, worker: npt.NDArray[Any], label: npt.NDArray[Any]) -> None:
+        """Raise FileFormatError unless coins are valid codes in strict order, by which they are looked up."""
         self._must(_below(worker, len(self.worker_names)), name, "a worker of a coin is not in workers.arrow")
         self._must(_below(label, len(self.label_names)), name, "a label of a coin is not in labels.arrow")
         self._must((np.diff(self._key(worker, label)) > 0).all(), name, "coins must be sorted, each once")
 
     def _must(self, holds: Any, name: str, reason: str) -> None:
-        """Checksums show accidents; a file that was made up has the right ones, and compiled loops trust it."""
+        """Raise FileFormatError about a file where something does not hold.
+
+        Checksums show accidents; a file that was made up has the right ones, and compiled loops trust it.
+        """
         if not holds:
             raise FileFormatError(_unreadable(self.folder / name, reason))
 
@@ -214,29 +247,34 @@ class PackedVotes:
         return self._key(self.coins.worker, self.coins.label)
 
     def _key(self, worker: npt.NDArray[Any], label: npt.NDArray[Any]) -> Ints:
-        key: Ints = worker.astype(np.int64) * max(len(self.label_names), 1) + label
-        return key
+        return coin_keys(worker, label, len(self.label_names))
 
     def block(self, number: int) -> PackedBlock:
-        """Read one block; an unreadable one is an error that names it."""
+        """Read one block, counted from 0 in the order of items; an unreadable one is an error that names it.
+
+        It is read anew each time: who wants to keep it does so (`LocalEngine`).
+        """
         entry = self.entries[number]
         arrays = self._arrays(entry.file, entry.checksum, 6)
         if number not in self._sound:
             self._check_block(entry, arrays)
-            self._sound.add(number)  # later reads of this process are spared it
+            self._sound.add(number)
         slot, n_votes, label, n_pairs, worker, coin_label = arrays
         codes = np.arange(entry.items, dtype=np.int32)
         pairs = Pairs(np.repeat(codes, n_pairs), _codes(label), np.append(0, np.cumsum(n_votes, dtype=np.int64)))
         coins = Coins(_codes(worker), _codes(coin_label), _codes(slot))
+        # No need to look whether they are there: `_check_block` has.
         place = np.searchsorted(self._coin_keys, self._key(coins.worker, coins.label))
         first_item = int(self.first_items[number])
         if len(coins) < DENSE * len(self.coins):
             return PackedBlock(self, entry, first_item, pairs, coins, place)
+        # From slots among the block's coins to slots among all: twice the place, plus 1 for yes.
         slots = (2 * place[:, None] + [0, 1]).ravel().astype(np.int32)
         return PackedBlock(self, entry, first_item, pairs, replace(self.coins, slot=slots[coins.slot]), None)
 
     def _check_block(self, entry: Entry, arrays: Sequence[npt.NDArray[Any]]) -> None:
         """Raise FileFormatError unless the arrays fit each other, what meta.json says, and the vocabularies."""
+        # In this order: each check relies on those before it, or would itself read where nothing is.
         slot, n_votes, label, n_pairs, worker, coin_label = arrays
         sizes = (entry.votes, entry.pairs, entry.pairs, entry.items, entry.coins, entry.coins)
         for array, size in zip(arrays, sizes, strict=True):
@@ -248,6 +286,7 @@ class PackedVotes:
         self._check_coins(entry.file, worker, coin_label)
         keys = self._key(worker, coin_label)
         self._must(find_sorted(self._coin_keys, keys)[1].all(), entry.file, "a coin is not in coins.npy")
+        # The label of a vote is written twice, in its coin and in its pair: both are used, so both must agree.
         of_pair = np.repeat(label, n_votes)
         self._must((coin_label[slot >> 1] == of_pair).all(), entry.file, "a vote and its pair differ in the label")
         self._must(_rises(slot >> 1, n_votes), entry.file, "votes of a pair must be sorted, each worker once")
@@ -260,7 +299,8 @@ class PackedVotes:
         return names
 
     def votes(self) -> Votes:
-        """All votes in memory."""
+        """All votes in memory, as reading the packed file would give them."""
+        # Vocabularies of workers and labels are shared; items of a block count from 0 and move to their places.
         blocks = [self.block(number).votes(names=True) for number in range(len(self.entries))]
         item = [votes.item + np.int32(first) for votes, first in zip(blocks, self.first_items, strict=False)]
         worker, label, value = (
@@ -272,6 +312,7 @@ class PackedVotes:
         )
 
     def _read(self, name: str, checksum: int) -> bytes:
+        """The content of a file that has this checksum."""
         path = self.folder / name
         try:
             content = path.read_bytes()
@@ -280,20 +321,22 @@ class PackedVotes:
         if name not in self._checked:
             if zlib.crc32(content) != checksum:
                 raise FileFormatError(_unreadable(path, "its checksum is not the one it was written with"))
-            self._checked.add(name)  # later reads of this process are spared it
+            self._checked.add(name)
         return content
 
     def _arrays(self, name: str, checksum: int, n_arrays: int) -> list[npt.NDArray[Any]]:
+        """Arrays of whole numbers that stand one after the other in a file."""
         stream = io.BytesIO(self._read(name, checksum))
         try:
             arrays = [np.load(stream, allow_pickle=False) for _ in range(n_arrays)]
-        except Exception:  # numpy raises many kinds, and what it says is not for users
+        except Exception:  # numpy raises many kinds, and what it says is not for users; it cannot run code: no pickles
             raise FileFormatError(_unreadable(self.folder / name, f"it does not hold {n_arrays} arrays")) from None
         fits = all(isinstance(array, np.ndarray) and array.dtype.kind in "iu" for array in arrays)
         self._must(fits and not stream.read(1), name, f"it must hold {n_arrays} arrays of whole numbers, nothing else")
         return arrays
 
     def _names(self, name: str, checksum: int) -> pa.Array:
+        """A vocabulary, of at least one name."""
         try:
             names = names_from_bytes(self._read(name, checksum))
         except ValueError as error:
@@ -302,29 +345,50 @@ class PackedVotes:
         return names
 
 
+class PackedEngine(Engine):
+    """What engines over packed votes share: the folder, and its identity in checkpoints.
+
+    packed : the folder, or its path
+    """
+
+    def __init__(self, packed: PackedVotes | str | Path, checkpoint: Checkpoint | None = None) -> None:
+        self.packed = packed if isinstance(packed, PackedVotes) else PackedVotes(packed)
+        super().__init__(self.packed, self.packed.n_pairs, checkpoint)
+        self.identity = f"packed votes {self.packed.identity:08x}"
+
+
 def _unreadable(path: Path, reason: str) -> str:
+    """What is said of a file that is damaged: which, why, and the way out."""
     return f"{path} cannot be read: {reason}. Copy the folder again, or pack the votes again."
 
 
 def _codes(array: npt.NDArray[Any]) -> Codes:
+    """Codes as wide as they are everywhere else, from whatever width they had on disk."""
     return array.astype(np.int32, copy=False)
 
 
 def _is_count(value: Any) -> bool:
+    """Whether JSON gave a whole number that sums of a few do not take out of 64 bits; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
 
 
 def _below(codes: npt.NDArray[Any], size: int) -> bool:
+    """Whether all codes are valid places in something of this size."""
     return not len(codes) or bool(codes.min() >= 0 and codes.max() < size)
 
 
 def _sums_to(counts: npt.NDArray[Any], total: int) -> bool:
-    """Whether counts add up; none may be so large that their sum begins again at zero."""
+    """Whether counts add up; none may be negative, or so large that their sum begins again at zero."""
     return _below(counts, total + 1) and int(counts.sum(dtype=np.int64)) == total
 
 
 def _rises(codes: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> bool:
-    """Whether codes rise from each to the next within runs of these lengths."""
+    """Whether codes rise from each to the next within runs of these lengths.
+
+    >>> _rises(np.array([1, 4, 2, 3]), np.array([2, 2])), _rises(np.array([1, 4, 2, 3]), np.array([1, 3]))
+    (True, False)
+    """
+    # The first of a run may be anything: only neighbours within a run are compared.
     first = np.zeros(len(codes) + 1, dtype=bool)
     first[np.cumsum(lengths, dtype=np.int64)] = True
     return bool(((codes[1:] > codes[:-1]) | first[1:-1]).all())
@@ -334,7 +398,11 @@ def _rises(codes: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> bool:
 
 
 def block_arrays(votes: Votes) -> Iterator[npt.NDArray[Any]]:
-    """What a fit needs of votes: slots, votes and label of each pair, pairs of each item, worker and label of coins."""
+    """What a fit needs of votes: slots, votes and label of each pair, pairs of each item, worker and label of coins.
+
+    Each array in the narrowest type that holds its largest number: most votes then take two bytes. Counts are written
+    instead of places, since they are smaller; reading adds them up again.
+    """
     coins, pairs = votes.coins, votes.pairs
     n_pairs = np.bincount(pairs.item, minlength=votes.n_items)
     for array in (coins.slot, pairs.n_votes, pairs.label, n_pairs, coins.worker, coins.label):
@@ -342,7 +410,8 @@ def block_arrays(votes: Votes) -> Iterator[npt.NDArray[Any]]:
 
 
 def write_block(folder: Path, number: int, votes: Votes) -> Entry:
-    """Write a block of votes, whose items are its own, and say what meta.json must know of it."""
+    """Write a block of votes, with its own items as vocabulary, and say what meta.json must know of it."""
+    # Twice an entry, since its number gives the names of the files and these give the checksums.
     entry = Entry(number, len(votes), len(votes.pairs), votes.n_items, len(votes.coins), 0, 0)
     checksum = write_arrays(folder / entry.file, block_arrays(votes))
     names_checksum = write_names(folder / entry.names_file, votes.item_names)
@@ -350,7 +419,10 @@ def write_block(folder: Path, number: int, votes: Votes) -> Entry:
 
 
 def write_arrays(path: Path, arrays: Iterator[npt.NDArray[Any]] | Sequence[npt.NDArray[Any]]) -> int:
-    """Write arrays one after the other; the checksum of the file."""
+    """Write arrays one after the other; the checksum of the file.
+
+    In memory first, since a checksum of what was meant to be written also finds errors of the disk.
+    """
     buffer = io.BytesIO()
     for array in arrays:
         np.save(buffer, array, allow_pickle=False)
@@ -363,7 +435,7 @@ def write_names(path: Path, names: pa.Array) -> int:
 
 
 def write_meta(folder: Path, entries: Sequence[Entry], checksums: Mapping[str, int], reading: Reading) -> None:
-    """Write what makes the folder complete."""
+    """Write what makes the folder complete: last of all, so a packing that was killed leaves no meta.json."""
     meta = {
         "format": FORMAT,
         "blocks": [asdict(entry) for entry in entries],
@@ -374,6 +446,8 @@ def write_meta(folder: Path, entries: Sequence[Entry], checksums: Mapping[str, i
 
 
 def _write(path: Path, content: bytes) -> int:
+    """Write a file that is whole or absent; its checksum."""
+    # CRC-32 finds accidents of copying quickly. It is no protection against bad will.
     with whole_file(path) as temporary:
         temporary.write_bytes(content)
     return zlib.crc32(content)

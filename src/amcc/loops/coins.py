@@ -1,8 +1,12 @@
-"""The compiled loops of `coins`; imported only where there are many, for numba takes a third of a second to import.
+"""The compiled loops of `models.amcc.coins`; imported only where coins are many, since numba takes time to import.
 
-Coins are handled in chunks, group by group: first the votes of those whose workers belong to the group are put side by
-side, then log-gamma functions are computed, several at a time since nothing in them branches, then these are added up.
-Tables have one row per group, and codes are unsigned, as in `amcc.loops.votes`: so a place is found without reckoning.
+Coins are handled in chunks, group by group: first the votes of all coins of its members are put side by side,
+then log-gamma functions are computed, several at a time since nothing in them branches, then these are added up.
+Tables have one row per group, and codes are unsigned, as in `amcc.loops.votes`: so places are found quickly.
+
+Log-gamma and its derivative, the digamma function, come from Stirling's series. These series do not converge, but their
+error is smaller than the first term that is left out, and that term falls with a high power of the argument. So every
+argument x is first taken to x + 8, by Γ(x + 8) = x (x + 1) … (x + 7) Γ(x), and the bounds below hold for all x > 0.
 """
 
 import numpy as np
@@ -12,15 +16,18 @@ from amcc.loops import LEAST_MEMBERSHIP
 from amcc.loops.compiling import machine_code
 from amcc.loops.votes import bits_of, number_of
 
+# Coins of a chunk: the few arrays of 8-byte numbers stay in the nearest cache, as in `amcc.loops.votes`.
 CHUNK = 256
+
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 LN_2 = np.log(2)
-SHIFT = 8.0
-"""How far arguments are taken to where the asymptotic series are exact to double precision. Always, also those that are
-there already: that is faster than to ask."""
 
+# How far arguments are taken to where Stirling's series are good enough. Always, also those that are there already:
+# that is faster than to ask. Eight factors pair up evenly in `_rising`.
+SHIFT = 8.0
+
+# The bits of √½. What is above them is taken for the power of two, so what is left of a number is from √½ to √2.
 ROOT_OF_HALF = np.float64(np.sqrt(0.5)).view(np.int64).item()
-"""Its bits."""
 
 loop = machine_code(error_model="numpy", fastmath={"contract"})  # divisors need not be looked at
 formula = njit(inline="always", error_model="numpy")
@@ -30,7 +37,12 @@ formula = njit(inline="always", error_model="numpy")
 def log(x):  # type: ignore[no-untyped-def]
     """Logarithm of a positive number, exact to the last digit but one; a library's takes one at a time.
 
-    x = 2ⁿ m with m from √½ to √2, by its bits; log m = 2 artanh s with s = (m − 1) / (m + 1), by Taylor's series.
+    x = 2ⁿ m with m from √½ to √2, by its bits; log m = 2 artanh s with s = (m − 1) / (m + 1), by Taylor's series in
+    z = s², up to z⁹.
+
+    Error: |s| ≤ (√2 − 1) / (√2 + 1) < 0.1716, so z < 0.0295, and what is left out is at most z¹⁰ / 21 / (1 − z) <
+    2.5e-17 of the result, less than a quarter of the rounding of one operation. Near x = 1 nothing cancels, since n is
+    0 there and s is exact to its last digit.
     """
     bits = bits_of(x)  # type: ignore[call-arg, var-annotated]  # numba fills in the first
     n = (bits - ROOT_OF_HALF) >> 52
@@ -44,7 +56,11 @@ def log(x):  # type: ignore[no-untyped-def]
 
 @formula
 def _stirling(x):  # type: ignore[no-untyped-def]
-    """Log-gamma of a number from SHIFT on, but for −x + ½ log 2π."""
+    """Log-gamma of a number from SHIFT on, but for −x + ½ log 2π.
+
+    (x − ½) log x + Σ B₂ₖ / (2k (2k − 1) x²ᵏ⁻¹), with Bernoulli's numbers, up to k = 6. Error: less than the next term,
+    1 / (156 x¹³) ≤ 1.2e-14 at x = 8 and 1.5e-18 at x = 16. Terms that all arguments share cancel in `_log_beta`.
+    """
     inverse = 1.0 / x
     square = inverse * inverse
     series = 1 / 1680 - square * (1 / 1188 - square * (691 / 360360))
@@ -54,25 +70,39 @@ def _stirling(x):  # type: ignore[no-untyped-def]
 
 @formula
 def _rising(x):  # type: ignore[no-untyped-def]
-    """x (x + 1) … (x + 7), by which Γ(x + SHIFT) is larger than Γ(x); the factors are taken from both ends."""
+    """x (x + 1) … (x + 7), by which Γ(x + SHIFT) is larger than Γ(x).
+
+    Factors are taken from both ends: (x + i)(x + 7 − i) = x (x + 7) + i (7 − i), with 0, 6, 10 and 12 for the second.
+    """
     ends = x * (x + 7.0)
     return ends * (ends + 6.0) * (ends + 10.0) * (ends + 12.0)
 
 
 @formula
 def _log_beta(yes, no):  # type: ignore[no-untyped-def]
+    """log Γ(yes) + log Γ(no) − log Γ(yes + no), for positive numbers.
+
+    Rounding: terms as large as n log n for n = yes + no nearly cancel, so about 2e-16 n log n is lost: 3e-9 for a coin
+    with a million votes, nothing that one could see for a thousand.
+    """
     total = yes + no
+    # −x of Stirling: −(yes + 8) − (no + 8) + (total + 8) = −8. ½ log 2π is there twice and taken off once.
     far = _stirling(yes + SHIFT) + _stirling(no + SHIFT) - _stirling(total + SHIFT)
+    # One logarithm for all three shifts; divided before it is multiplied, so that large counts do not overflow.
     return far - log(_rising(yes) / _rising(total) * _rising(no)) + (HALF_LOG_2PI - SHIFT)
 
 
 @formula
 def _digamma(x):  # type: ignore[no-untyped-def]
+    """The derivative of log-gamma, for a positive number.
+
+    log y − 1 / (2y) − Σ B₂ₖ / (2k y²ᵏ) at y = x + SHIFT, up to k = 7, less what the shift added: 1/x + … + 1/(x + 7).
+    Error: less than the next term, 0.444 / y¹⁶ ≤ 1.6e-15 at y = 8.
+    """
+    # 1/(x + i) + 1/(x + 7 − i) = (2x + 7) / ((x + i)(x + 7 − i)): four pairs over one denominator, one division.
     ends = x * (x + 7.0)
     low, high = ends * (ends + 6.0), (ends + 10.0) * (ends + 12.0)
-    before = (
-        (2.0 * x + 7.0) * ((2.0 * ends + 6.0) * high + (2.0 * ends + 22.0) * low) / (low * high)
-    )  # 1/x + 1/(x+1) + …
+    before = (2.0 * x + 7.0) * ((2.0 * ends + 6.0) * high + (2.0 * ends + 22.0) * low) / (low * high)
     inverse = 1.0 / (x + SHIFT)
     square = inverse * inverse
     series = 1 / 240 - square * (1 / 132 - square * (691 / 32760 - square / 12))
@@ -96,9 +126,10 @@ def digamma(x, result):  # type: ignore[no-untyped-def]
 
 @loop
 def members_of(worker, label, yes, no, usual_yes, usual_no, member, coins, all_yes, all_no):  # type: ignore[no-untyped-def]
-    """Fill `coins` with those whose workers belong to the group, and all_… with their votes; how many they are.
+    """Fill `coins` with those of the group's members, and all_… with their votes; how many they are.
 
-    A coin that does not belong is written, too, and then overwritten: that is faster than to ask.
+    A coin that does not belong is written, too, and then overwritten: that is faster than to ask, since a processor
+    cannot guess who belongs.
     """
     n_coins = np.uint64(0)
     for coin in range(len(worker)):
@@ -111,7 +142,12 @@ def members_of(worker, label, yes, no, usual_yes, usual_no, member, coins, all_y
 
 @loop
 def group_fit(worker, label, yes, no, usual_yes, usual_no, without_votes, member, fit):  # type: ignore[no-untyped-def]
-    """Add to fit[group, worker] what the coins say."""
+    """Add to fit[group, worker] what the coins say: log-probabilities of their votes, integrated over rates.
+
+    worker, label, yes, no : (n_coins,) the coins and their votes
+    usual_yes, usual_no, without_votes : (n_groups, n_labels) a group's pseudo-votes, and `_log_beta` of these alone
+    member : (n_groups, n_workers) who belongs how far
+    """
     coins, a, b, value = np.empty(CHUNK, np.uint64), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     for begin in range(0, len(worker), CHUNK):
         here = slice(begin, begin + CHUNK)
@@ -128,7 +164,10 @@ def group_fit(worker, label, yes, no, usual_yes, usual_no, without_votes, member
 
 @loop
 def effective_votes(worker, label, yes, no, usual_yes, usual_no, rest_yes, rest_no, member, effective):  # type: ignore[no-untyped-def]
-    """Add to effective[yes or no, group, label]."""
+    """Add to effective[yes or no, group, label] the derivatives that fit pseudo-votes to votes.
+
+    rest_yes, rest_no : (n_groups, n_labels) digamma of the pseudo-votes alone; others as in `group_fit`
+    """
     coins, a, b = np.empty(CHUNK, np.uint64), np.empty(CHUNK), np.empty(CHUNK)
     of_yes, of_no = np.empty(CHUNK), np.empty(CHUNK)
     for begin in range(0, len(worker), CHUNK):
@@ -148,7 +187,10 @@ def effective_votes(worker, label, yes, no, usual_yes, usual_no, rest_yes, rest_
 
 @loop
 def expected_log_rates(worker, label, yes, no, usual_yes, usual_no, member, log_yes, log_no):  # type: ignore[no-untyped-def]
-    """Add to the expected log of each coin's rate, and of one minus it."""
+    """Add to the expected log of each coin's rate, and of one minus it, over the groups of its worker.
+
+    For a rate with a beta distribution of a yes and b no, E log rate = digamma(a) − digamma(a + b).
+    """
     coins, a, b = np.empty(CHUNK, np.uint64), np.empty(CHUNK), np.empty(CHUNK)
     of_yes, of_no, of_both = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     for begin in range(0, len(worker), CHUNK):

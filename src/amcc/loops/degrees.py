@@ -1,15 +1,24 @@
-"""The compiled loop of `degrees`; imported only for many votes, since numba takes a third of a second to import."""
+"""The compiled loop of `models.amcc.degrees`: how likely each degree of presence is for each pair.
+
+Imported only for many votes, since numba takes a third of a second to import. The twin is `degrees._members_numpy`.
+"""
 
 import numpy as np
 
 from amcc.loops.compiling import machine_code
 
+# Sums over the degrees may be taken in any order, so that several degrees are handled at a time.
 loop = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 @loop
 def count(slot, start, label, worker, evidence, log_share, first, last, votes, pairs, kept):  # type: ignore[no-untyped-def]
-    """Degrees of the pairs from `first` to `last`: add them to `votes` and `pairs`, and keep them if there is room."""
+    """Degrees of the pairs from `first` to `last`: add them to `votes` and `pairs`, and keep them if there is room.
+
+    evidence : (2 n_workers, n_degrees) log-probability of a worker's no and yes at each degree
+    log_share : (n_labels, n_degrees) log-probability of each degree before any vote
+    votes, pairs : tables of the same shapes; kept : (n_pairs, n_degrees), or without rows where nobody wants them
+    """
     n_degrees = evidence.shape[1]
     member = np.empty(n_degrees)
     for pair in range(first, last):
@@ -20,6 +29,7 @@ def count(slot, start, label, worker, evidence, log_share, first, last, votes, p
             place = 2 * np.int64(worker[slot[vote] >> 1]) + np.int64(slot[vote] & 1)
             for degree in range(n_degrees):
                 member[degree] += evidence[place, degree]
+        # The highest becomes exp(0) = 1: so not all of them can vanish, and none can overflow.
         highest = member[0]
         for degree in range(1, n_degrees):
             highest = max(highest, member[degree])

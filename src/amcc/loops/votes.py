@@ -1,10 +1,14 @@
-"""The compiled loops of `kernels`; imported only for many votes, since numba takes a third of a second to import.
+"""The compiled loops of `amcc.passes`; imported only for many votes, since numba takes a third of a second to import.
 
 Pairs are handled in chunks: first all evidence is gathered, then all probabilities are computed, then all are given to
 the coins. So no loop waits for what it has just looked up, the exponentials need no branches and are computed several
 at a time, and what one step leaves for the next stays in the nearest cache.
 
-Codes are unsigned here: they cannot count from the end of an array, and so need not be asked whether they do.
+Codes are unsigned here: they cannot count from the end of an array, and so need not be asked whether they do. Nothing
+else is asked either: a code that is too large reads or writes where it must not. Who calls has checked the codes
+(`Votes` when it is made, `PackedVotes` when a block is read).
+
+Every loop over pairs takes the first pair and the one after the last; `passes.run_pieces` calls it once per piece.
 """
 
 import numpy as np
@@ -14,19 +18,26 @@ from numba.extending import intrinsic
 
 from amcc.loops.compiling import machine_code
 
+# Pairs of a chunk. Their four arrays of 8-byte numbers take 8 KB, a fraction of the nearest cache (32 KB and more), and
+# a product of as many numbers from 1 to 2 is at most 2²⁵⁶, far from overflow at 2¹⁰²⁴ (see `probabilities`).
 CHUNK = 256
-"""Pairs of a chunk. A product of as many numbers from 1 to 2 is far from overflow."""
 
 LOG2_E = 1.4426950408889634
+
+# ln 2 as a number with few digits, and the rest. The last 21 bits of the first are zero, and n has at most 11 bits, so
+# n times it is exact: x − n ln 2 loses nothing although both are large and nearly equal.
 LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-"""ln 2 as a number with few digits, whose multiples are exact, and the rest."""
 
+# Where exponentials have long been zero (the smallest normal number is exp(−708.4)). Beyond, n would not fit the bits
+# it is made into, and infinity minus infinity would be no number.
 MOST_NEGATIVE = -1000.0
-"""Where exponentials have long been zero."""
 
+# Unsigned as the codes are: numba turns the sum of a signed and an unsigned number into a fraction.
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-"""Unsigned as the codes are: numba turns the sum of a signed and an unsigned number into a fraction."""
 
+# What the compiler may do to the arithmetic is said for each loop. Without a word it keeps the order as written. With
+# "reassoc" it may sum several numbers side by side, as many as the processor's registers hold: the last digits may
+# then depend on the kind of processor, but never on how many cores it has.
 loop = machine_code(error_model="numpy")  # divisors need not be looked at: none is zero
 summing = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})  # several at a time, then theirs
 contracted = machine_code(fastmath={"contract"})  # products may be added without rounding them first
@@ -34,7 +45,7 @@ contracted = machine_code(fastmath={"contract"})  # products may be added withou
 
 @intrinsic
 def bits_of(_typing, number):  # type: ignore[no-untyped-def]
-    """The whole number with the same bits."""
+    """The whole number with the same bits: a reading of them, not a conversion."""
     return types.int64(types.float64), lambda _context, builder, _signature, args: builder.bitcast(
         args[0], ir.IntType(64)
     )
@@ -103,11 +114,15 @@ def add_to_slots(slot, start, proba, present):  # type: ignore[no-untyped-def]
 
 @contracted
 def exp_minus(x):  # type: ignore[no-untyped-def]
-    """exp(−|x|), exact to the last digit but one.
+    """exp(−|x|), exact to the last digit but one; 0 where it would be below the smallest normal number.
 
-    exp(x) = 2ⁿ exp(x − n ln 2) with the whole number n nearest to x / ln 2: the first factor is made of the bits of n,
-    the second is Taylor's polynomial, exact for |x − n ln 2| ≤ ln 2 / 2. A library's exp, one at a time, takes three
-    times as long.
+    exp(x) = 2ⁿ exp(r) with r = x − n ln 2 and the whole number n nearest to x / ln 2: the first factor is made of the
+    bits of n, the second is Taylor's polynomial of degree 13.
+
+    Error: |r| ≤ ln 2 / 2 < 0.347, so what Taylor leaves out is at most r¹⁴ / 14! < 4.2e-18, relative to exp(r) ≥ 0.707
+    less than 6e-18: a twentieth of the rounding of one operation (1.1e-16). One degree less would leave 2e-16, which
+    one would see. The rest is the rounding of the last steps; the tests allow 5e-16. A library's exp, one at a time,
+    takes three times as long.
     """
     x = -abs(x)
     x = MOST_NEGATIVE if x < MOST_NEGATIVE else x
@@ -117,20 +132,30 @@ def exp_minus(x):  # type: ignore[no-untyped-def]
     series = 1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r * series))
     series = 1 / 120 + r * (1 / 720 + r * (1 / 5040 + r * series))
     series = 1.0 + r * (1.0 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * series))))
+    # The bits of 2ⁿ are n + 1023, twelve bits from the top. 0 there is the number 0, not 2⁻¹⁰²³: tiny results vanish.
     power = np.int64(1023.0 + (-1023.0 if n < -1023.0 else n))
     return series * number_of(power << 52)  # type: ignore[call-arg]  # numba fills in the first
 
 
 @loop
 def probability(log_odds, tail):  # type: ignore[no-untyped-def]
-    """Probability from log-odds, for `tail` = exp(−|log-odds|)."""
+    """Probability from log-odds, for `tail` = exp(−|log-odds|).
+
+    Both sides come from the same tail, never from 1 − p: small probabilities keep all their digits.
+    """
     larger = 1.0 / (1.0 + tail)
     return larger if log_odds >= 0.0 else tail * larger
 
 
 @summing
 def probabilities(log_odds, proba):  # type: ignore[no-untyped-def]
-    """Fill `proba`; the sum of log(1 + exp(log-odds)), for at most a chunk: one logarithm of a product of all."""
+    """Fill `proba`; the sum of log(1 + exp(log-odds)), for at most a chunk: one logarithm of a product of all.
+
+    log(1 + exp(x)) = max(x, 0) + log(1 + exp(−|x|)), and the second terms of a chunk are the log of one product.
+
+    Error: each of up to 256 factors is rounded twice, so the product is wrong by at most 512 · 1.1e-16 of itself, and
+    its logarithm by 6e-14 for the chunk: 2.2e-16 for each pair, no more than a logarithm of its own would be.
+    """
     total, product = 0.0, 1.0
     for index in range(len(log_odds)):
         x = log_odds[index]
@@ -146,7 +171,7 @@ def compared(log_odds, prior, before, proba):  # type: ignore[no-untyped-def]
     """The same, and the sum of probability times prior; the sum of squared differences to `before`, and the largest.
 
     In one loop, so that nothing is fetched twice. Numbers that are not negative are ordered as their bits are, and
-    these are compared several at a time.
+    these are compared several at a time: a maximum of fractions is not, since one of them could be no number.
     """
     total, product, prior_sum, squares, largest = 0.0, 1.0, 0.0, 0.0, 0
     for index in range(len(log_odds)):
@@ -165,7 +190,7 @@ def compared(log_odds, prior, before, proba):  # type: ignore[no-untyped-def]
 
 @loop
 def priors(label, known, log_odds, certain, prior):  # type: ignore[no-untyped-def]
-    """Fill `prior` with the pairs' log-odds before any vote."""
+    """Fill `prior` with the pairs' log-odds before any vote; ±`certain` where the truth is known."""
     for pair in range(len(label)):
         prior[pair] = log_odds[label[pair]]
     for pair in range(len(known)):
@@ -207,7 +232,7 @@ def beside_zeros(evidence):  # type: ignore[no-untyped-def]
 
 
 @loop
-def posterior(slot, start, evidence, prior, first, last, before, proba, present):  # type: ignore[no-untyped-def]
+def posterior(first, last, slot, start, evidence, prior, before, proba, present):  # type: ignore[no-untyped-def]
     """Fill `proba` and `present`; sum of log(1 + exp(log-odds)), the largest change, sum of their squares."""
     log_odds_sum, change, squares = 0.0, 0.0, 0.0
     log_odds, table = np.empty(CHUNK), beside_zeros(evidence)
@@ -224,10 +249,14 @@ def posterior(slot, start, evidence, prior, first, last, before, proba, present)
 
 @loop
 def one_round(  # type: ignore[no-untyped-def]
-    slot, start, label, known, evidence, log_odds_of_label, old_evidence, old_log_odds, starting, kept, certain,
-    first, last, proba, present, label_present,
+    first, last, slot, start, label, known, evidence, log_odds_of_label, old_evidence, old_log_odds, starting, kept,
+    certain, proba, present, label_present,
 ):  # fmt: skip
-    """Fill `proba` and `present` and add to `label_present`; the sums of `passes.Round`."""
+    """Fill `proba` and `present` and add to `label_present`; the sums of `passes.RoundResult`.
+
+    starting : the probabilities before are the shares of yes; else `kept` has them; else, where it is empty, they are
+        computed again from `old_evidence` and `old_log_odds`
+    """
     log_odds_sum, prior_sum, squares, change = 0.0, 0.0, 0.0, 0.0
     log_odds, prior, share, table = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), beside_zeros(evidence)
     for begin in range(first, last, CHUNK):
@@ -254,20 +283,23 @@ def one_round(  # type: ignore[no-untyped-def]
 
 
 @loop
-def sum_over_votes(slot, start, evidence, first, last, total):  # type: ignore[no-untyped-def]
-    """Add to `total` the evidence of the votes on each pair."""
+def sum_over_votes(first, last, slot, start, evidence, total):  # type: ignore[no-untyped-def]
+    """Add to `total` the evidence of the votes on each pair: it is read as the prior, then overwritten."""
     add_evidence(slot, start[first : last + 1], evidence, total[first:last], total[first:last])
 
 
 @loop
-def sum_over_slots(slot, start, proba, first, last, present):  # type: ignore[no-untyped-def]
+def sum_over_slots(first, last, slot, start, proba, present):  # type: ignore[no-untyped-def]
     """Add to `present` the probabilities of the pairs that each slot met."""
     add_to_slots(slot, start[first : last + 1], proba[first:last], present)
 
 
 @loop
-def judge_by_others(slot, start, evidence, prior, first, last, weight, square):  # type: ignore[no-untyped-def]
-    """Add to `weight` and `square` what the prior and the other votes on its pair say about each vote."""
+def judge_by_others(first, last, slot, start, evidence, prior, weight, square):  # type: ignore[no-untyped-def]
+    """Add to `weight` and `square` what the prior and the other votes on its pair say about each vote.
+
+    The evidence of a vote is subtracted from the log-odds of its pair: that leaves the others.
+    """
     log_odds, without, proba = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     for begin in range(first, last, CHUNK):
         end = min(begin + CHUNK, last)
@@ -290,7 +322,11 @@ def judge_by_others(slot, start, evidence, prior, first, last, weight, square): 
 
 @loop
 def count_answers(item, worker, per_item, per_worker, latest_item):  # type: ignore[no-untyped-def]
-    """Add to the counts; `latest_item` of each worker is -1 at first."""
+    """Add to the counts; `latest_item` of each worker is -1 at first.
+
+    Votes are sorted by item, so a worker who has an answer to this item already had it a moment ago: remembering one
+    item for each worker is enough to count every answer once.
+    """
     for vote in range(len(item)):
         if latest_item[worker[vote]] != item[vote]:
             latest_item[worker[vote]] = item[vote]
@@ -299,8 +335,8 @@ def count_answers(item, worker, per_item, per_worker, latest_item):  # type: ign
 
 
 @loop
-def unpack_votes(keys, label_bits, worker_bits, first, last, item, worker, label, value):  # type: ignore[no-untyped-def]
-    """Fill item, worker, label and value."""
+def unpack_votes(first, last, keys, label_bits, worker_bits, item, worker, label, value):  # type: ignore[no-untyped-def]
+    """Fill item, worker, label and value; the bits of a key are item, label, worker, yes, from the top."""
     for vote in range(first, last):
         key = keys[vote]
         value[vote] = (key & 1) * 2 - 1

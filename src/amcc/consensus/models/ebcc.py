@@ -209,7 +209,7 @@ class EBCC(ConsensusModel, methods={"ebcc": {}}):
         answers = learned_or_average(coins, logs.answers, self.average_answer_)
         label = new_code(votes.label_names, self.label_names_)
         truths = np.concatenate([logs.truths, logs.truths.mean(axis=0, keepdims=True)])[label]  # −1: the last row
-        log_joint = truths[votes.pairs.label] + sum_over_votes(vote_incidence(votes), answers)
+        log_joint = truths[votes.pairs.label] + sum_answers_per_pair(vote_incidence(votes), answers)
         return Inferred(np.asarray(normalised(log_joint)[0][:, 1].sum(axis=1)))
 
 
@@ -289,7 +289,7 @@ def maximise(problem: Problem, responsibility: Floats) -> Counts:
 
 def expect(problem: Problem, logs: Logs) -> Expectation:
     """How likely each pair is of each truth and subtype."""
-    log_joint = sum_over_votes(problem.incidence, logs.answers) + logs.truths[problem.pair_label]
+    log_joint = sum_answers_per_pair(problem.incidence, logs.answers) + logs.truths[problem.pair_label]
     log_joint[problem.impossible] = -np.inf
     responsibility, log_total = normalised(log_joint)
     return Expectation(responsibility, log_joint, log_total)
@@ -333,7 +333,7 @@ def vote_incidence(votes: Votes) -> csr_array:
     return csr_array((np.ones(len(votes)), votes.coins.slot, votes.pairs.start), shape=shape)
 
 
-def sum_over_votes(incidence: csr_array, answers: Floats) -> Floats:
+def sum_answers_per_pair(incidence: csr_array, answers: Floats) -> Floats:
     """(n_pairs, 2, n_subtypes) sums over the votes on each pair of [coin, answer, truth, subtype]."""
     n_subtypes = answers.shape[3]
     sums: Floats = incidence @ answers.reshape(-1, 2 * n_subtypes)

@@ -240,7 +240,7 @@ def _compiled(block: Block, belief: DegreeBelief, votes: Floats, pairs: Floats, 
     from amcc.loops import degrees as degree_loops
 
     start, label = block.pairs.start, block.pairs.label
-    bounds = passes.block_bounds(start)
+    bounds = passes.piece_bounds(start)
     # The loop takes an array in any case; one without rows says that nobody wants to know the members.
     kept = np.empty((0, votes.shape[1])) if member is None else member
     parts = [(np.zeros_like(votes), np.zeros_like(pairs)) for _ in range(n_pieces())]

@@ -1,0 +1,40 @@
+"""Names of a package that are imported when somebody first uses them (PEP 562).
+
+A package with many doors should cost only what one walks through: `import amcc` takes milliseconds, and a command
+imports the modules that it needs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str,
+    names_of: Mapping[str, Iterable[str]],
+    modules: Iterable[str] = (),
+    moved: Mapping[str, str] | None = None,
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for a package.
+
+    names_of : names by the module of the package that defines them; modules : modules that are names themselves.
+    moved : names that are elsewhere now, for whoever still looks for them here.
+    """
+    home = {name: f"{package}.{module}" for module, names in names_of.items() for name in names}
+    home_modules = {name: f"{package}.{name}" for name in modules}
+
+    def get(name: str) -> Any:
+        if name in home:
+            value = getattr(import_module(home[name]), name)
+        elif name in home_modules:
+            value = import_module(home_modules[name])
+        else:
+            hint = f": it is {moved[name]} now" if moved and name in moved else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+        setattr(sys.modules[package], name, value)  # so that nobody asks again
+        return value
+
+    return get, lambda: sorted({*vars(sys.modules[package]), *home, *home_modules})
