@@ -135,7 +135,7 @@ def test_names_may_be_numbers(make):
 
 
 def test_one_worker_is_believed(make):
-    """With nobody to contradict him, the consensus is what the only worker says."""
+    """The consensus is what the only worker says: nobody contradicts them."""
     dense = np.where(np.random.default_rng(0).random((1, 40, 4)) < 0.3, 1, -1)
     assert_array_equal(make().fit(Votes.from_dense(dense)).predict(), dense[0] > 0)
 

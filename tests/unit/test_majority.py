@@ -34,7 +34,7 @@ def test_unasked_pair_gets_the_share_of_its_label():
 
 
 def test_workers_are_judged_without_their_own_vote():
-    """Two workers who disagree on everything: neither is confirmed by himself."""
+    """Two workers who disagree on everything: neither is confirmed by their own votes."""
     dense = np.array([[[1], [1], [-1], [-1]], [[-1], [-1], [1], [1]]])
     rates = MajorityVote().fit(Votes.from_dense(dense)).workers()
     assert (rates["informativeness"] < 0).all()

@@ -164,7 +164,7 @@ def test_better_than_chance_when_labels_are_unasked(sparse_crowd):
 
 
 def test_silenced_worker_still_speaks_where_he_is_alone():
-    """Two agree, the third contradicts everywhere and gets no weight; on the last item there is only he."""
+    """Two agree, the third contradicts everywhere and gets no weight; only the third voted on the last item."""
     rng = np.random.default_rng(0)
     dense = np.zeros((3, 41, 3), dtype=int)
     dense[:2, :40] = np.where(rng.random((40, 3)) < 0.4, 1, -1)

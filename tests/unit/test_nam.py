@@ -145,7 +145,7 @@ def test_codes_by_hand():
 
 
 def test_neighbours_are_the_workers_own():
-    """The other worker answered the near item; only his own, far one counts."""
+    """The other worker answered the near item; only the worker's own, far one counts."""
     votes = Votes.from_dense([[[1], [0], [-1]], [[1], [1], [0]]])
     model = NAM(n_neighbors=2)
     answers = model._describe(votes, np.array([[0.0], [0.1], [1.0]]))

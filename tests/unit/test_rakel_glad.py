@@ -267,7 +267,7 @@ def test_a_contrary_worker_has_a_negative_ability():
 
 
 def test_known_truth_teaches_about_workers():
-    """Two workers against one who is right by what is known: on the item in doubt he is believed."""
+    """Two workers against one who is right by what is known: the one is believed on the item in doubt."""
     dense = np.array([[[1]] * 31, [[1]] * 31, [[-1]] * 31])
     votes = Votes.from_dense(dense, item_names=[f"i{n:02d}" for n in range(31)], label_names=["l"])
     known = pd.DataFrame({"item": [f"i{n:02d}" for n in range(30)]})
