@@ -167,7 +167,7 @@ def main() -> None:
         print(f"\n{name}")
         for how in ("without", "with"):
             found = [
-                scores(each, AMCC().fit(each.votes, workers=each.roster if how == "with" else None).pair_proba_)
+                scores(each, AMCC().fit(each.votes, roster=each.roster if how == "with" else None).pair_proba_)
                 for each in drawn
             ]
             means = {score: np.mean([each[score] for each in found]) for score in found[0]}

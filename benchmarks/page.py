@@ -249,12 +249,12 @@ PROCESSES = {"Dask: 1 process, to 2 on the same blocks": ("dawid_skene_dask_1", 
 
 
 HOW_OTHERS_RUN = """\
-Times of one machine mean little; ratios come from one run on the same crowds. Everybody starts with the Parquet file of
-the votes and ends with the labels of all items; imports and compiling (once per machine) are left out. Times are the
-best of up to five. The others know one label at a time, so they run label by label, as crowd-kit's own
-`BinaryRelevance` does. cleanlab and Snorkel want a table of items × workers: making it is not timed, its memory counts.
-Snorkel takes workers for labelling functions, who abstain where they were not asked. cleanlab's CROWDLAB is not here:
-it wants predictions of a classifier, and these crowds have none.
+Times of one machine mean little. Ratios mean more: they come from one run on the same crowds. Every program starts with
+the Parquet file of the votes and ends with the labels of all items. Imports and compiling (once per machine) are left
+out. Times are the best of up to five. The other programs know one label at a time, so they run label by label, as
+crowd-kit's own `BinaryRelevance` does. cleanlab and Snorkel need a table of items × workers: making it is not timed,
+but its memory counts. For Snorkel, workers are labelling functions that abstain where they were not asked. cleanlab's
+CROWDLAB is not here: it needs predictions of a classifier, and these crowds have none.
 """.splitlines()
 
 
@@ -294,27 +294,27 @@ def _speed(crowds: Measured) -> list[str]:
     return [
         "## Which is fastest?",
         "",
-        "Time of others, as a multiple of ours. Columns are numbers of votes.",
+        "Time of the other programs, as a multiple of ours. Columns are numbers of votes.",
         "",
         *ratios(crowds, FASTEST),
         "![Seconds by votes](performance-time.svg)",
         "",
-        "Ours on more than 10⁷ votes are those on packed votes, see below.",
+        "Our times on more than 10⁷ votes are those on packed votes, see below.",
         "",
         "The same in seconds:",
         "",
         *by_size(crowds, everybody, lambda row: figure(row["seconds"])),
-        "Votes per second, at the largest size that came to an end:",
+        "Votes per second, at the largest size that was finished:",
         "",
         *table(["", "votes per second", "votes"], speed),
         "## How far from the limit?",
         "",
-        "Nobody can be faster than reading the file (polars, on all cores).",
+        "No program can be faster than reading the file (polars, on all cores).",
         "",
         *ratios(crowds, LIMITS),
         "## How does it grow?",
         "",
-        "The exponent of the time from one size to the next; 1 is linear, below a fixed cost weighs in.",
+        "The exponent of the time from one size to the next. 1 is linear; less than 1 shows a fixed cost.",
         "",
         *growth(crowds, everybody),
     ]
@@ -352,8 +352,8 @@ def packed_votes(packed: Measured) -> list[str]:
         "## Packed votes",
         "",
         *_about(packed),
-        "From a packed folder to a Parquet file of probabilities. Dask's processes are started and warm before time",
-        f"counts. Out of core means `--memory {out_of_core:.0f}GB`. Empty: not tried.",
+        "From a packed folder to a Parquet file of probabilities. Dask's processes are started and warm before the",
+        f"clock starts. Out of core means `--memory {out_of_core:.0f}GB`. Empty: not tried.",
         "",
         *ratios(packed, PACKED_RATIOS),
         "Speed-up of the fit alone, without writing results:",
@@ -362,7 +362,7 @@ def packed_votes(packed: Measured) -> list[str]:
         "In seconds:",
         "",
         *by_size(packed, PACKED, lambda row: figure(row["seconds"])),
-        "Peak memory of the process in MB, with Dask of the one that leads the others:",
+        "Peak memory of the process in MB; with Dask, of the leading process:",
         "",
         *by_size(packed, PACKED, lambda row: f"{row['megabytes']:,.0f}"),
         "On disk, in bytes per vote:",
@@ -370,8 +370,8 @@ def packed_votes(packed: Measured) -> list[str]:
         *by_size(
             packed, {"pack": "packed"}, lambda row: f"{row['bytes_on_disk']:.1f}" if "bytes_on_disk" in row else ""
         ),
-        "The hot loop, on all cores, against two limits of the same run: to read as many bytes from memory, one",
-        "after the other; and to look up and add to a number of each vote's coin, without any arithmetic.",
+        "The hot loop, on all cores, beside two limits of the same run. One is to read as many bytes from memory in",
+        "order. The other is to look up a number of each vote's coin and add to it, without any arithmetic.",
         "",
         *loops,
         "",
@@ -393,9 +393,9 @@ def new_votes(measured: Measured) -> list[str]:
         "## New votes",
         "",
         *_about(measured),
-        "Where 1 % of the answers is new: `AMCC(warm_start=True)` goes on from the fit without them, against a fit to",
-        "all votes. How far it comes from that: decisions that differ, and the root mean square of the differences",
-        "between probabilities; and the same for a fit with another `random_state`.",
+        "1 % of the answers is new. `AMCC(warm_start=True)` continues from the fit without them; it is compared with a",
+        "fit to all votes. The difference between both: decisions that differ, and the root mean square of the",
+        "differences between probabilities. Beside it, the same for a fit with another `random_state`.",
         "",
         *table(head, lines),
     ]
@@ -406,7 +406,7 @@ def _about(measured: Measured) -> list[str]:
     about = [f"Measured on {run['date']} on {run['cores']} cores, with {run['versions']}." for run in measured.runs]
     later = [f"{row['task']} at {short(row['votes'])}" for row in measured.rows if row.get("later")]
     if later:
-        about.append(f"Measured later than the rest, so that ratios with them are not of one run: {', '.join(later)}.")
+        about.append(f"Measured later than the rest, so ratios with them are not from one run: {', '.join(later)}.")
     return [*textwrap.wrap(" ".join(about), 120), ""]
 
 

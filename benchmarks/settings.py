@@ -157,7 +157,7 @@ def scores(crowd: Crowd, trial: Trial) -> dict[str, float | None]:
     model = AMCC(settings=trial.changes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(votes, truth=crowd.truth, workers=crowd.roster)
+        model.fit(votes, truth=crowd.truth, roster=crowd.roster)
     settled = np.zeros_like(crowd.draw.known)
     settled[votes.pairs.item, votes.pairs.label] = model.pair_settled_
     found = scores_of(Consensus(model.predict(), model.predict_proba(), settled), crowd.draw)

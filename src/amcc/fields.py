@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from amcc.arrays import ROUNDING
+from amcc.arrays import ROUNDING, Ints
 from amcc.errors import FileFormatError
 from amcc.files import check_is_file, first_line, whole_file
 
@@ -252,6 +252,12 @@ class Stored:
         if not fits(value, kind):
             self.wrong(path, f"must be {kind}; it is {value!r}")
         return tuple(value) if typing.get_origin(kind) is tuple else value
+
+
+def check_in_order(keys: Ints, what: str) -> None:
+    """Raise ValueError unless keys rise: look-ups rely on it, and a file may come from anywhere."""
+    if not len(keys) or (np.diff(keys) <= 0).any():
+        raise ValueError(f"must have its {what} in order, each once")
 
 
 def fits(value: Any, kind: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from amcc.arrays import Floats
+from amcc.arrays import AnyInts, Floats
 
 
 def centered_gram(x: Floats) -> Floats:
@@ -111,3 +111,24 @@ def first_not_finite(table: Any) -> tuple[int, int] | None:
     else:
         wrong = np.empty((0, 2)) if np.isfinite(table).all() else np.argwhere(~np.isfinite(table))
     return (int(wrong[0, 0]), int(wrong[0, 1])) if len(wrong) else None
+
+
+# Numbers gathered at a time by `row_products`: two tables of 2 MB, however many products there are.
+GATHERED_CELLS = 2**18
+
+
+def row_products(left: Floats, left_row: AnyInts, right: Floats, right_row: AnyInts) -> Floats:
+    """left[left_row[n]] · right[right_row[n]] for every n, in memory that follows n and the two tables.
+
+    >>> row_products(np.array([[1.0, 2.0]]), np.array([0, 0]), np.eye(2), np.array([0, 1])).tolist()
+    [1.0, 2.0]
+    """
+    # Where most products are wanted, one matrix product is the quickest.
+    if len(left) * len(right) <= 4 * len(left_row):
+        return np.asarray((left @ right.T).ravel()[left_row * len(right) + right_row])
+    products = np.empty(len(left_row))
+    block = max(GATHERED_CELLS // max(left.shape[1], 1), 1)
+    for first in range(0, len(products), block):
+        part = slice(first, first + block)
+        products[part] = np.einsum("nd,nd->n", left[left_row[part]], right[right_row[part]])
+    return products

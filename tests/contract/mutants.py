@@ -27,7 +27,7 @@ from amcc.engine.local import LocalEngine
 
 
 def denied(votes: Votes) -> Votes:
-    """Votes in which a worker who answered an item denies every label that he was not asked about."""
+    """Votes in which a worker who answered an item denies every label that they were not asked about."""
     dense = votes.to_dense()
     answered = (dense != 0).any(axis=2, keepdims=True)
     dense = np.where((dense == 0) & answered, -1, dense)

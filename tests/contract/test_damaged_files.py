@@ -23,7 +23,7 @@ from amcc import Votes, load_model
 from amcc.consensus import METHODS, DawidSkene, MajorityVote, make_model
 from amcc.consensus.models.amcc.likelihood import Ascent
 from amcc.consensus.models.amcc.readings import Blend
-from amcc.consensus.models.dawid_skene import Rounds
+from amcc.consensus.models.dawid_skene import DawidSkeneRounds
 from amcc.consensus.saving import read_model_file
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.local import LocalEngine
@@ -188,7 +188,7 @@ def test_an_empty_file_is_no_model(tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "stages"),
-    [("dawid-skene", {"rounds": Rounds}), ("amcc", {"blend": Blend, "fit": Ascent})],
+    [("dawid-skene", {"rounds": DawidSkeneRounds}), ("amcc", {"blend": Blend, "fit": Ascent})],
 )
 def test_changed_checkpoints(method, stages, packed, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"

@@ -18,10 +18,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import amcc
-from amcc import Votes, load_model
+from amcc import Truth, Votes, load_model
 from amcc.consensus import METHODS, ConsensusModel
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.settling import ASSUMED_CLAIM
+from amcc.engine.base import InMemory
 from amcc.errors import FileFormatError, NotFittedError, ParameterError, TooLargeError
 from amcc.votes import Description
 
@@ -134,7 +135,7 @@ def test_names_may_be_numbers(make):
 
 
 def test_one_worker_is_believed(make):
-    """With nobody to contradict him, the consensus is what the only worker says."""
+    """The consensus is what the only worker says: nobody contradicts them."""
     dense = np.where(np.random.default_rng(0).random((1, 40, 4)) < 0.3, 1, -1)
     assert_array_equal(make().fit(Votes.from_dense(dense)).predict(), dense[0] > 0)
 
@@ -260,6 +261,17 @@ TINY = {
     "three no": ([-1, -1, -1], "absent", None),
 }
 """Votes on the only pair, what it must be, and whether it is settled (None: if the model is sure enough)."""
+
+
+def test_truth_of_an_earlier_fit_is_forgotten(make, small):
+    """In memory and in blocks: a fit without truth gives what a new model gives."""
+    label = pa.array([small.votes.label_names[0].as_py()] * 6)
+    truth = Truth.from_frames(pa.table({"item": small.votes.item_names[:6], "label": label}))
+    fresh, told = make().fit(small.votes), make().fit(small.votes, truth=truth)
+    assert_allclose(told.fit(small.votes).pair_proba_, fresh.pair_proba_, **EXACT)
+    if fresh.learns_in_blocks:
+        told.fit(small.votes, truth=truth).fit(InMemory(small.votes))
+        assert_allclose(told.applied_to(small.votes).pair_proba_, fresh.pair_proba_, **EXACT)
 
 
 @pytest.mark.parametrize("case", TINY)

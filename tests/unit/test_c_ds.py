@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from amcc import ConvergenceWarning, ParameterError, Truth, Votes, load_model, metrics
 from amcc.consensus import CDS, DawidSkene
-from amcc.consensus.models.c_ds import pool_of_sets, set_posteriors, set_shares
+from amcc.consensus.models.c_ds import _exchanged, pool_of_sets, set_posteriors, set_shares
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
@@ -173,3 +173,43 @@ def test_unasked_is_not_absent_in_the_cascade(toy_votes):
 def test_bad_parameters(toy_votes, params, message):
     with pytest.raises(ParameterError, match=message):
         CDS(**params).fit(toy_votes)
+
+
+def test_only_switched_entries_change_places():
+    one, other = _exchanged(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([True, False]))
+    assert (one.tolist(), other.tolist()) == ([3, 2], [1, 4])
+
+
+def test_an_item_without_votes_does_not_count(small_crowd):
+    """Fifty items that nobody answered: shares of sets stay as they were."""
+    dense = small_crowd.votes.to_dense()
+    more = np.concatenate([dense, np.zeros((dense.shape[0], 50, dense.shape[2]))], axis=1)
+    plain, with_idle = (CDS(mode="cascade").fit(Votes.from_dense(votes)) for votes in (dense, more))
+    assert_array_equal(with_idle.label_sets_, plain.label_sets_)
+    assert_allclose(with_idle.set_share_, plain.set_share_, rtol=0, atol=1e-12)
+    assert_allclose(with_idle.predict_proba()[-1], with_idle.label_prior_, rtol=0, atol=1e-12)
+
+
+def test_known_truth_moves_the_other_labels_of_an_item():
+    """a and b go together; on the last item votes are even, and a is known to be present: b follows."""
+    together = np.array([[1, 1]] * 10 + [[-1, -1]] * 10)
+    doubtful = np.array([[[1, 1]], [[-1, -1]], [[1, 1]], [[-1, -1]]])
+    dense = np.concatenate([np.tile(together, (4, 1, 1)), doubtful], axis=1)
+    votes = Votes.from_dense(dense, item_names=[f"i{n:02d}" for n in range(21)], label_names=["a", "b"])
+    pair = pd.DataFrame({"item": ["i20"], "label": ["a"]})
+    truth = Truth.from_frames(pair, known_pairs=pair)
+    plain, taught = (CDS(mode="cascade").fit(votes, truth=known).predict_proba()[20, 1] for known in (None, truth))
+    assert taught > plain + 0.1
+
+
+def test_the_pool_has_room_for_the_empty_set_only(small_crowd):
+    model = CDS(mode="cascade", max_sets=1).fit(small_crowd.votes)
+    assert_array_equal(model.label_sets_, np.zeros((1, 5), dtype=bool))
+    assert_allclose(model.predict_proba(), 0, rtol=0, atol=1e-12)
+
+
+def test_probabilities_of_sets_sum_to_one(small_crowd):
+    rng = np.random.default_rng(0)
+    sets, share = rng.random((30, 5)) < 0.4, rng.dirichlet(np.ones(30))
+    for _, found in set_posteriors(csr_array(rng.normal(size=(40, 5), scale=200)), sets, share):
+        assert_allclose(found.sum(axis=1), 1, rtol=1e-12)

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import amcc
 from amcc import ConvergenceWarning, ParameterError, Votes, metrics
 from amcc.consensus import DawidSkene, MajorityVote
+from amcc.consensus.models.dawid_skene import log_prior, slot_evidence
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
@@ -171,3 +172,57 @@ def test_a_thousand_votes_on_one_pair_do_not_underflow():
     dense[:, 1] = -1
     proba = DawidSkene().fit(Votes.from_dense(dense)).predict_proba()
     assert_allclose(proba[:, 0], [1, 0], rtol=0, atol=1e-9)
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def test_evidence_of_slots_by_hand():
+    """Hit rate .8, false alarms .2: a yes is worth log 4, a no as much against it; a coin of equal rates nothing."""
+    found = slot_evidence(np.array([0.8, 0.3]), np.array([0.2, 0.3]))
+    assert_allclose(found, [-np.log(4), np.log(4), 0, 0], rtol=0, atol=1e-12)
+
+
+def test_certain_rates_have_finite_evidence():
+    assert np.isfinite(slot_evidence(np.array([1.0, 0.0]), np.array([0.0, 1.0]))).all()
+
+
+def test_log_prior_is_highest_at_its_mode():
+    """Beta(1 + 3, 1 + 1) has its mode at 3/4."""
+    grid = np.linspace(0.01, 0.99, 99)
+    values = [log_prior(np.array([rate]), (3.0, 1.0)) for rate in grid]
+    assert grid[np.argmax(values)] == pytest.approx(0.75)
+    assert log_prior(grid, (0.0, 0.0)) == 0
+
+
+def test_average_rates_are_those_of_one_worker_with_all_votes(toy_votes):
+    """As if w1, w2 and w3 were one: the M-step on votes pooled by label."""
+    model = DawidSkene(**SMOOTHED, tol=1e-10).fit(toy_votes)
+    proba, dense = model.predict_proba(), toy_votes.to_dense()
+    for label in range(2):
+        yes, no = (dense[:, :, label] > 0).sum(axis=0), (dense[:, :, label] < 0).sum(axis=0)
+        present = proba[:, label]
+        hit = ((yes * present).sum() + 2) / (((yes + no) * present).sum() + 3)
+        false_alarm = ((yes * (1 - present)).sum() + 1) / (((yes + no) * (1 - present)).sum() + 3)
+        assert model.average_hit_rate_[label] == pytest.approx(hit, abs=1e-6)
+        assert model.average_false_alarm_rate_[label] == pytest.approx(false_alarm, abs=1e-6)
+
+
+def test_without_data_and_prior_rates_are_one_half():
+    """A worker who only met labels that are certainly absent: no prior, so nothing is known of their hits."""
+    model = DawidSkene(**UNSMOOTHED).fit(Votes.from_dense(-np.ones((3, 4, 1))))
+    assert_array_equal(model.hit_rate_, 0.5)
+    assert_array_equal(model.false_alarm_rate_, 0)
+
+
+def test_a_new_label_is_an_average_one(toy_votes):
+    model = DawidSkene().fit(toy_votes)
+    other = Votes.from_dense([[[1]]], worker_names=["w1"], label_names=["new"])
+    prior, hit = model.label_prior_.mean(), model.average_hit_rate_.mean()
+    odds = prior / (1 - prior) * hit / model.average_false_alarm_rate_.mean()
+    assert model.predict_proba(other)[0, 0] == pytest.approx(odds / (1 + odds))
+
+
+def test_new_votes_of_the_same_crowd_give_the_same_probabilities(crowd):
+    model = DawidSkene(tol=1e-10, max_iter=5000).fit(crowd.votes)
+    assert_allclose(model.predict_proba(crowd.votes), model.predict_proba(), rtol=0, atol=1e-8)

@@ -12,11 +12,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from amcc import ConvergenceWarning, ParameterError, Truth, Votes, load_model, metrics
 from amcc.consensus import CDS, DSTree
 from amcc.consensus.models.ds_tree import (
-    Tree,
+    LabelTree,
+    TreeBeliefs,
     chow_liu,
+    expected_along,
+    first_beliefs,
     label_affinities,
     mutual_information,
-    propagate,
+    pass_messages,
+    present_given_parent,
     relevant_nodes,
 )
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -47,9 +51,9 @@ def enumerated(parent, table, evidence):
 
 def test_two_labels_by_hand():
     """P(z1) = .4, P(z2 | z1) = .1 or .7, coins of .8; label 1 has a yes and a no, label 2 a yes."""
-    nodes = relevant_nodes(Tree(CHAIN), np.array([0, 0]), np.array([0, 1]))
+    nodes = relevant_nodes(LabelTree(CHAIN), np.array([0, 0]), np.array([0, 1]))
     table = np.array([[0.4, 0.4], [0.1, 0.7]])
-    found = propagate(nodes, table, np.array([log_odds(0.8, [1, -1]), log_odds(0.8, [1])]))
+    found = pass_messages(nodes, table, np.array([log_odds(0.8, [1, -1]), log_odds(0.8, [1])]))
     assert_allclose(found.proba, [0.613861, 0.673267], rtol=0, atol=5e-7)
     both, second = found.with_parent[1], found.proba[1]
     joint = [1 - found.proba[0] - (second - both), second - both, found.proba[0] - both, both]
@@ -68,8 +72,8 @@ def test_messages_equal_enumeration(seed):
     asked = rng.random((3, 9)) < 0.6
     item, label = np.nonzero(asked)
     evidence = np.where(asked, rng.normal(0, 2, (3, 9)), 0.0)
-    nodes = relevant_nodes(Tree(shuffled), item, label)
-    found = propagate(nodes, table, nodes.from_pairs(evidence[asked]))
+    nodes = relevant_nodes(LabelTree(shuffled), item, label)
+    found = pass_messages(nodes, table, nodes.from_pairs(evidence[asked]))
     expected = [enumerated(shuffled, table, row) for row in evidence]
     marginal = np.array([proba for proba, _ in expected])
     assert_allclose(found.proba, marginal[nodes.item, nodes.label], rtol=0, atol=1e-12)
@@ -78,7 +82,7 @@ def test_messages_equal_enumeration(seed):
 
 def test_only_asked_labels_and_their_ancestors_are_looked_at():
     """A chain 0 → 1 → 2 → 3; item 0 was asked about 2, item 1 about 0."""
-    nodes = relevant_nodes(Tree(np.array([-1, 0, 1, 2])), np.array([0, 1]), np.array([2, 0]))
+    nodes = relevant_nodes(LabelTree(np.array([-1, 0, 1, 2])), np.array([0, 1]), np.array([2, 0]))
     assert list(zip(nodes.item, nodes.label, strict=True)) == [(0, 0), (0, 1), (0, 2), (1, 0)]
     assert_array_equal(nodes.parent, [-1, 0, 1, -1])
     assert_array_equal(nodes.of_pair, [2, 3])
@@ -105,7 +109,7 @@ def test_tree_finds_who_copies_whom():
 
 
 def test_depth_of_a_forest():
-    assert_array_equal(Tree(np.array([2, -1, 1, -1, 0])).depth, [2, 0, 1, 0, 3])
+    assert_array_equal(LabelTree(np.array([2, -1, 1, -1, 0])).depth, [2, 0, 1, 0, 3])
 
 
 def test_affinity_counts_answers_that_cover_both_labels():
@@ -236,3 +240,56 @@ def test_stopping_early_is_told(toy_votes):
 def test_bad_parameters(toy_votes, params, message):
     with pytest.raises(ParameterError, match=message):
         DSTree(**params).fit(toy_votes)
+
+
+def test_evidence_stays_where_it_was_given():
+    """Three labels in a chain; only the leaf was asked, and its ancestors are nodes without evidence."""
+    nodes = relevant_nodes(LabelTree(np.array([-1, 0, 1])), np.array([0]), np.array([2]))
+    assert_array_equal(nodes.label, [0, 1, 2])
+    assert_array_equal(nodes.parent, [-1, 0, 1])
+    assert_array_equal(nodes.from_pairs(np.array([1.5])), [0, 0, 1.5])
+    assert [level.tolist() for level in nodes.levels] == [[0], [1], [2]]
+
+
+def test_first_beliefs_treat_labels_as_independent():
+    """The root was asked on item 0 only; on item 1 it stands at its label's mean, (.8 + .5) / 2."""
+    nodes = relevant_nodes(LabelTree(CHAIN), np.array([0, 1]), np.array([0, 1]))
+    beliefs = first_beliefs(nodes, np.array([0.8, 0.4]), 2)
+    found = dict(zip(zip(nodes.item.tolist(), nodes.label.tolist(), strict=True), beliefs.proba, strict=True))
+    assert found == {(0, 0): pytest.approx(0.8), (1, 0): pytest.approx(0.65), (1, 1): pytest.approx(0.4)}
+    child = int(np.flatnonzero((nodes.item == 1) & (nodes.label == 1))[0])
+    assert beliefs.with_parent[child] == pytest.approx(0.4 * 0.65)
+
+
+def test_probabilities_under_a_parent_by_hand():
+    """Two items: parents .5 and 1, children .5 and 1, together .5 and 1, with half a pseudo-pair each way."""
+    nodes = relevant_nodes(LabelTree(CHAIN), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
+    beliefs = TreeBeliefs(np.array([0.5, 0.5, 1.0, 1.0]), np.array([0.0, 0.5, 0.0, 1.0]), 0.0)
+    table = present_given_parent(nodes, beliefs, np.array([1.0, 0.5]))
+    assert_allclose(table[1], [(0 + 0.5) / (0.5 + 1), (1.5 + 0.5) / (1.5 + 1)], rtol=1e-12)
+    assert table[0, 0] == pytest.approx((1.5 + 1) / (2 + 2))
+
+
+def test_expectations_follow_the_tree():
+    """P(root) = .4; the child is present with .9 under it and .1 without: .4 · .9 + .6 · .1."""
+    table = np.array([[0.4, 0.4], [0.1, 0.9]])
+    nothing, known = np.full((1, 2), np.nan), np.array([[1.0, np.nan]])
+    assert_allclose(expected_along(LabelTree(CHAIN), table, nothing), [[0.4, 0.42]], rtol=1e-12)
+    assert_allclose(expected_along(LabelTree(CHAIN), table, known), [[1.0, 0.9]], rtol=1e-12)
+
+
+def test_log_prior_of_a_tree_by_hand():
+    """Roots have one pseudo-pair each way, children half of one, in both columns."""
+    table = np.array([[0.5, 0.5], [0.2, 0.8]])
+    expected = 2 * (2 * np.log(0.5)) + 0.5 * 2 * (np.log(0.2) + np.log(0.8))
+    assert LabelTree(CHAIN).log_prior(table) == pytest.approx(expected)
+
+
+def test_a_deep_chain_is_no_trouble():
+    """Forty labels, each the parent of the next, and one vote at the end."""
+    parent = np.arange(-1, 39)
+    nodes = relevant_nodes(LabelTree(parent), np.array([0]), np.array([39]))
+    table = np.tile([0.2, 0.8], (40, 1))
+    beliefs = pass_messages(nodes, table, nodes.from_pairs(np.array([50.0])))
+    assert beliefs.proba[39] == pytest.approx(1)
+    assert (np.diff(beliefs.proba[20:]) > 0).all()

@@ -8,8 +8,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import ConvergenceWarning, ParameterError, Votes, metrics
 from amcc.consensus import EBCC, IBCC, MajorityVote
+from amcc.consensus.coins import count_slots
 from amcc.consensus.learned import Gold
-from amcc.consensus.models.ebcc import expect, maximise, random_split
+from amcc.consensus.models.ebcc import (
+    normalised,
+    random_split,
+    subtype_counts,
+    subtype_expectation,
+    vote_incidence,
+)
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
@@ -18,11 +25,16 @@ AS_IBCC = {"n_subtypes": 1, "class_prior": 1.0, "n_restarts": 1}
 
 def after_one_loop(votes, split, **params):
     """Probabilities of present after the counts and the responsibilities were updated once."""
-    nobody_knows = Gold(*np.zeros((2, len(votes.pairs)), dtype=bool))
+    nobody_knows = Gold.nothing(len(votes.pairs))
     share = votes.n_yes / votes.pairs.n_votes
     problem = EBCC(n_subtypes=len(split), **params)._problem(votes, nobody_knows, share)
     start = np.stack([1 - share, share], axis=1)[:, :, None] * np.array(split)
-    return expect(problem, maximise(problem, start).expected_logs()).responsibility[:, 1].sum(axis=1).reshape(2, 2)
+    return (
+        subtype_expectation(problem, subtype_counts(problem, start).expected_logs())
+        .responsibility[:, 1]
+        .sum(axis=1)
+        .reshape(2, 2)
+    )
 
 
 def test_one_subtype(toy_votes):
@@ -55,7 +67,7 @@ def test_settled_labels_are_left_alone_without_harm():
     crowd = simulate_crowd(CrowdSpec(n_items=80, n_workers=10, n_labels=5, seed=4))
     votes, settings = crowd.votes, {"n_subtypes": 3, "n_restarts": 1}
     problem_of = EBCC(**settings)
-    nobody_knows = Gold(*np.zeros((2, len(votes.pairs)), dtype=bool))
+    nobody_knows = Gold.nothing(len(votes.pairs))
     share = votes.n_yes / votes.pairs.n_votes
     problem = problem_of._problem(votes, nobody_knows, share)
     start = random_split(share, np.random.default_rng(0).random((len(share), 6)))
@@ -85,7 +97,7 @@ def test_better_than_majority():
 
 def test_class_prior_from_the_votes(toy_votes):
     """Label 1 has the shares 2/3 and 0, label 2 has 1/3 and 1; nobody's yes counts as one."""
-    nobody_knows = Gold(*np.zeros((2, 4), dtype=bool))
+    nobody_knows = Gold.nothing(4)
     problem = EBCC()._problem(toy_votes, nobody_knows, toy_votes.n_yes / toy_votes.pairs.n_votes)
     assert_allclose(problem.classes, [[4 / 3, 1], [1, 4 / 3]])
 
@@ -130,3 +142,48 @@ def test_random_state_changes_the_starts():
 def test_bad_parameters(toy_votes, params, message):
     with pytest.raises(ParameterError, match=message):
         EBCC(**params).fit(toy_votes)
+
+
+def test_votes_are_summed_by_pair_and_back(toy_votes):
+    """The incidence holds a one for every vote, in the row of its pair and the column of its slot."""
+    incidence = vote_incidence(toy_votes).toarray()
+    assert_array_equal(incidence.sum(axis=1), toy_votes.pairs.n_votes)
+    assert_array_equal(incidence.sum(axis=0), count_slots(toy_votes))
+    assert incidence.max() == 1
+
+
+def test_probabilities_of_huge_logs():
+    """Logs of thousands of votes neither overflow nor vanish; what is impossible stays so."""
+    log_joint = np.array([[[-4000.0, -4000.0], [-4000.0, -np.inf]], [[900.0, -900.0], [0.0, 0.0]]])
+    proba, log_total = normalised(log_joint)
+    assert_allclose(proba[0], [[1 / 3, 1 / 3], [1 / 3, 0]], rtol=1e-12)
+    assert_allclose(proba[1], [[1, 0], [0, 0]], rtol=0, atol=1e-12)
+    assert_allclose(log_total, [-4000 + np.log(3), 900], rtol=1e-12)
+
+
+def test_known_truth_leaves_one_truth(toy_votes):
+    known = np.array([True, False, False, False])  # l1 is known to be absent from i1
+    gold, share = Gold(np.zeros(4, dtype=bool), known), toy_votes.n_yes / toy_votes.pairs.n_votes
+    problem = EBCC(n_subtypes=2)._problem(toy_votes, gold, share)
+    split = random_split(share, np.random.default_rng(0).random((4, 4)))
+    found = subtype_expectation(problem, subtype_counts(problem, split).expected_logs())
+    assert_array_equal(found.responsibility[0, 1], 0)
+    assert_allclose(found.responsibility.sum(axis=(1, 2)), 1, rtol=1e-12)
+    assert (found.responsibility[1:] > 0).all()
+
+
+def test_counts_add_up_to_votes_and_pairs(toy_votes):
+    """Whatever the split: every vote is in one truth and subtype, and so is every pair."""
+    share = toy_votes.n_yes / toy_votes.pairs.n_votes
+    problem = EBCC(n_subtypes=3, class_prior=1.0)._problem(toy_votes, Gold.nothing(4), share)
+    counts = subtype_counts(problem, random_split(share, np.random.default_rng(1).random((4, 6))))
+    votes_counted = (counts.answers - problem.answers).sum(axis=(2, 3))
+    assert_allclose(votes_counted.ravel(), count_slots(toy_votes), rtol=0, atol=1e-12)
+    assert_allclose((counts.classes - 1).sum(axis=1), [2, 2], rtol=1e-12)
+
+
+def test_new_votes_are_judged_as_at_fit(crowd):
+    model = EBCC(n_restarts=1, tol=1e-7, max_iter=5000, n_subtypes=2).fit(crowd.votes)
+    assert_allclose(model.predict_proba(crowd.votes), model.predict_proba(), rtol=0, atol=1e-4)
+    stranger = Votes.from_dense([[[1]]], worker_names=["new"], label_names=["new"])
+    assert 0 < model.predict_proba(stranger)[0, 0] < 1

@@ -14,7 +14,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc.engine
-from amcc import AMCC, DawidSkene, MajorityVote, Votes
+from amcc import AMCC, Votes
+from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.rounds import first_look
 from amcc.engine.base import InMemory, Largest, WholeBlock, added, as_engine, coin_keys, gather
 

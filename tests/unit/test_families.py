@@ -178,7 +178,7 @@ def judged():
 
 @pytest.fixture(scope="module")
 def model(judged):
-    return AMCC().fit(judged.votes, workers=judged.roster)
+    return AMCC().fit(judged.votes, roster=judged.roster)
 
 
 def test_people_are_heard_beside_four_judges_of_a_family(judged, model):
@@ -191,7 +191,7 @@ def test_people_are_heard_beside_four_judges_of_a_family(judged, model):
 def test_settled_counts_votes_as_they_are_worth(judged, model):
     """Four judges who agree are no three votes: nothing is settled on a family alone."""
     judges_only = judged.votes.select(judged.votes.worker < 4)
-    alone = AMCC().fit(judges_only, workers=judged.roster)
+    alone = AMCC().fit(judges_only, roster=judged.roster)
     assert not alone.pair_settled_.any()
     yes, all_votes = effective_counts(judges_only, alone.vote_worth_)
     assert all_votes.max() < 2
@@ -207,7 +207,7 @@ def test_a_model_that_is_sure_settles_nothing_on_a_family_alone(judged):
             return found._replace(pair=np.full_like(found.pair, 0.999))
 
     judges_only = judged.votes.select(judged.votes.worker < 4)
-    told = Sure().fit(judges_only, workers=judged.roster)
+    told = Sure().fit(judges_only, roster=judged.roster)
     assert not told.pair_settled_.any()
     assert Sure().fit(judges_only).pair_settled_.any()
 
@@ -253,7 +253,7 @@ def test_new_votes_of_the_same_judges_count_the_same(model, judged):
 
 def test_without_a_roster_nothing_changes(judged):
     assert AMCC().fit(judged.votes).vote_worth_ is None
-    refitted = AMCC().fit(judged.votes, workers=judged.roster).fit(judged.votes)
+    refitted = AMCC().fit(judged.votes, roster=judged.roster).fit(judged.votes)
     assert not refitted.has_roster
     assert_allclose(refitted.pair_proba_, AMCC().fit(judged.votes).pair_proba_)
 
@@ -264,7 +264,7 @@ def test_known_truth_and_a_roster_go_together(judged):
     true = judged.present & (pairs.item < 10)
     rows = pa.table({"item": pairs.item[true].astype(str), "label": pairs.label[true].astype(str)})
     truth = Truth.from_frames(rows, known_items=pa.table({"item": names}))
-    fitted = AMCC().fit(judged.votes, truth=truth, workers=judged.roster)
+    fitted = AMCC().fit(judged.votes, truth=truth, roster=judged.roster)
     assert (fitted.pair_settled_[pairs.item < 10]).all()
     assert fitted.has_roster
 
@@ -272,12 +272,12 @@ def test_known_truth_and_a_roster_go_together(judged):
 @pytest.mark.parametrize("other", [MajorityVote(), PaperAMCC()])
 def test_models_that_cannot_use_a_roster_refuse_it(other, judged):
     with pytest.raises(ParameterError, match=r"does not use kinds and families of workers.*-m amcc"):
-        other.fit(judged.votes, workers=judged.roster)
+        other.fit(judged.votes, roster=judged.roster)
 
 
 def test_a_roster_needs_votes_in_memory(judged):
     with pytest.raises(ParameterError, match="a roster of workers need votes in memory"):
-        AMCC().fit(InMemory(judged.votes), workers=judged.roster)
+        AMCC().fit(InMemory(judged.votes), roster=judged.roster)
 
 
 def test_many_models_are_pooled_by_family(monkeypatch, judged):
@@ -342,7 +342,7 @@ def test_models_that_do_not_weigh_take_the_majority_of_samples(sampled):
 def test_real_judges(shared_data, name, person_is_better):
     """On the pairs that the person saw: not below the better of the person and majority by more than .01."""
     judged = real_set(shared_data / name)
-    found = scores(judged, AMCC().fit(judged.votes, workers=judged.roster).pair_proba_)
+    found = scores(judged, AMCC().fit(judged.votes, roster=judged.roster).pair_proba_)
     assert (found["people"] > found["majority, seen"]) == person_is_better
     assert found["right, seen"] > max(found["people"], found["majority, seen"]) - 0.01
     assert found["ece"] < 0.08

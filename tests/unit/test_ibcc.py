@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import digamma
 
-from amcc import ConvergenceWarning, ParameterError, Votes, metrics
+from amcc import ConvergenceWarning, ParameterError, Truth, Votes, metrics
 from amcc.consensus import IBCC, MajorityVote
-from amcc.consensus.models.ibcc import dirichlet_divergence, expected_log
+from amcc.consensus.models.ibcc import by_truth
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
@@ -33,20 +34,6 @@ def test_counts_leave_out_what_was_not_asked(toy_votes):
     """w3 has one vote on l1, a no on i1, where two of three say yes."""
     counts = after_one_round(toy_votes).answer_counts_[4]  # coins by worker, then label
     assert_allclose(counts, [[4 + 1 / 3, 1], [1 + 2 / 3, 4]], rtol=1e-12)
-
-
-def test_expected_log_by_hand():
-    assert_allclose(expected_log(np.array([1.0, 1.0])), [-1, -1], rtol=1e-12)  # ψ(1) − ψ(2) = −1
-    assert_allclose(expected_log(np.array([3.0, 1.0])), [digamma(3) - digamma(4), digamma(1) - digamma(4)])
-
-
-def test_divergence_against_integration():
-    """KL of Beta(3, 2) from Beta(1.5, 2.5), by a sum over a fine grid."""
-    from scipy.stats import beta
-
-    x = (np.arange(200_000) + 0.5) / 200_000
-    expected = np.mean(beta.pdf(x, 3, 2) * (beta.logpdf(x, 3, 2) - beta.logpdf(x, 1.5, 2.5)))
-    assert dirichlet_divergence(np.array([3.0, 2.0]), np.array([1.5, 2.5])) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -91,3 +78,39 @@ def test_new_worker_counts_as_average():
 def test_bad_parameters(toy_votes, params, message):
     with pytest.raises(ParameterError, match=message):
         IBCC(**params).fit(toy_votes)
+
+
+def test_weights_by_truth_are_never_negative():
+    """Rounding may carry a sum of probabilities above the number of its votes."""
+    found = by_truth(np.array([1.0 + 1e-15, 0.25]), np.array([1.0, 1.0]))
+    assert_allclose(found, [[0, 1], [0.75, 0.25]], rtol=0, atol=1e-12)
+    assert (found >= 0).all()
+
+
+def test_few_votes_are_little_evidence():
+    """Two workers are always with the majority, one of them on two items: their yes is worth less."""
+    dense = np.where(np.arange(40) % 2, 1, -1)[None, :, None] * np.ones((4, 1, 1))
+    dense[3, 2:] = 0
+    model = IBCC(tol=1e-9).fit(Votes.from_dense(dense))
+    evidence = digamma(model.answer_counts_[:, 1]) - digamma(model.answer_counts_[:, 1].sum(axis=1, keepdims=True))
+    evidence -= digamma(model.answer_counts_[:, 0]) - digamma(model.answer_counts_[:, 0].sum(axis=1, keepdims=True))
+    assert evidence[3, 1] < 0.6 * evidence[:3, 1].min()
+
+
+def test_average_worker_by_hand(toy_votes):
+    """Counts of all three workers without their priors, and the prior once."""
+    model = after_one_round(toy_votes)
+    prior = np.array([[4.0, 1.0], [1.0, 4.0]])
+    pooled = prior + (model.answer_counts_[0::2] - prior).sum(axis=0)
+    share = pooled / pooled.sum(axis=1, keepdims=True)
+    assert_allclose(model.average_evidence_[0], np.log(share[1] / share[0]), rtol=1e-12)
+
+
+def test_known_truth_is_clamped(toy_votes):
+    """Truth that contradicts two of three is believed, and those two lose by it."""
+    known = pd.DataFrame({"item": ["i1"]})
+    truth = Truth.from_frames(pd.DataFrame({"item": ["i1"], "label": ["l2"]}), known_items=known)
+    plain, taught = IBCC().fit(toy_votes), IBCC().fit(toy_votes, truth=truth)
+    assert_allclose(taught.predict_proba()[0], [0, 1], rtol=0, atol=1e-12)
+    wrong = plain.answer_counts_[0, 0, 1], taught.answer_counts_[0, 0, 1]  # w1's yes to an absent l1
+    assert wrong[1] > wrong[0] + 0.5

@@ -383,7 +383,7 @@ def test_commonality_is_label_plus_shift():
 
 @pytest.fixture(scope="module", params=[0.2, 0.6])
 def spammed(request):
-    """Share of spammers, (n_workers,) kind of worker, (n_workers,) weight of his group."""
+    """Share of spammers, (n_workers,) kind of worker, (n_workers,) weight of their group."""
     crowd = simulate_crowd(CrowdSpec.for_votes(10_000, spammers=request.param, seed=1))
     model = AMCC().fit(crowd.votes)
     return request.param, crowd.worker_kind, model.group_weights_[model.worker_group_]

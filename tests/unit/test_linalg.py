@@ -129,3 +129,13 @@ def test_the_first_number_that_is_none_is_found(wrong):
 
 def test_sparse_tables_without_numbers_are_finite():
     assert linalg.first_not_finite(csr_array((4, 5))) is None
+
+
+def test_products_of_rows_in_both_ways():
+    """Most products wanted: one matrix product; few: gathered."""
+    rng = np.random.default_rng(0)
+    left, right = rng.random((30, 4)), rng.random((20, 4))
+    for n_wanted in (20, 1000):
+        of_left, of_right = rng.integers(30, size=n_wanted), rng.integers(20, size=n_wanted)
+        expected = (left[of_left] * right[of_right]).sum(axis=1)
+        assert_allclose(linalg.row_products(left, of_left, right, of_right), expected, rtol=1e-12)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from amcc import Checkpoint, write_votes
+from amcc import write_votes
 from amcc.consensus.rounds import count_votes, first_look
 from amcc.engine import local as local_module
+from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.local import LocalEngine, runs_of
 from amcc.engine.packed import DENSE, PackedVotes, write_arrays
 from amcc.errors import FileFormatError

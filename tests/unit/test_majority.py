@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc import ParameterError, Votes
+from amcc import ParameterError, Truth, Votes
 from amcc.consensus import MajorityVote
 from amcc.consensus.learned import Gold, Inferred
 
@@ -33,7 +34,7 @@ def test_unasked_pair_gets_the_share_of_its_label():
 
 
 def test_workers_are_judged_without_their_own_vote():
-    """Two workers who disagree on everything: neither is confirmed by himself."""
+    """Two workers who disagree on everything: neither is confirmed by their own votes."""
     dense = np.array([[[1], [1], [-1], [-1]], [[-1], [-1], [1], [1]]])
     rates = MajorityVote().fit(Votes.from_dense(dense)).workers()
     assert (rates["informativeness"] < 0).all()
@@ -68,3 +69,48 @@ def test_probabilities_stay_within_one_whatever_rounding_does() -> None:
     for proba in (model.predict_proba(), model.predict_proba(votes)):
         assert proba.max() <= 1
         assert model.predict().tolist() == [[True, False]]
+
+
+def test_a_label_without_votes_has_the_share_of_all():
+    """Nobody was asked about the last label; 2 of 4 votes are yes, and caution makes it 3 of 6."""
+    model = MajorityVote().fit(Votes.from_dense([[[1, -1, 0]], [[1, -1, 0]]]))
+    assert model.label_prior_[2] == pytest.approx(0.5)
+    assert model.predict_proba()[0, 2] == model.label_prior_[2]
+
+
+@pytest.mark.parametrize("value", [1, -1])
+def test_one_voice_is_not_certain_about_other_items(value):
+    model = MajorityVote().fit(Votes.from_dense(np.full((3, 4, 2), value)))
+    assert (model.label_prior_ > 0).all()
+    assert (model.label_prior_ < 1).all()
+    assert np.isfinite(model.workers()["hit_rate"]).all()
+
+
+def test_the_other_votes_decide_who_is_right():
+    """Four agree on eight items, the fifth says the opposite."""
+    dense = np.tile(np.where(np.arange(8) % 2, 1, -1)[:, None], (5, 1, 1))
+    dense[4] *= -1
+    rates = MajorityVote().fit(Votes.from_dense(dense)).workers()
+    assert (rates["informativeness"][:4] > 0.3).all()
+    assert rates["informativeness"][4] < -0.3
+
+
+def test_known_truth_outweighs_all_votes_when_workers_are_judged():
+    """All three say yes to everything; known truth says no to nine of ten items."""
+    names = [f"i{n}" for n in range(10)]
+    votes = Votes.from_dense(np.ones((3, 10, 1)), item_names=names, label_names=["l"])
+    truth = Truth.from_frames(pd.DataFrame({"item": ["i0"], "label": ["l"]}), known_items=pd.DataFrame({"item": names}))
+    model = MajorityVote().fit(votes, truth=truth)
+    assert_array_equal(model.predict()[:, 0], np.arange(10) == 0)
+    assert (model.workers()["false_alarm_rate"] > 0.5).all()
+
+
+def test_hard_scores_of_new_votes(toy_votes):
+    model = MajorityVote(scores="hard").fit(toy_votes)
+    even = Votes.from_dense([[[1]], [[-1]]], label_names=["l1"])
+    assert_array_equal(model.predict_proba(even), [[0]])
+
+
+def test_there_is_nothing_to_converge(toy_votes):
+    model = MajorityVote().fit(toy_votes)
+    assert (model.objective_history_, model.n_iter_, model.converged_) == ([], 1, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
 import amcc
 from amcc import ConvergenceWarning, ParameterError, Votes, metrics
@@ -27,7 +28,7 @@ def problem(sparse_crowd):
     """Dense X, Ω and everything that the updates need, for comparison with the formulas as they are printed."""
     votes = sparse_crowd.votes
     similarity = ml_jmf.worker_similarity(votes)
-    answers = ml_jmf.Answers.of(votes, similarity)
+    answers = ml_jmf.AnswerRows.of(votes, similarity)
     rng = np.random.default_rng(0)
     rows, factors = rng.random((len(answers.item), 3)), rng.random((votes.n_labels, 3))
     target = answers.matrix((votes.value > 0)[answers.vote].astype(float))
@@ -105,16 +106,6 @@ def test_updates_never_raise_the_objective(problem, smoothing):
     assert np.all(np.diff(history) <= 1e-9 * history[0])
 
 
-def test_products_of_rows_in_both_ways():
-    """Most products wanted: one matrix product; few: gathered."""
-    rng = np.random.default_rng(0)
-    left, right = rng.random((30, 4)), rng.random((20, 4))
-    for n_wanted in (20, 1000):
-        of_left, of_right = rng.integers(30, size=n_wanted), rng.integers(20, size=n_wanted)
-        expected = (left[of_left] * right[of_right]).sum(axis=1)
-        assert_allclose(ml_jmf.row_products(left, of_left, right, of_right), expected, rtol=1e-12)
-
-
 def test_set_sizes_by_hand():
     """Shares of yes 1 + 1/2 round up to 2; 1/2 + 0 to 1; no yes at all means no label."""
     votes = Votes.from_dense([[[1, 1], [1, -1], [-1, -1]], [[1, -1], [-1, -1], [-1, -1]]])
@@ -173,7 +164,7 @@ def test_better_than_chance_when_labels_are_unasked(sparse_crowd):
 
 
 def test_silenced_worker_still_speaks_where_he_is_alone():
-    """Two agree, the third contradicts everywhere and gets no weight; on the last item there is only he."""
+    """Two agree, the third contradicts everywhere and gets no weight; only the third voted on the last item."""
     rng = np.random.default_rng(0)
     dense = np.zeros((3, 41, 3), dtype=int)
     dense[:2, :40] = np.where(rng.random((40, 3)) < 0.4, 1, -1)
@@ -235,3 +226,57 @@ def test_real_data(shared_data):
     truth = amcc.read_truth(folder / "truth.csv", known_items=folder / "truth_items.csv")
     true, known = truth.matrices(votes.item_names, votes.label_names)
     assert metrics.jaccard(true, MLJMF().fit(votes).predict(), known) >= 0.65
+
+
+def test_smoothness_is_half_the_sum_over_related_rows():
+    """Rows 0 and 1 are related with .5: .5 · ‖(1, 2) − (3, 1)‖² = 2.5; row 2 is related to nobody."""
+    rows = np.array([[1.0, 2.0], [3.0, 1.0], [9.0, 9.0]])
+    relations = sparse.csr_array(np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]]))
+    assert ml_jmf.smoothness(rows, relations) == pytest.approx(2.5)
+    assert ml_jmf.smoothness(np.ones((3, 2)), relations) == pytest.approx(0)
+
+
+def test_nothing_pulls_where_nothing_is():
+    assert_allclose(ml_jmf.root_ratio(np.array([4.0, 0.0, 5.0]), np.array([1.0, 2.0, 0.0])), [2, 0, 1], **EXACT)
+
+
+def test_misfits_are_means_over_votes(toy_votes):
+    """Against a model that says .5 everywhere, every vote is .25 away."""
+    assert_allclose(ml_jmf.misfits(toy_votes, np.full(len(toy_votes), 0.5)), 0.25, **EXACT)
+    idle = Votes.from_dense(np.concatenate([toy_votes.to_dense(), np.zeros((1, 2, 2))]))
+    assert np.isinf(ml_jmf.misfits(idle, np.full(len(idle), 0.5))[3])
+
+
+def test_shares_of_yes_by_weight():
+    votes = Votes.from_dense([[[1]], [[-1]], [[-1]]])
+    assert_allclose(ml_jmf.weighted_yes_share(votes, np.array([0.6, 0.3, 0.1])), [0.6], **EXACT)
+
+
+def test_change_is_a_share_of_the_first_value():
+    assert ml_jmf.relative_change([], 5.0) == np.inf
+    assert ml_jmf.relative_change([8.0, 4.0], 3.0) == pytest.approx(1 / 8)
+    assert ml_jmf.relative_change([0.0], 0.0) == 0
+
+
+def test_rows_without_a_yes_are_like_no_other():
+    found = ml_jmf.cosines(np.array([0, 1]), np.array([0, 0]), np.array([1.0, 0.0]), (3, 1))
+    assert found.nnz == 0
+
+
+def test_a_new_label_is_judged_by_weighted_votes(sparse_crowd):
+    """It has no factors; where all say yes it is in the set, where all say no it is not."""
+    model = MLJMF().fit(sparse_crowd.votes)
+    dense = np.array([[[1], [-1]]] * 3)
+    votes = Votes.from_dense(dense, worker_names=["a", "b", "c"], label_names=["new"])
+    assert_array_equal(model.predict(votes), [[True], [False]])
+
+
+def test_workers_are_judged_by_the_weighted_majority():
+    """Two of weight one half each outvote three of no weight."""
+    dense = np.tile(np.where(np.arange(12) % 2, 1, -1)[:, None], (5, 1, 1))
+    dense[2:] *= -1
+    votes = Votes.from_dense(dense)
+    judged = ml_jmf.judge_by_weights(votes, np.array([0.5, 0.5, 0, 0, 0]), Gold.nothing(12))
+    met = judged.weight.reshape(5, 2) / np.bincount(votes.coins.slot).reshape(5, 2)  # present where they said no, yes
+    assert_allclose(met[:2], [[0, 1], [0, 1]], rtol=0, atol=1e-6)
+    assert_allclose(met[2:], [[1, 0]] * 3, rtol=0, atol=1e-6)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 import amcc
 from amcc import ConvergenceWarning, ParameterError, Votes, metrics
 from amcc.consensus import NAM, MajorityVote
+from amcc.consensus.answers import gather_answers
 from amcc.consensus.learned import Gold
-from amcc.consensus.models import nam
+from amcc.consensus.models.nam import problem as rounds
+from amcc.consensus.models.nam import regressions as solver
+from amcc.consensus.models.nam.descriptions import LARGEST_CODE, item_deviations, label_basis
+from amcc.consensus.models.nam.problem import NamProblem, NamWeights, ascent, first_weights, gradient, newton_round
+from amcc.consensus.models.nam.regressions import Regressions
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory
 
@@ -25,10 +31,10 @@ def nobody_knows(votes):
 
 def make_problem(votes, rows, shrinkage=1e-3):
     """A problem where answers are described like items."""
-    item, _, of_vote = nam.gather_answers(votes)
-    truth = nam.Regressions(rows, votes.pairs.item, votes.pairs.label, votes.n_labels)
-    workers = nam.Regressions(rows[item], of_vote, votes.coins.slot // 2, len(votes.coins))
-    return nam.Problem(votes, truth, workers, nobody_knows(votes), shrinkage)
+    item, _, of_vote = gather_answers(votes)
+    truth = Regressions(rows, votes.pairs.item, votes.pairs.label, votes.n_labels)
+    workers = Regressions(rows[item], of_vote, votes.coins.slot // 2, len(votes.coins))
+    return NamProblem(votes, truth, workers, nobody_knows(votes), shrinkage)
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +49,14 @@ def test_posterior_of_the_specification():
     """w0·x = 0, three workers right with .8, votes + + −: Z = .8."""
     votes = Votes.from_dense([[[1]], [[1]], [[-1]]])
     problem = make_problem(votes, np.ones((1, 1)))
-    margins = problem.margins(nam.Weights(np.zeros((1, 1)), np.full((3, 1), np.log(4))))
+    margins = problem.margins(NamWeights(np.zeros((1, 1)), np.full((3, 1), np.log(4))))
     assert_allclose(problem.posterior(margins), 0.8, **EXACT)
 
 
 def test_gradient_of_the_specification():
     """x = (1), (2), Z = (.8, .2), w0 = 0, C = 8, λ = .001: g0 = −.0375."""
-    regressions = nam.Regressions(np.array([[1.0], [2.0]]), np.array([0, 1]), np.array([0, 0]), 1)
-    slope = nam.gradient(regressions, np.zeros((1, 1)), np.array([0.8, 0.2]) - 0.5, np.array([8.0]), 1e-3)
+    regressions = Regressions(np.array([[1.0], [2.0]]), np.array([0, 1]), np.array([0, 0]), 1)
+    slope = gradient(regressions, np.zeros((1, 1)), np.array([0.8, 0.2]) - 0.5, np.array([8.0]), 1e-3)
     assert_allclose(slope, -0.0375, **EXACT)
 
 
@@ -59,9 +65,9 @@ def test_first_step_of_the_specification(monkeypatch):
     votes = Votes.from_dense(np.ones((3, 2, 1)))
     problem = make_problem(votes, np.array([[1.0], [2.0]]))
     assert_array_equal(problem.n_observations, [8])
-    monkeypatch.setattr(nam, "ASCENT_ROUNDS", 2)
-    start = nam.Weights(np.zeros((1, 1)), np.zeros((3, 1)))
-    weights = nam.ascent(problem, start, np.array([0.8, 0.2]))
+    monkeypatch.setattr(rounds, "ASCENT_ROUNDS", 2)
+    start = NamWeights(np.zeros((1, 1)), np.zeros((3, 1)))
+    weights = ascent(problem, start, np.array([0.8, 0.2]))
     assert_allclose(weights.truth, -0.0009375, **EXACT)
     assert_allclose(weights.workers, 0.025 * (0.3 - 2 * 0.3) / 8, **EXACT)  # yes votes: right when present
 
@@ -76,7 +82,7 @@ def test_log_likelihood_is_the_sum_over_both_truths():
     rng = np.random.default_rng(0)
     votes = Votes.from_dense(rng.choice([-1, 0, 1], size=(4, 5, 2)))
     problem = make_problem(votes, rng.normal(size=(5, 3)))
-    weights = nam.Weights(rng.normal(size=problem.truth.shape), rng.normal(size=problem.workers.shape))
+    weights = NamWeights(rng.normal(size=problem.truth.shape), rng.normal(size=problem.workers.shape))
     margins = problem.margins(weights)
     expected = 0.0
     for pair, (first, last) in enumerate(zip(votes.pairs.start[:-1], votes.pairs.start[1:], strict=True)):
@@ -97,7 +103,7 @@ def test_regressions_are_those_of_liblinear(n_features):
     group = np.repeat(np.arange(4), size)
     rows, target = rng.normal(size=(20, n_features)), (rng.random(size.sum()) < 0.4).astype(float)
     row = rng.integers(20, size=size.sum())
-    regressions = nam.Regressions(rows, row, group, 4)
+    regressions = Regressions(rows, row, group, 4)
     weights = regressions.solved(np.zeros((4, n_features)), target, np.ones(4), 50)
     assert_array_equal(weights[1], 0)
     for number in (0, 2, 3):
@@ -110,7 +116,7 @@ def test_regressions_are_those_of_liblinear(n_features):
 def test_batches_do_not_matter(monkeypatch, featured):
     crowd, features = featured
     expected = NAM(converge=True).fit(crowd.votes, features).predict_proba()
-    monkeypatch.setattr(nam, "BATCH_CELLS", 2000)
+    monkeypatch.setattr(solver, "BATCH_CELLS", 2000)
     assert_allclose(NAM(converge=True).fit(crowd.votes, features).predict_proba(), expected, rtol=0, atol=1e-9)
 
 
@@ -118,12 +124,12 @@ def test_newton_rounds_never_lower_the_posterior_density():
     crowd = simulate_crowd(CrowdSpec(n_items=80, n_workers=10, n_labels=3, asked_share=0.7, seed=1))
     rows = np.random.default_rng(0).random((80, 4))
     problem = make_problem(crowd.votes, rows, shrinkage=1e-2)
-    weights, history = nam.start(problem), []
+    weights, history = first_weights(problem), []
     for _ in range(25):
         margins = problem.margins(weights)
         penalty = sum((ridge @ (part**2).sum(axis=1)) / 2 for part, ridge in zip(weights, problem.ridges, strict=True))
         history.append(problem.log_likelihood(margins) - penalty)
-        weights = nam.newton_round(problem, weights, problem.posterior(margins))
+        weights = newton_round(problem, weights, problem.posterior(margins))
     assert history[-1] > history[0] + 1
     assert np.all(np.diff(history) >= -1e-9 * abs(history[0]))
 
@@ -139,7 +145,7 @@ def test_codes_by_hand():
 
 
 def test_neighbours_are_the_workers_own():
-    """The other worker answered the near item; only his own, far one counts."""
+    """The other worker answered the near item; only the worker's own, far one counts."""
     votes = Votes.from_dense([[[1], [0], [-1]], [[1], [1], [0]]])
     model = NAM(n_neighbors=2)
     answers = model._describe(votes, np.array([[0.0], [0.1], [1.0]]))
@@ -163,22 +169,21 @@ def test_what_is_said_about_a_new_item_replaces_the_farthest_neighbour():
     model = NAM(n_neighbors=2)
     model._describe(votes, np.array([[0.0], [1.0], [3.0]]))
     place, zero = np.array([[1.0, 0.0]]), np.zeros(1, dtype=np.int64)
-    learned = np.column_stack([model.item_features_, model.item_lot_])
-    new = model._codes(place, zero, zero - 1, np.zeros((1, 1)), learned)  # nearest: c, which was denied, and b
+    new = model._codes(place, zero, zero - 1, np.zeros((1, 1)))  # nearest: c, which was denied, and b
     assert_allclose(new, [[0.0]], **EXACT)
-    old = model._codes(place, zero, zero + 2, np.ones((1, 1)), learned)  # c itself: as at `fit`
+    old = model._codes(place, zero, zero + 2, np.ones((1, 1)))  # c itself: as at `fit`
     assert_allclose(old, [[0.5]], **EXACT)
 
 
-def test_features_foresee_unasked_pairs(featured):
+def test_features_predict_unasked_pairs(featured):
     crowd, features = featured
     votes = crowd.votes.select(crowd.votes.item < 100)
     model = NAM().fit(votes, features)
     assert_array_equal(model.item_answered_, np.arange(150) < 100)
-    foreseen = model.predict_proba()[100:]
+    predicted = model.predict_proba()[100:]
     present = crowd.truth[100:]
-    assert foreseen[present].mean() > foreseen[~present].mean() + 0.1
-    assert sum(map(len, model.sets()["labels"].to_list()[100:])) == (foreseen > 0.5).sum()
+    assert predicted[present].mean() > predicted[~present].mean() + 0.1
+    assert sum(map(len, model.sets()["labels"].to_list()[100:])) == (predicted > 0.5).sum()
     without = NAM().fit(votes).predict_proba()[100:]
     assert_array_equal(without, np.broadcast_to(without[0], without.shape))
 
@@ -211,8 +216,8 @@ def test_many_labels_are_projected():
     rng = np.random.default_rng(0)
     votes = Votes.from_dense(np.where(rng.random((2, 40, 35)) < 0.1, 1, -1))
     model = NAM().fit(votes)
-    assert model.truth_weights_.shape == (35, 1 + nam.LARGEST_CODE)
-    assert model.worker_weights_.shape == (70, 1 + 2 * nam.LARGEST_CODE)
+    assert model.truth_weights_.shape == (35, 1 + LARGEST_CODE)
+    assert model.worker_weights_.shape == (70, 1 + 2 * LARGEST_CODE)
     few = Votes.from_dense(np.where(rng.random((2, 1, 50)) < 0.5, 1, -1))
     assert NAM().fit(few).truth_weights_.shape == (50, 2)
 
@@ -259,3 +264,84 @@ def test_real_data(shared_data):
     model = NAM().fit(votes)
     assert metrics.ranking_loss(true, model.predict_proba(), known) < 0.07
     assert metrics.jaccard(true, model.predict(), known) > 0.58
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def test_deviations_leave_out_new_labels(toy_votes):
+    """Label 2 is not among the learned ones; label 1 had a share of .5 at `fit`."""
+    found = item_deviations(toy_votes, np.array([0.5]), np.array([0, -1])).toarray()
+    assert_allclose(found, [[2 / 3 - 0.5], [-0.5]], **EXACT)
+
+
+def test_main_directions_do_not_depend_on_the_order_of_items():
+    rng = np.random.default_rng(0)
+    rows = sparse.csr_array(rng.normal(size=(60, 30)))
+    basis, again = label_basis(rows), label_basis(rows[rng.permutation(60)])
+    assert basis.shape == (30, LARGEST_CODE)
+    assert_allclose(again, basis, rtol=0, atol=1e-6)
+    assert_allclose(basis.T @ basis, np.eye(LARGEST_CODE), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_observations", [3, 12])  # fewer, and more, than weights
+def test_both_systems_give_the_same_step(n_observations):
+    rng = np.random.default_rng(n_observations)
+    x, curvature = rng.normal(size=(4, n_observations, 6)), rng.uniform(0.05, 0.25, size=(4, n_observations))
+    ridge, right = rng.uniform(0.5, 2, 4), rng.normal(size=(4, 6))
+    found = solver.solve_ridge(x, curvature, ridge, right)
+    for group in range(4):
+        matrix = x[group].T @ np.diag(curvature[group]) @ x[group] + ridge[group] * np.eye(6)
+        assert_allclose(matrix @ found[group], right[group], rtol=0, atol=1e-10)
+
+
+def test_padding_is_no_observation():
+    rng = np.random.default_rng(0)
+    x, target, weights = rng.normal(size=(1, 5, 2)), rng.random((1, 5)), rng.normal(size=(1, 2))
+    plain = solver.newton_step(weights, x, target, np.ones((1, 5), dtype=bool), np.ones(1))
+    padded = np.concatenate([x, np.zeros((1, 3, 2))], axis=1)
+    inside = np.arange(8)[None] < 5
+    targets = np.concatenate([target, np.full((1, 3), 9.0)], axis=1)
+    again = solver.newton_step(weights, padded, targets, inside, np.ones(1))
+    assert_allclose(again, plain, **EXACT)
+
+
+def test_weighted_rows_are_summed_by_regression():
+    regressions = Regressions(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1, 1]), np.array([1, 1, 0]), 3)
+    found = regressions.weighted_rows(np.array([1.0, 2.0, 10.0]))
+    assert_allclose(found, [[30, 40], [7, 10], [0, 0]], **EXACT)
+    assert_allclose(regressions.margins(np.eye(3, 2)), [2, 4, 3], **EXACT)
+
+
+def test_a_label_at_rest_stays_where_it_is(monkeypatch):
+    """A tolerance that nothing exceeds: every label rests after its first step."""
+    votes = Votes.from_dense(np.random.default_rng(0).choice([-1, 1], size=(4, 6, 2)))
+    problem = make_problem(votes, np.random.default_rng(1).normal(size=(6, 3)))
+    begin = NamWeights(np.zeros(problem.truth.shape), np.zeros(problem.workers.shape))
+    proba = np.random.default_rng(2).random(len(votes.pairs))
+    monkeypatch.setattr(rounds, "ASCENT_TOL", 1e9)
+    rested = ascent(problem, begin, proba)
+    monkeypatch.setattr(rounds, "ASCENT_ROUNDS", 2)
+    one_step = ascent(problem, begin, proba)
+    assert_allclose(rested.workers, one_step.workers, **EXACT)
+    assert np.abs(one_step.truth).max() > 0
+
+
+def test_ascent_raises_what_it_climbs():
+    votes = Votes.from_dense(np.random.default_rng(0).choice([-1, 0, 1], size=(5, 20, 3)))
+    problem = make_problem(votes, np.random.default_rng(1).normal(size=(20, 3)))
+    begin, proba = first_weights(problem), np.random.default_rng(2).random(len(votes.pairs))
+    end = ascent(problem, begin, proba)
+    before, after = (
+        rounds.ascent_value(problem, weights, problem.margins(weights), problem.targets(proba))
+        for weights in (begin, end)
+    )
+    assert (after > before).all()
+
+
+def test_features_that_never_vary_say_nothing(featured):
+    crowd, features = featured
+    constant = np.column_stack([features, np.full(len(features), 7.0)])
+    model = NAM().fit(crowd.votes, constant)
+    assert_array_equal(model.item_features_[:, -1], 0)
+    assert_allclose(model.predict_proba(), NAM().fit(crowd.votes, features).predict_proba(), rtol=0, atol=1e-6)

@@ -116,7 +116,7 @@ def test_label_without_votes_has_the_rates_of_the_others():
 
 
 def test_vote_rates_are_those_of_answer_rates_for_a_perfect_representation(crowd):
-    """Where D_w + C_m gives every answer exactly (his own answers as anchor, the identity), both count the same."""
+    """Where D_w + C_m gives every answer exactly (own answers as anchor, the identity), both count the same."""
     votes = crowd.votes
     answers = gather_answers(votes)
     given = presence(answers.value)

@@ -50,7 +50,7 @@ def test_print_makes_all_groups_equal(fits):
 
 
 def test_self_anchor_cannot_tell_spammers_from_the_reliable(fits):
-    """D1: everybody repeats himself well, a uniform spammer leads or shares the lead, and the consensus suffers."""
+    """D1: everybody repeats themselves well, a uniform spammer leads or shares the lead, and the consensus suffers."""
     for crowd, ours in fits:
         fit = fit_with(crowd.votes, anchor="self")
         weight, our_weight = (one.state.group_weights[one.state.worker_group] for one in (fit, ours))

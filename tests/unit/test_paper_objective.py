@@ -32,7 +32,7 @@ def test_objective_from_statistics_is_the_objective_of_the_cells(seed, partial):
 
 
 def test_self_representation_is_perfect_before_it_starts(crowd):
-    """D1: with D = I and C = 0 everybody's residual is zero, whatever he says."""
+    """D1: with D = I and C = 0 everybody's residual is zero, whatever they say."""
     answers = gather_answers(crowd.votes)
     signed = answers.value.astype(float)
     _, problem, _ = small(0)

@@ -12,18 +12,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from amcc import ConvergenceWarning, ParameterError, Truth, Votes, metrics
 from amcc.consensus import MajorityVote, RakelGlad
 from amcc.consensus.learned import Gold
-from amcc.consensus.models.rakel_glad import (
-    EASE_BOUND,
-    NamelessOrder,
-    Tasks,
-    answer,
-    class_bits,
-    class_priors,
-    climb,
-    draw_subsets,
-    find_ease,
-    log_posterior,
-)
+from amcc.consensus.models.rakel_glad.ascent import Height, climb_by_lbfgs, step_uphill
+from amcc.consensus.models.rakel_glad.glad import EASE_BOUND, find_ease, glad_expectation, log_posterior, stretch
+from amcc.consensus.models.rakel_glad.subsets import NamelessOrder, draw_subsets, subset_batches
+from amcc.consensus.models.rakel_glad.tally import PairTally
+from amcc.consensus.models.rakel_glad.tasks import SubsetEntries, SubsetTasks, class_bits, class_priors
 from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
@@ -33,12 +26,12 @@ PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits
 def tasks_of(votes, subsets, partial="marginalise", class_prior="uniform", gold=None):
     """Tasks, and the log-prior of their classes."""
     nothing = np.zeros(len(votes.pairs), dtype=bool)
-    tasks = Tasks.of(votes, np.array(subsets), partial)
+    tasks = SubsetTasks.of(votes, np.array(subsets), partial)
     return tasks, tasks.log_prior(class_priors(tasks, class_prior), votes, gold or Gold(nothing, nothing))
 
 
 def at_the_start(tasks, log_prior):
-    return answer(tasks, log_prior, np.ones(tasks.n_abilities), np.ones(tasks.n_groups))
+    return glad_expectation(tasks, log_prior, np.ones(tasks.n_abilities), np.ones(tasks.n_groups))
 
 
 # -- worked numbers ------------------------------------------------------------------------------------------------
@@ -136,7 +129,7 @@ def test_known_truth_forbids_classes(toy_votes):
 
 def test_empirical_prior_counts_answers(toy_votes):
     """{l1} twice and {l2} three times; w3's lone yes to l2 counts half for {l2} and half for both labels."""
-    tasks = Tasks.of(toy_votes, np.array([[0, 1]]), "marginalise")
+    tasks = SubsetTasks.of(toy_votes, np.array([[0, 1]]), "marginalise")
     assert_allclose(class_priors(tasks, "empirical"), [[1 / 10, 3 / 10, 4.5 / 10, 1.5 / 10]], rtol=1e-12)
     assert_allclose(class_priors(tasks, "uniform"), [[1 / 4] * 4], rtol=1e-12)
 
@@ -147,7 +140,7 @@ def test_empirical_prior_counts_answers(toy_votes):
 def test_climb_arrives_where_the_gradient_is_zero(sparse):
     tasks, log_prior = tasks_of(sparse, [[0, 1, 2], [1, 3, -1]])
     n_parameters = tasks.n_abilities + tasks.n_groups
-    climbed = climb(lambda point: log_posterior(tasks, log_prior, point), n_parameters, 500, 1e-12)
+    climbed = climb_by_lbfgs(lambda point: log_posterior(tasks, log_prior, point), n_parameters, 500, 1e-12)
     assert_allclose(log_posterior(tasks, log_prior, climbed.parameters).gradient, 0, rtol=0, atol=1e-4)
     assert np.all(np.diff(climbed.history) >= 0)
     ability, ease = np.split(climbed.parameters, [tasks.n_abilities])
@@ -274,7 +267,7 @@ def test_a_contrary_worker_has_a_negative_ability():
 
 
 def test_known_truth_teaches_about_workers():
-    """Two workers against one who is right by what is known: on the item in doubt he is believed."""
+    """Two workers against one who is right by what is known: the one is believed on the item in doubt."""
     dense = np.array([[[1]] * 31, [[1]] * 31, [[-1]] * 31])
     votes = Votes.from_dense(dense, item_names=[f"i{n:02d}" for n in range(31)], label_names=["l"])
     known = pd.DataFrame({"item": [f"i{n:02d}" for n in range(30)]})
@@ -290,7 +283,7 @@ def test_new_worker_counts_as_average(crowd):
     subset = int(np.flatnonzero(model.subset_label_[:, 0] == 0)[0])
     tasks, log_prior = tasks_of(newcomer, [[0]])
     ability = model.subset_ability_[[subset]]
-    expected = answer(tasks, log_prior, ability, find_ease(tasks, log_prior, ability)).proba[1, 0]
+    expected = glad_expectation(tasks, log_prior, ability, find_ease(tasks, log_prior, ability)).proba[1, 0]
     assert model.predict_proba(newcomer)[0, 0] == pytest.approx(expected, abs=1e-12)
 
 
@@ -299,9 +292,9 @@ def test_new_worker_counts_as_average(crowd):
     [
         ({"subset_size": 0}, r"subset_size must lie in 1\.\.8; got 0"),
         ({"n_subsets": 0}, "n_subsets must be at least 1"),
-        ({"class_prior": "flat"}, "class_prior must be one of uniform, empirical; got 'flat'"),
-        ({"partial": "keep"}, "partial must be one of marginalise, drop"),
-        ({"scores": "hard"}, "scores must be one of marginal, votes"),
+        ({"class_prior": "flat"}, "class_prior must be 'uniform' or 'empirical'; got 'flat'"),
+        ({"partial": "keep"}, "partial must be 'marginalise' or 'drop'"),
+        ({"scores": "hard"}, "scores must be 'marginal' or 'votes'"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"tol": 0.0}, "tol must be positive"),
     ],
@@ -314,3 +307,105 @@ def test_bad_parameters(toy_votes, params, message):
 def test_too_few_rounds_are_told(crowd):
     with pytest.warns(ConvergenceWarning, match="RakelGlad stopped after 2 iterations"):
         RakelGlad(max_iter=2).fit(crowd.votes)
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def hill(top, curvature):
+    """A concave quadratic: its height, slope and bend at any point."""
+
+    def height(point):
+        away = point - top
+        return Height(float(-0.5 * (curvature * away**2).sum()), -curvature * away, curvature)
+
+    return height
+
+
+def test_a_quadratic_is_climbed_in_one_step():
+    """With the true curvatures the first step is Newton's."""
+    top, curvature = np.array([3.0, -2.0, 0.5]), np.array([1.0, 100.0, 0.01])
+    climbed = climb_by_lbfgs(hill(top, curvature), 3, 50, 1e-12)
+    assert_allclose(climbed.parameters, top, rtol=0, atol=1e-9)
+    assert len(climbed.history) <= 2
+
+
+def test_wrong_curvatures_only_cost_steps():
+    """L-BFGS learns the curvature from its steps."""
+    top, curvature = np.array([3.0, -2.0, 0.5, 8.0]), np.array([1.0, 30.0, 0.1, 5.0])
+    climbed = climb_by_lbfgs(
+        lambda point: hill(top, curvature)(point)._replace(curvature=np.ones(4)), 4, 200, 1e-14
+    )  # fmt: skip
+    assert_allclose(climbed.parameters, top, rtol=0, atol=1e-4)
+    assert np.all(np.diff(climbed.history) >= 0)
+
+
+def test_a_direction_that_never_rises_is_not_taken():
+    height = hill(np.zeros(2), np.ones(2))
+    here = height(np.ones(2))
+    step, there = step_uphill(height, np.ones(2), here, np.array([1.0, 1.0]))  # away from the top
+    assert_array_equal(step, 0)
+    assert there is here
+
+
+def test_too_long_a_step_is_halved():
+    height = hill(np.zeros(1), np.ones(1))
+    step, there = step_uphill(height, np.ones(1), height(np.ones(1)), np.array([-8.0]))
+    assert_allclose(step, -1.0)  # −8, −4 and −2 do not rise enough
+    assert there.value == 0
+
+
+def test_climbing_ends_when_patience_does():
+    climbed = climb_by_lbfgs(hill(np.full(3, 9.0), np.array([1.0, 2.0, 3.0])), 3, 1, 0.0)
+    assert len(climbed.history) == 1
+
+
+def test_pairs_get_the_average_of_their_subsets(toy_votes):
+    """l1 is in both subsets, with .2 and .6 on the first item; l2 in one of them."""
+    tally = PairTally.empty(toy_votes)
+    both, _ = tasks_of(toy_votes, [[0, 1]])
+    alone, _ = tasks_of(toy_votes, [[0, -1]])
+    of_both = np.array([[0.5, 0.0], [0.1, 0.0], [0.3, 1.0], [0.1, 0.0]])  # {}, {l1}, {l2}, {l1, l2}
+    tally.add(both, of_both, "marginal")
+    tally.add(alone, np.array([[0.4, 1.0], [0.6, 0.0], [0, 0], [0, 0]]), "marginal")
+    assert_allclose(tally.average(np.full(4, np.nan)), [(0.2 + 0.6) / 2, 0.4, 0, 1], rtol=0, atol=1e-12)
+    votes_only = PairTally.empty(toy_votes)
+    votes_only.add(both, of_both, "votes")
+    assert_array_equal(votes_only.average(np.full(4, np.nan)), [0, 0, 0, 1])
+
+
+@pytest.fixture
+def rows_per_batch(monkeypatch):
+    """Sets how many votes a batch holds."""
+    return lambda number: monkeypatch.setattr("amcc.consensus.models.rakel_glad.subsets.ROWS_PER_BATCH", number)
+
+
+def test_batches_cover_all_subsets_once(rows_per_batch, crowd):
+    subsets = draw_subsets(crowd.votes, 3, 40, 0)
+    rows_per_batch(10**9)
+    assert list(subset_batches(crowd.votes, subsets)) == [(0, len(subsets))]
+    rows_per_batch(4000)
+    parts = list(subset_batches(crowd.votes, subsets))
+    assert len(parts) > 3
+    assert [number for first, last in parts for number in range(first, last)] == list(range(len(subsets)))
+
+
+def test_batches_hardly_matter(rows_per_batch, crowd):
+    """A subset may have several optima, and its batch decides the path to one; the label sets are nearly the same."""
+    rows_per_batch(10**9)
+    whole = RakelGlad().fit(crowd.votes)
+    rows_per_batch(4000)
+    parts = RakelGlad().fit(crowd.votes)
+    assert_array_equal(parts.subset_label_, whole.subset_label_)
+    assert (parts.predict() == whole.predict()).mean() > 0.97
+    assert parts.objective_history_[-1] == pytest.approx(whole.objective_history_[-1], rel=0.01)
+
+
+def test_things_are_looked_up_in_all_subsets_of_their_label():
+    entries = SubsetEntries.of(np.array([[0, 2], [2, -1]]), np.array([2, 1, 0]))
+    found = set(zip(entries.thing.tolist(), entries.subset.tolist(), entries.bit.tolist(), strict=True))
+    assert found == {(0, 0, 1), (0, 1, 0), (2, 0, 0)}  # label 1 is in no subset
+
+
+def test_an_ease_beyond_the_bound_counts_as_the_bound():
+    assert_allclose(stretch(np.array([-99.0, 0.0, 99.0])), np.exp([-EASE_BOUND, 0, EASE_BOUND]))

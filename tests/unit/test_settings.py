@@ -184,9 +184,9 @@ def test_a_roster_keeps_two_coins_at_their_word():
     assert (kinds.count("model"), kinds.count("human")) == (6, 1)
     roster = Roster.from_frame(pa.table({"worker": names, "kind": kinds}))
     for least in (0.0, 0.9):
-        blend = AMCC(settings={"declared_crisp": least}).fit(crowd.votes, workers=roster).blend_
+        blend = AMCC(settings={"declared_crisp": least}).fit(crowd.votes, roster=roster).blend_
         assert blend["crisp"] >= least
-    assert AMCC(settings={"declared_crisp": 1.0}).fit(crowd.votes, workers=roster).blend_["crisp"] == 1.0
+    assert AMCC(settings={"declared_crisp": 1.0}).fit(crowd.votes, roster=roster).blend_["crisp"] == 1.0
 
 
 def test_priors_are_those_of_the_settings():

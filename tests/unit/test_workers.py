@@ -35,7 +35,7 @@ def test_rates_by_hand():
 
 
 def test_uniform_spammer_is_uninformative():
-    """He ticks the most frequent label always: right on 80 % of his ticks, and worth nothing."""
+    """They always tick the most frequent label: right on 80 % of their ticks, and worth nothing."""
     rng = np.random.default_rng(0)
     truth = rng.random((400, 4)) < [0.8, 0.1, 0.1, 0.1]
     honest = np.where(rng.random(truth.shape) < 0.1, ~truth, truth)
@@ -131,7 +131,7 @@ HABITS = {
 
 
 def crowd_with(habit, seed=0, n_items=60, n_honest=5):
-    """Five honest workers and one with a habit, on four labels; he is the last one, 'x'."""
+    """Five honest workers and one with a habit, on four labels; that one is the last, 'x'."""
     rng = np.random.default_rng(seed)
     truth = rng.random((n_items, 4)) < [0.8, 0.3, 0.3, 0.2]
     honest = np.where(rng.random((n_honest, n_items, 4)) < 0.08, ~truth, truth)

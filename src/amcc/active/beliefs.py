@@ -144,7 +144,7 @@ class Learner:
             model.set_params(**self._chosen_params).fit(votes, used, self._truth, self._roster)
         else:
             model.fit(votes, used, self._truth, self._roster)
-            self._chosen_params, self._n_chosen = model.settled_params(), len(votes)
+            self._chosen_params, self._n_chosen = model.chosen_params(), len(votes)
         self._n_fitted = len(votes)
         return model
 

@@ -59,7 +59,7 @@ def cross_fitted(
     fits = []
     for number in range(folds):
         taught = known & (fold[votes.pairs.item] != number)
-        model = make().fit(votes, truth=_truth_of(votes, present, taught), workers=workers)
+        model = make().fit(votes, truth=_truth_of(votes, present, taught), roster=workers)
         fits.append(model.pairs(all_labels=all_labels, frame="arrow"))
     return _held_out(fits, fold[positions(fits[0]["item"].combine_chunks(), votes.item_names)])
 

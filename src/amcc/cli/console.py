@@ -7,7 +7,7 @@ gets rows only. Every command starts here: nothing in this file may import numpy
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,13 +56,16 @@ def say(*sentences: str, style: str = "") -> None:
 
 
 @contextmanager
-def busy(text: str) -> Iterator[None]:
-    """Show that work is going on, on a terminal only: in a log file a turning wheel would be thousands of lines."""
+def busy(text: str) -> Iterator[Callable[[str], None]]:
+    """Show that work is going on, on a terminal only: in a log file a turning wheel would be thousands of lines.
+
+    What is given back adds to the text how far the work is.
+    """
     if not notes.is_terminal:
-        yield
+        yield lambda far: None
         return
-    with notes.status(Text(visible(f"{text} …"))):
-        yield
+    with notes.status(Text(visible(f"{text} …"))) as status:
+        yield lambda far: status.update(Text(visible(f"{text} … {far}")))
 
 
 def titled_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> Table:

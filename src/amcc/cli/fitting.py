@@ -15,6 +15,7 @@ import typer
 
 from amcc.cli.console import busy, notes, say
 from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
+from amcc.consensus.monitor import watched_by
 from amcc.consensus.truth_effect import TruthEffect, truth_effect
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import InputError
@@ -54,7 +55,10 @@ def fit(
     model = make_model(method) if start is None else _to_go_on_from(start, method)
     # Engines have no length: they hold no votes, only a way to them.
     n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
-    with busy(f"Fitting {method} to {n_votes:,} votes"):
+    with (
+        busy(f"Fitting {method} to {n_votes:,} votes") as show,
+        watched_by(lambda number, change: show(f"round {number}, probabilities move by {change:.1e}")),
+    ):
         model.fit(votes, features, truth, roster)
     if model.has_roster:
         say(*model.families_.sentences())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class AboutWorkers(Parameters):
-    """The half of a model that is about workers; `amcc.consensus.base.ConsensusModel` is the other half.
+    """The part of a model that is about workers. `AboutItems` adds what it says about items, `ConsensusModel` the fit.
 
     Workers are judged when somebody first asks about them. A fit that nobody asks about workers does not pay for it.
     """
@@ -113,7 +113,7 @@ class AboutWorkers(Parameters):
         """What families share; computed when it is first asked for."""
         self.check_fitted()
         if self._families is None:
-            raise NotFittedError("families are known where fit was given a roster: fit(votes, workers=roster).")
+            raise NotFittedError("families are known where fit was given a roster: fit(votes, roster=roster).")
         if not isinstance(self._families, Families):
             self._families = self._families()
         return self._families

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from amcc.arrays import Floats, Mask
+from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.about_items import AboutItems
 from amcc.consensus.calibration import Calibration
 from amcc.consensus.families import effective_counts, families_behind
@@ -27,9 +27,9 @@ from amcc.consensus.parameters import checked_features
 from amcc.consensus.registry import methods_that, register
 from amcc.consensus.saving import model_from_file, read_model_file, save_model
 from amcc.consensus.settling import ASSUMED, Basis, Settling, measured_settling
-from amcc.engine.base import Engine, InMemory
+from amcc.engine.base import Engine, InMemory, coin_keys
 from amcc.errors import FileFormatError, ParameterError
-from amcc.fields import Arrays, Each
+from amcc.fields import Arrays, Each, check_in_order
 from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -122,19 +122,23 @@ class ConsensusModel(AboutItems, ABC):
         return ASSUMED
 
     def _stays_with(self, engine: Engine) -> bool:
-        """Whether a model that goes on from its last fit finds nothing new, and has left all that it says as it is."""
+        """True if a warm start finds the same votes; results are then kept, or made for the votes that are there."""
         return False
 
     def _check_learned(self) -> None:
         """Raise ValueError or an error of amcc unless what was loaded fits together."""
         if not len(self.worker_names_) or not len(self.label_names_):
             raise ValueError("there must be a worker and a label.")
+        coins = vars(self)
+        if "coin_worker_" in coins:
+            # New votes are matched by a search among sorted coins: in a damaged file it would find the wrong ones.
+            check_in_order(coin_keys(coins["coin_worker_"], coins["coin_label_"], len(self.label_names_)), "coins")
 
     def check_params(self) -> None:
         """Raise ParameterError for constructor arguments out of range, as `fit` would."""
         self._check_params()
 
-    def settled_params(self) -> dict[str, Any] | None:
+    def chosen_params(self) -> dict[str, Any] | None:
         """Parameters by which a new model of this kind takes over what this one chose by trying; none here.
 
         None where the votes were too few to choose by: the next model has to choose for itself.
@@ -143,7 +147,7 @@ class ConsensusModel(AboutItems, ABC):
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, votes: Any, features: Any = None, truth: Truth | None = None, workers: Roster | None = None) -> Self:
+    def fit(self, votes: Any, features: Any = None, truth: Truth | None = None, roster: Roster | None = None) -> Self:
         """Learn from votes.
 
         Parameters
@@ -156,49 +160,49 @@ class ConsensusModel(AboutItems, ABC):
             `amcc.read_text_features` read them so.
         truth : Truth, optional
             Pairs whose truth is known beforehand. They keep it, and the workers are judged by it.
-        workers : Roster, optional
+        roster : Roster, optional
             Who the workers are, for models that use it (`uses_roster`); others refuse it. Votes of workers who share
             errors then count for less, see `amcc.consensus.families`.
         """
         self.check_params()
         if features is not None:
             self.check_uses_features()
-        if workers is not None:
+        if roster is not None:
             self.check_uses_roster()
         if isinstance(votes, Engine):
-            self._check_blocks_suffice(features is None and truth is None and workers is None)
+            self._check_blocks_suffice(features is None and truth is None and roster is None)
             self.roster_ = self.vote_worth_ = self._families = self._roster = None
             engine, gold = votes, Gold.nothing(0)
         else:
             votes = self._as_it_counts(votes)
             gold = Gold.nothing(len(votes.pairs)) if truth is None else Gold(*truth.on_pairs(votes))
-            self._take_roster(votes, gold, workers)
+            self._take_roster(votes, gold, roster)
             engine = InMemory(votes, gold.signs, checked_features(features, votes, sparse=self.takes_sparse))
         if engine.features is None and self.item_prior_ is None and self._stays_with(engine):
             return self
         # Before anything is learned from the truth: only such probabilities can be compared with it.
         unseen = self._proba_without_truth(votes, engine.features) if gold.known.any() else None
+        self.calibration_ = None  # truth of an earlier fit must not correct this one
         learned = self._learn_or_go_on(engine)
         self.worker_names_, self.label_names_ = engine.worker_names, engine.label_names
         self.label_prior_ = learned.label
-        if isinstance(engine, InMemory):
-            self._publish_items(engine, gold, unseen, learned)
-            self._to_judge = votes.one_per_worker(), learned.judge
-        else:
+        if engine is votes:
             self.settling_, self.results_, self.item_state_ = self._assumed_settling(), None, None
             self._to_judge = engine, learned.judge
+        else:
+            self._publish_items(votes, engine.features, gold, unseen, learned)
+            self._to_judge = votes.one_per_worker(), learned.judge
         return self
 
-    def _publish_items(self, engine: InMemory, gold: Gold, unseen: Floats | None, learned: Learned) -> None:
+    def _publish_items(self, votes: Votes, features: Any, gold: Gold, unseen: Floats | None, learned: Learned) -> None:
         """Results by item, and what known truth says about how far they can be trusted."""
-        votes = engine.block.source
         self._seen = weakref.ref(votes)
         self._take_truth(votes, gold, np.empty(0) if unseen is None else unseen)
         found = learned.items or self._infer(votes, learned.label, gold)
         prior = None
-        if self.features_are_prior and engine.features is not None:
+        if self.features_are_prior and features is not None:
             proba = np.where(gold.known, gold.present, found.pair)
-            prior = fit_item_prior(votes, proba, learned.label, engine.features)
+            prior = fit_item_prior(votes, proba, learned.label, features)
         if unseen is None:
             self.settling_ = self._assumed_settling()
         else:
@@ -223,29 +227,33 @@ class ConsensusModel(AboutItems, ABC):
 
     def _proba_without_truth(self, votes: Votes, features: Floats | None) -> Floats:
         """(n_pairs,) probabilities by a model of the same kind that is told no truth."""
-        return type(self)(**self.get_params()).fit(votes, features, workers=self._roster).pair_proba_
+        return type(self)(**self.get_params()).fit(votes, features, roster=self._roster).pair_proba_
 
     def _settled(self, votes: Votes, proba: Floats, unseen: Floats | None) -> Mask:
         """(n_pairs,) which pairs are settled: never on the votes of one declared family alone."""
-        counts, seats = effective_counts(votes, self.weights_for(votes)), self._seats_for(votes)
-        behind = None if seats is None else families_behind(votes, seats, proba)
-        done = self.settling_.of(proba, *counts, behind)
+        done = self.settling_.of(proba, *self._counts_behind(votes, proba))
         if self.settling_.basis == "assumed" and unseen is not None:
             # Truth that is too scarce to measure by may correct probabilities, but makes no pair sure by itself.
-            done &= self.settling_.of(unseen, *counts)
+            done &= self.settling_.of(unseen, *self._counts_behind(votes, unseen))
         return done
+
+    def _counts_behind(self, votes: Votes, proba: Floats) -> tuple[Floats, Floats, Ints | None]:
+        """(n_pairs,) yes and all votes, as much as they count; with a roster, families behind the likelier side."""
+        seats = self._seats_for(votes)
+        behind = None if seats is None else families_behind(votes, seats, proba)
+        return *effective_counts(votes, self.weights_for(votes)), behind
 
     def _measured_settling(self, votes: Votes, gold: Gold, unseen: Floats) -> Settling:
         """How sure the model must be to settle a pair: as known truth says, where there is enough of it."""
         known = np.flatnonzero(gold.known)
         held_out = self._proba_held_out(votes, gold, unseen)
-        n_yes, n_votes = (each[known] for each in effective_counts(votes, self.vote_worth_))
-        return measured_settling(
-            held_out, n_yes, n_votes, gold.present[known], votes.pairs.item[known], self._assumed_settling()
-        )
+        n_yes, n_votes, families = self._counts_behind(votes, unseen)
+        behind = None if families is None else families[known]
+        of_known = n_yes[known], n_votes[known], gold.present[known], votes.pairs.item[known]
+        return measured_settling(held_out, *of_known, self._assumed_settling(), behind)
 
     def _learn_or_go_on(self, engine: Engine) -> Learned:
-        """Learn, from where an interrupted fit stopped if there is a checkpoint; whatever stops this one, note it."""
+        """Learn, from where an interrupted fit stopped if there is a checkpoint; if this one stops, save its state."""
         checkpoint = engine.checkpoint
         if checkpoint is None:
             return self._learn(engine)
@@ -261,7 +269,7 @@ class ConsensusModel(AboutItems, ABC):
         return learned
 
     def _publish(self, monitor: Monitor) -> None:
-        """Say how the fit went, and warn where it had not settled."""
+        """Say how the fit went, and warn where it did not converge."""
         monitor.warn_unless_converged(type(self).__name__)
         self.objective_history_, self.n_iter_ = monitor.history, len(monitor.history)
         self.converged_ = monitor.converged
@@ -327,13 +335,13 @@ class ConsensusModel(AboutItems, ABC):
         model.item_state_ = found.state
         return model
 
-    def fit_predict(self, votes: Any, features: Any = None, truth: Truth | None = None) -> pd.Series[Any]:
-        """Fit, and give a pandas Series of label lists by item, named `agg_label` as in crowd-kit."""
-        return self.fit(votes, features, truth).labels_
+    def fit_predict(self, votes: Any, **given: Any) -> pd.Series[Any]:
+        """Fit with what `fit` takes; a pandas Series of label lists by item, named `agg_label` as in crowd-kit."""
+        return self.fit(votes, **given).labels_
 
-    def fit_predict_proba(self, votes: Any, features: Any = None, truth: Truth | None = None) -> pd.DataFrame:
-        """Fit, and give a pandas frame of probabilities, items × labels."""
-        return self.fit(votes, features, truth).probas_
+    def fit_predict_proba(self, votes: Any, **given: Any) -> pd.DataFrame:
+        """Fit with what `fit` takes, and give a pandas frame of probabilities, items × labels."""
+        return self.fit(votes, **given).probas_
 
     # -- keeping -----------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from amcc.arrays import Codes, Floats
 from amcc.consensus.base import ConsensusModel
-from amcc.consensus.saving import check_sorted_once
 from amcc.fields import Each
 from amcc.tables import Frame, as_frame
 from amcc.votes import Coins
@@ -71,11 +70,6 @@ class GroupedModel(ConsensusModel):
         self.commonality_, self.group_weights_, self.worker_membership_ = commonality, weights, membership
         self.worker_group_ = membership.argmax(axis=1).astype(np.int32)
         self.individuality_ = (rates - self._usual_rates()).T
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        # New votes are matched by a search among sorted coins: in a damaged file it would find the wrong ones.
-        check_sorted_once("coins", self.coin_worker_, self.coin_label_, len(self.label_names_))
 
     def _usual_rates(self) -> Floats:
         """(2, n_coins) rates of each coin's group on its label."""

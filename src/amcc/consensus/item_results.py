@@ -18,7 +18,7 @@ from amcc.decode import Rule
 from amcc.decode import decode as decode_sets
 from amcc.engine.base import Block, Engine
 from amcc.errors import ParameterError
-from amcc.fields import Each
+from amcc.fields import Each, check_in_order
 from amcc.memory import check_size
 from amcc.votes import Votes
 
@@ -33,7 +33,7 @@ PREDICTION_BYTES = 32
 class ItemResults:
     """What a model says about the items of some votes; a fit to packed votes has none.
 
-    item_names, item_answered : of every item, the name and whether anybody answered; else all there is are priors.
+    item_names, item_answered : of every item, the name and whether anybody answered; if not, only priors are known.
     label_names, label_prior : of every label of these votes, the name and how likely it is where nobody was asked.
     pair_item, pair_label : the (item, label) pairs that anybody was asked about.
     pair_proba : probability that the label is present.
@@ -55,9 +55,7 @@ class ItemResults:
     item_prior: ItemPrior | None = None
 
     def __post_init__(self) -> None:
-        # Look-ups rely on it, and a file may come from anywhere.
-        if not len(self.pair_item) or (np.diff(self.pair_keys) <= 0).any():
-            raise ValueError("must have its pairs in order, each once")
+        check_in_order(self.pair_keys, "pairs")
 
     @property
     def pair_keys(self) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -65,11 +66,20 @@ class Monitor:
             watcher(len(self.history), change)
 
     def warn_unless_converged(self, model: str) -> None:
-        """Tell the user when the estimates had not settled."""
-        if not self.converged:
-            warnings.warn(
-                f"{model} stopped after {self.max_iter} iterations, last change {self.change:.1e} > "
-                f"tol={self.tol:.1e}; raise max_iter or look at objective_history_.",
-                ConvergenceWarning,
-                stacklevel=5,  # the line of the user that called fit
-            )
+        """Warn whoever called `fit` where the last round still changed the estimates."""
+        if self.converged:
+            return
+        last = f"last change {self.change:.1e} > tol={self.tol:.1e}" if np.isfinite(self.change) else "too few to tell"
+        warnings.warn(
+            f"{model} stopped after {self.max_iter} iterations, {last}; raise max_iter or look at objective_history_.",
+            ConvergenceWarning,
+            stacklevel=_levels_to_caller(),
+        )
+
+
+def _levels_to_caller() -> int:
+    """How many calls above `warn_unless_converged` the first line stands that is not ours."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("amcc."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Self, get_args
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -49,15 +50,52 @@ def check_rounds(max_iter: int, tol: float) -> None:
 
 
 def check_positive(name: str, value: float) -> None:
-    """Refuse zero, negative and endless numbers."""
+    """Refuse zero, negative and infinite numbers."""
     if not (np.isfinite(value) and value > 0):
         raise ParameterError(f"{name} must be a positive number; got {value!r}.")
 
 
-def check_at_least_one(name: str, value: int) -> None:
-    """Refuse counts below one."""
-    if value < 1:
-        raise ParameterError(f"{name} must be at least 1; got {value!r}.")
+def check_not_negative(name: str, value: float) -> None:
+    """Refuse negative and endless numbers."""
+    if not (np.isfinite(value) and value >= 0):
+        raise ParameterError(f"{name} must be a number >= 0; got {value!r}.")
+
+
+def check_at_least_one(name: str, value: int | None, *, optional: bool = False) -> None:
+    """Refuse counts below one; None is fine where the parameter is `optional`."""
+    if value is None and optional:
+        return
+    if value is None or value < 1:
+        raise ParameterError(f"{name} must be at least 1{', or None' * optional}; got {value!r}.")
+
+
+def check_seed(random_state: int) -> None:
+    """Refuse seeds that numpy's generators do not take."""
+    if random_state < 0:
+        raise ParameterError(f"random_state must be at least 0; got {random_state!r}.")
+
+
+def check_pseudo_counts(name: str, counts: Sequence[float], *, positive: bool = False) -> None:
+    """Refuse anything but two numbers that can be counts before any data; `positive` where neither may be zero."""
+    least = np.nextafter(0.0, 1.0) if positive else 0.0
+    if len(counts) != 2 or not all(np.isfinite(count) and count >= least for count in counts):
+        kind = "two positive numbers" if positive else "two numbers >= 0"
+        raise ParameterError(f"{name} must be {kind}; got {counts!r}.")
+
+
+def check_choice(name: str, value: object, choices: Any) -> None:
+    """Refuse what is not one of the words of a `typing.Literal`.
+
+    >>> from typing import Literal
+    >>> check_choice("size", "M", Literal["S", "L"])
+    Traceback (most recent call last):
+        ...
+    amcc.errors.ParameterError: size must be 'S' or 'L'; got 'M'.
+    """
+    allowed = get_args(choices)
+    if value not in allowed:
+        words = " or ".join(map(repr, allowed)) if len(allowed) == 2 else f"one of {', '.join(allowed)}"
+        raise ParameterError(f"{name} must be {words}; got {value!r}.")
 
 
 def checked_features(features: Any, votes: Votes, *, sparse: bool = False) -> Any:

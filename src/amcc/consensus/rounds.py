@@ -1,6 +1,8 @@
 """What models with coins ask of the votes, block by block: the start, a round, a judgement of every vote, counts.
 
-Each function looks at one block of whole items and returns what adds up over blocks, see `amcc.engine.base`.
+Each function looks at one block of whole items and returns what adds up over blocks, see `amcc.engine.base`. A block
+has coins of its own: `block.of_slots` brings what is known of all slots to the block, `block.spread` brings sums back.
+Models that have all votes in memory find the same sums in `amcc.consensus.coins`.
 """
 
 from __future__ import annotations
@@ -61,6 +63,7 @@ def one_round(block: Block, now: Belief, before: Belief | None) -> Step:
     def here(belief: Belief) -> Belief:
         return Belief(block.of_slots(belief.evidence), belief.log_odds)
 
+    # A block that still has its probabilities of the round before need not compute them again.
     kept = None if before is None else block.recall(before)
     earlier = kept if kept is not None else None if before is None else here(before)
     pairs = block.pairs
@@ -72,10 +75,12 @@ def one_round(block: Block, now: Belief, before: Belief | None) -> Step:
 
 def entropy_of(step: Step, evidence: Floats) -> float:
     """Entropy of the presence of all pairs, from what the round already summed up."""
+    # Σ log(1 + odds) − Σ p · log-odds, and the log-odds are prior plus evidence.
     return step.log_odds_sum - step.prior_sum - float((step.present * evidence).sum())
 
 
-# Log-odds beyond which nobody is more certain: their exponential is still a number (that of 710 is not).
+# Log-odds beyond which nobody is more certain: the exponential of 709 is the last that is a number, and what is added
+# to the evidence must fit in, too.
 MOST_CERTAIN = 500.0
 
 
@@ -134,6 +139,7 @@ def count_votes(block: Block) -> Counted:
     """How much each worker answered, and what."""
     votes = block.votes()
     yes = votes.value > 0
+    # An answer without any yes may be that of somebody who skips the question: spam is looked for there.
     ticked = passes.count_answers(votes.item[yes], votes.worker[yes], votes.n_items, votes.n_workers)[1]
     slot_votes = np.bincount(block.coins.slot, minlength=2 * len(block.coins))
     return Counted(block.spread(slot_votes), votes.answers_per_worker.copy(), ticked)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
-import numpy as np
-
 from amcc.consensus.families import Families
 from amcc.consensus.workers import WorkerRates
 from amcc.errors import AmccError, FileFormatError
@@ -103,13 +101,6 @@ def _take_learned(model: ConsensusModel, stored: Stored) -> None:
 def _is_optional(hint: Any) -> bool:
     """Whether a file may do without a field."""
     return get_origin(hint) is Annotated and bool(get_args(hint)[1].optional or get_args(hint)[1].only)
-
-
-def check_sorted_once(name: str, first: Any, second: Any, n_second: int) -> None:
-    """Raise ValueError unless combinations of two codes are in order, each once: look-ups rely on it."""
-    key = first.astype(np.int64) * n_second + second
-    if not len(key) or (np.diff(key) <= 0).any():
-        raise ValueError(f"fields of {name} must be in order, each combination once.")
 
 
 def _checked_evidence(evidence: Any, stored: Stored) -> dict[int, str]:

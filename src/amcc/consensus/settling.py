@@ -148,12 +148,18 @@ def assumed_settling(dependent: float, claim: float = ASSUMED_CLAIM) -> Settling
 
 
 def measured_settling(
-    proba: Floats, n_yes: VoteCounts, n_votes: VoteCounts, present: Mask, item: AnyInts, otherwise: Settling = ASSUMED
+    proba: Floats,
+    n_yes: VoteCounts,
+    n_votes: VoteCounts,
+    present: Mask,
+    item: AnyInts,
+    otherwise: Settling = ASSUMED,
+    n_families: VoteCounts | None = None,
 ) -> Settling:
     """The rule that the known truth of some pairs supports.
 
     proba : (n,) of the known pairs, as they would be were their truth not known; item : whose pairs they are.
-    otherwise : what is assumed without truth.
+    otherwise : what is assumed without truth; n_yes, n_votes, n_families : as in `settled`.
 
     The largest of `CLAIMS` by which so few known pairs are settled wrongly that the error among all settled pairs is
     below `SETTLED_ERROR` with probability `CONFIDENCE`. Where the truth is too scarce to say that of any, what is
@@ -161,7 +167,8 @@ def measured_settling(
     promised share is expected to be wrong. Then nothing is settled.
     """
     claimed, wrong = np.minimum(proba, 1 - proba), (proba > 0.5) != present
-    candidate = settled(proba, n_yes, n_votes, claim=0.5)  # every claim is below one half: the votes alone decide here
+    # Every claim is below one half, so that the votes alone decide here.
+    candidate = settled(proba, n_yes, n_votes, claim=0.5, n_families=n_families)
     for claim in CLAIMS:
         chosen = candidate & (claimed <= claim)
         if error_bound(wrong[chosen], item[chosen]) <= SETTLED_ERROR:

@@ -1,39 +1,40 @@
-"""C-DS, the paper's name for Dawid and Skene's model applied label by label, and a cascade over label sets."""
+"""C-DS, the paper's name for Dawid and Skene's model applied label by label, and a cascade over label sets.
+
+The first stage is `DawidSkene` with other priors. The second stage, in mode "cascade", keeps its coins and asks which
+whole label set each item has. A set is a row of the boolean table `label_sets_`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from amcc import passes
 from amcc.arrays import AnyInts, Floats, Mask, safe_logit, sigmoid, weight_per_code
+from amcc.consensus.answers import gather_answers
+from amcc.consensus.coins import judge_later, pair_evidence
 from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
-from amcc.consensus.matching import match_coins, new_code
+from amcc.consensus.matching import new_code
 from amcc.consensus.models.dawid_skene import DawidSkene, PseudoVotes, slot_evidence
-from amcc.consensus.models.ibcc import (
-    learned_or_average,
-)
-from amcc.consensus.parameters import check_at_least_one
+from amcc.consensus.parameters import check_at_least_one, check_choice
 from amcc.engine.base import Engine
-from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.votes import Votes
 
 Mode = Literal["separate", "cascade"]
 Sets = Mask
 
+# Rounds of the second stage. The coins stand and only shares of sets move, so a fixed number needs no threshold.
 CASCADE_ROUNDS = 50
+# Pseudo-items that every label set of the pool starts with: a set without items stays possible. With a thousand sets
+# in the pool this is a hundred items, so it must not be larger.
 SET_PRIOR = 0.1
-"""Pseudo-items that every label set of the pool starts with."""
-
+# Items × label sets held in memory at a time: 8 MB, whatever the number of items.
 BLOCK_CELLS = 1_000_000
-"""Items × label sets held in memory at a time."""
 
 
 class CDS(DawidSkene, methods={"c-ds": {}}):
@@ -88,22 +89,16 @@ class CDS(DawidSkene, methods={"c-ds": {}}):
     [[0, 0], [0, 1], [1, 0]]
     """
 
-    learns_in_blocks = False  # unlike its parent: sets and trees of labels need all votes at once
+    learns_in_blocks = False  # unlike its parent: the pool of sets needs all votes at once
 
     label_sets_: Annotated[Mask, Each("set", "label", only=("mode", "cascade"))]
     set_share_: Annotated[Floats, Each("set", only=("mode", "cascade"))]
 
     def __init__(
-        self,
-        *,
-        mode: Mode = "separate",
-        hit_prior: PseudoVotes = (2.0, 1.0),
-        false_alarm_prior: PseudoVotes = (1.0, 2.0),
-        prevalence_prior: PseudoVotes = (1.0, 1.0),
-        max_sets: int = 1000,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-    ) -> None:
+        self, *, mode: Mode = "separate", hit_prior: PseudoVotes = (2.0, 1.0),
+        false_alarm_prior: PseudoVotes = (1.0, 2.0), prevalence_prior: PseudoVotes = (1.0, 1.0), max_sets: int = 1000,
+        max_iter: int = 500, tol: float = 1e-4,
+    ) -> None:  # fmt: skip
         super().__init__(
             hit_prior=hit_prior,
             false_alarm_prior=false_alarm_prior,
@@ -116,13 +111,13 @@ class CDS(DawidSkene, methods={"c-ds": {}}):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.mode not in get_args(Mode):
-            raise ParameterError(f"mode must be 'separate' or 'cascade'; got {self.mode!r}.")
+        check_choice("mode", self.mode, Mode)
         check_at_least_one("max_sets", self.max_sets)
 
     def _learn(self, engine: Engine) -> Learned:
         votes, gold = in_memory(engine)
         learned = super()._learn(engine)
+        # Votes alone do not say which of two mirror images is true: that workers mostly mean what they say decides.
         switched = self._switched(votes, gold)
         if switched.any():
             learned = self._switch_back(votes, gold, learned.label, switched)
@@ -138,42 +133,40 @@ class CDS(DawidSkene, methods={"c-ds": {}}):
 
     def _switch_back(self, votes: Votes, gold: Gold, prevalence: Floats, switched: Mask) -> Learned:
         """Present and absent, hits and false alarms change places."""
-        coins, pairs = votes.coins, votes.pairs
         self.hit_rate_, self.false_alarm_rate_ = _exchanged(
-            self.hit_rate_, self.false_alarm_rate_, switched[coins.label]
+            self.hit_rate_, self.false_alarm_rate_, switched[votes.coins.label]
         )
         self.average_hit_rate_, self.average_false_alarm_rate_ = _exchanged(
             self.average_hit_rate_, self.average_false_alarm_rate_, switched
         )
         prevalence, _ = _exchanged(prevalence, 1 - prevalence, switched)
         evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
-        prior = gold.log_odds(safe_logit(prevalence)[pairs.label])
-        return Learned(prevalence, partial(passes.others_pass, coins.slot, pairs.start, evidence, prior))
+        prior = gold.log_odds(safe_logit(prevalence)[votes.pairs.label])
+        return Learned(prevalence, judge_later(votes, evidence, prior))
 
     # -- cascade -----------------------------------------------------------------------------------------------------
 
     def _cascade(self, votes: Votes, gold: Gold) -> Learned:
-        coins, pairs = votes.coins, votes.pairs
+        """The second stage: label sets of items by the coins of the first."""
+        pairs = votes.pairs
         evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
         of_votes = pair_evidence(votes, evidence)
         of_pairs = of_votes + gold.log_odds(np.zeros(len(pairs)))
         table = csr_array((of_pairs, (pairs.item, pairs.label)), shape=(votes.n_items, votes.n_labels))
+        # An item without votes would count its prior as an observation.
         table = table[np.bincount(pairs.item, minlength=votes.n_items) > 0]
         self.label_sets_ = pool_of_sets(votes, self.max_sets)
         self.set_share_ = set_shares(table, self.label_sets_)
         proba = self._sets_to_pairs(of_pairs, pairs.item, pairs.label, votes.n_items)
         # Without any of its votes a pair still has what the item's other labels say.
         others = safe_logit(proba) - of_votes
-        return Learned(
-            self.set_share_ @ self.label_sets_,
-            partial(passes.others_pass, coins.slot, pairs.start, evidence, others),
-            Inferred(proba),
-        )
+        return Learned(self.set_share_ @ self.label_sets_, judge_later(votes, evidence, others), Inferred(proba))
 
     def _sets_to_pairs(self, evidence: Floats, item: AnyInts, label: AnyInts, n_items: int) -> Floats:
         """(n_pairs,) probability of the sets with the label, from the log-odds of the votes on each pair."""
         table = csr_array((evidence, (item, label)), shape=(n_items, self.label_sets_.shape[1]))
         proba = np.empty(len(item))
+        # Sorted by item, the pairs of a block of items are one slice.
         order = np.argsort(item, kind="stable")
         bounds = np.searchsorted(item[order], np.arange(n_items + 1))
         for first, share in set_posteriors(table, self.label_sets_, self.set_share_):
@@ -184,7 +177,7 @@ class CDS(DawidSkene, methods={"c-ds": {}}):
     def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         if self.mode == "separate":
             return super()._infer(votes, prior, gold)
-        evidence = pair_evidence(votes, learned_evidence(self, votes))
+        evidence = self._evidence_of_pairs(votes)
         label = new_code(votes.label_names, self.label_names_)[votes.pairs.label]
         proba = sigmoid(safe_logit(prior)[votes.pairs.label] + evidence)  # labels that are in no set
         met = label >= 0
@@ -192,37 +185,19 @@ class CDS(DawidSkene, methods={"c-ds": {}}):
         return Inferred(proba)
 
 
-def pair_evidence(votes: Votes, evidence: Floats) -> Floats:
-    """(n_pairs,) log-odds that the votes on each pair add, from those of the slots."""
-    if len(votes) == 0:
-        return np.empty(0)
-    sums: Floats = np.add.reduceat(evidence[votes.coins.slot], votes.pairs.start[:-1])
-    return sums
-
-
-def learned_evidence(model: DawidSkene, votes: Votes) -> Floats:
-    """(2 · n_coins,) log-odds of the slots of new votes, by the coins that a model learned."""
-    coins = match_coins(votes, model.worker_names_, model.label_names_, model.coin_worker_, model.coin_label_)
-    of_coin = slot_evidence(model.hit_rate_, model.false_alarm_rate_).reshape(-1, 2)
-    of_label = slot_evidence(model.average_hit_rate_, model.average_false_alarm_rate_).reshape(-1, 2)
-    return learned_or_average(coins, of_coin, of_label).ravel()
-
-
 def pool_of_sets(votes: Votes, max_sets: int) -> Sets:
     """(n_sets, n_labels) the sets handed in and the majority's, most frequent first; the empty one always leads."""
-    answer = votes.item.astype(np.int64) * max(votes.n_workers, 1) + votes.worker
-    _, answer = np.unique(answer, return_inverse=True)
     majority = 2 * votes.n_yes > votes.pairs.n_votes
     packed = np.concatenate(
         [
-            _packed_sets(answer, votes.label, votes.value > 0, votes.n_labels),
+            _packed_sets(gather_answers(votes).of_vote, votes.label, votes.value > 0, votes.n_labels),
             _packed_sets(votes.pairs.item, votes.pairs.label, majority, votes.n_labels),
         ]
     )
     distinct, count = np.unique(packed, axis=0, return_counts=True)
     sets = np.unpackbits(distinct, axis=1, count=votes.n_labels, bitorder="little").astype(bool)
     size = sets.sum(axis=1)
-    order = np.lexsort((size, -count))
+    order = np.lexsort((size, -count))  # of two sets that are equally frequent, the smaller one first
     order = order[size[order] > 0][: max_sets - 1]
     return np.concatenate([np.zeros((1, votes.n_labels), dtype=bool), sets[order]])
 
@@ -236,7 +211,10 @@ def _packed_sets(row: AnyInts, label: AnyInts, member: Mask, n_labels: int) -> n
 
 
 def set_shares(table: csr_array, sets: Sets) -> Floats:
-    """(n_sets,) expectation-maximisation of how frequent each set is, from the items' evidence on labels."""
+    """(n_sets,) expectation-maximisation of how frequent each set is, from the items' evidence on labels.
+
+    table : (n_items, n_labels) log-odds of the votes; sets : (n_sets, n_labels)
+    """
     share = np.full(len(sets), 1 / len(sets))
     for _ in range(CASCADE_ROUNDS):
         count = sum((q.sum(axis=0) for _, q in set_posteriors(table, sets, share)), start=np.full(len(sets), SET_PRIOR))
@@ -245,7 +223,10 @@ def set_shares(table: csr_array, sets: Sets) -> Floats:
 
 
 def set_posteriors(table: csr_array, sets: Sets, share: Floats) -> Iterator[tuple[int, Floats]]:
-    """Blocks of items: the first, and (n_block, n_sets) probability of each set; rows of `table` are items."""
+    """Blocks of items: the first, and (n_block, n_sets) probability of each set; rows of `table` are items.
+
+    The votes' likelihood of a set is, up to a factor of the item, the exponential of the evidence on its labels.
+    """
     membership = sets.T.astype(np.float64)
     n_block = max(1, BLOCK_CELLS // len(sets))
     for first in range(0, table.shape[0], n_block):
@@ -254,4 +235,5 @@ def set_posteriors(table: csr_array, sets: Sets, share: Floats) -> Iterator[tupl
 
 
 def _exchanged(one: Floats, other: Floats, where: Mask) -> tuple[Floats, Floats]:
+    """Both arrays, with places changed in some of their entries."""
     return np.where(where, other, one), np.where(where, one, other)

@@ -1,4 +1,8 @@
-"""Dawid and Skene's model, one per label: every worker has a hit rate and a false-alarm rate for each label."""
+"""Dawid and Skene's model, one per label: every worker has a hit rate and a false-alarm rate for each label.
+
+The oldest model that judges workers and truth together, and the parent of `CDS` and `DSTree`. It looks at votes through
+an engine only, so it also learns from votes that do not fit in memory, and can go on after an interruption.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,21 @@ from typing import Annotated
 import numpy as np
 
 from amcc import passes
-from amcc.arrays import Codes, Floats, safe_log, safe_logit, weight_per_code
-from amcc.consensus.base import ConsensusModel
+from amcc.arrays import Floats, safe_log, safe_logit, weight_per_code
+from amcc.consensus.coins import CoinModel, label_slots, log_answers, pair_evidence
 from amcc.consensus.learned import Gold, Inferred, Learned
-from amcc.consensus.matching import known_or_mean, match_coins
 from amcc.consensus.monitor import Monitor
-from amcc.consensus.parameters import check_rounds
+from amcc.consensus.parameters import check_pseudo_counts, check_rounds
 from amcc.consensus.rounds import LabelPrior, first_look, judge_votes, one_round
 from amcc.engine.base import Engine
-from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.passes import Belief
 from amcc.votes import Votes
 
-PseudoVotes = tuple[float, float]
+PseudoVotes = tuple[float, float]  # of yes and of no, or of present and of absent
 
 
-class DawidSkene(ConsensusModel, methods={"dawid-skene": {}}):
+class DawidSkene(CoinModel, methods={"dawid-skene": {}}):
     """Two coins per worker and label, estimated together with the truth by expectation-maximisation.
 
     A pair (item, label) is present with probability `prevalence` of the label; a worker says yes to a present label
@@ -69,39 +71,30 @@ class DawidSkene(ConsensusModel, methods={"dawid-skene": {}}):
 
     learns_in_blocks = True
 
-    coin_worker_: Annotated[Codes, Each("coin", code="worker")]
-    coin_label_: Annotated[Codes, Each("coin", code="label")]
     hit_rate_: Annotated[Floats, Each("coin", share=True)]
     false_alarm_rate_: Annotated[Floats, Each("coin", share=True)]
     average_hit_rate_: Annotated[Floats, Each("label", share=True)]
     average_false_alarm_rate_: Annotated[Floats, Each("label", share=True)]
 
     def __init__(
-        self,
-        *,
-        hit_prior: PseudoVotes = (2.8, 1.2),
-        false_alarm_prior: PseudoVotes = (1.0, 19.0),
-        prevalence_prior: PseudoVotes = (1.0, 4.0),
-        max_iter: int = 500,
-        tol: float = 1e-4,
-    ) -> None:
-        self.hit_prior = hit_prior
-        self.false_alarm_prior = false_alarm_prior
+        self, *, hit_prior: PseudoVotes = (2.8, 1.2), false_alarm_prior: PseudoVotes = (1.0, 19.0),
+        prevalence_prior: PseudoVotes = (1.0, 4.0), max_iter: int = 500, tol: float = 1e-4,
+    ) -> None:  # fmt: skip
+        self.hit_prior, self.false_alarm_prior = hit_prior, false_alarm_prior
         self.prevalence_prior = prevalence_prior
-        self.max_iter = max_iter
-        self.tol = tol
+        self.max_iter, self.tol = max_iter, tol
 
     def _check_params(self) -> None:
         for name in ("hit_prior", "false_alarm_prior", "prevalence_prior"):
-            prior = getattr(self, name)
-            if len(prior) != 2 or not all(np.isfinite(count) and count >= 0 for count in prior):
-                raise ParameterError(f"{name} must be two numbers >= 0; got {prior!r}.")
+            check_pseudo_counts(name, getattr(self, name))
         check_rounds(self.max_iter, self.tol)
 
     def _learn(self, engine: Engine) -> Learned:
         """Expectation and maximisation in turn, until no probability moves."""
         slot_votes, asked, present, label_present = engine.total(first_look, None)
-        at = engine.recall("rounds", Rounds) or Rounds(present, label_present, present, label_present, None, (), np.inf)
+        # The rates before the last step are kept as well: an interrupted fit must end exactly where a whole one does.
+        start = DawidSkeneRounds(present, label_present, present, label_present, None, (), np.inf)
+        at = engine.recall("rounds", DawidSkeneRounds) or start
         monitor = Monitor(self.tol, self.max_iter, at.history, at.change)
         for _ in monitor.rounds():
             prevalence = self._prevalence(at.label_present, asked)
@@ -110,18 +103,14 @@ class DawidSkene(ConsensusModel, methods={"dawid-skene": {}}):
             step = engine.total(one_round, belief, at.belief)
             objective = self._objective(step.log_odds_sum, slot_votes, asked, hit, false_alarm, prevalence)
             monitor.report(objective, step.change)
-            course = tuple(monitor.history), monitor.change
-            at = Rounds(step.present, step.label_present, at.present, at.label_present, belief, *course)
+            so_far = tuple(monitor.history), monitor.change
+            at = DawidSkeneRounds(step.present, step.label_present, at.present, at.label_present, belief, *so_far)
             engine.keep("rounds", at)
+        # The rates that gave the last probabilities, not those that these would give: both must belong together.
         prevalence = self._prevalence(at.label_present_before, asked)
         hit, false_alarm = self._rates(at.present_before, slot_votes)
-        monitor.warn_unless_converged(type(self).__name__)
-        self.objective_history_, self.n_iter_, self.converged_ = (
-            monitor.history,
-            len(monitor.history),
-            monitor.converged,
-        )
-        self.coin_worker_, self.coin_label_ = engine.coins.worker, engine.coins.label
+        self._publish(monitor)
+        self._keep_coins(engine)
         self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
         self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(engine, at.present, slot_votes)
         evidence, prior = slot_evidence(hit, false_alarm), LabelPrior(safe_logit(prevalence))
@@ -129,39 +118,31 @@ class DawidSkene(ConsensusModel, methods={"dawid-skene": {}}):
 
     def _prevalence(self, present: Floats, asked: Floats) -> Floats:
         """M-step of the labels: the share of asked pairs where each is present."""
+        # The mode of the posterior: pseudo-pairs are added to both sides of the ratio.
         return _ratio(present + self.prevalence_prior[0], asked + sum(self.prevalence_prior))
 
     def _rates(self, present: Floats, slot_votes: Floats) -> tuple[Floats, Floats]:
         """M-step of the coins: hit and false-alarm rate of each (worker, label) that occurs."""
-        absent = np.maximum(slot_votes - present, 0.0)
+        absent = np.maximum(slot_votes - present, 0.0)  # rounding may carry the difference below nothing
         return _share_of_yes(present, self.hit_prior), _share_of_yes(absent, self.false_alarm_prior)
 
     def _averages(self, votes: Votes | Engine, present: Floats, slot_votes: Floats) -> tuple[Floats, Floats]:
-        """Rates of all workers together, label by label."""
-
-        def pooled(weight: Floats) -> Floats:
-            yes_no = np.empty((votes.n_labels, 2))
-            for answer in (0, 1):
-                yes_no[:, answer] = weight_per_code(votes.coins.label, weight[answer::2], votes.n_labels)
-            return yes_no.ravel()
-
-        return self._rates(pooled(present), pooled(slot_votes))
+        """Rates of all workers together, label by label: as if one worker had given all votes."""
+        of_label = label_slots(votes.coins)
+        pooled = (weight_per_code(of_label, weight, 2 * votes.n_labels) for weight in (present, slot_votes))
+        return self._rates(*pooled)
 
     def _objective(
-        self,
-        log_odds_sum: float,
-        slot_votes: Floats,
-        asked: Floats,
-        hit: Floats,
-        false_alarm: Floats,
+        self, log_odds_sum: float, slot_votes: Floats, asked: Floats, hit: Floats, false_alarm: Floats,
         prevalence: Floats,
-    ) -> float:
+    ) -> float:  # fmt: skip
         """Log-likelihood of the votes plus log-priors, at the parameters of the pass.
 
         A pair's likelihood is (its likelihood if absent) · (1 + odds); the first factor needs no pass over votes.
         """
-        if_absent = safe_log(np.stack([1 - false_alarm, false_alarm], axis=1)).ravel()
-        likelihood = (slot_votes * if_absent).sum() + (asked * safe_log(1 - prevalence)).sum() + log_odds_sum
+        # Summed by slot and by label, not by vote: equal votes have equal logs.
+        if_absent = (slot_votes * log_answers(false_alarm)).sum()
+        likelihood = if_absent + (asked * safe_log(1 - prevalence)).sum() + log_odds_sum
         return float(
             likelihood
             + log_prior(hit, self.hit_prior)
@@ -170,22 +151,25 @@ class DawidSkene(ConsensusModel, methods={"dawid-skene": {}}):
         )
 
     def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
-        coins = match_coins(votes, self.worker_names_, self.label_names_, self.coin_worker_, self.coin_label_)
-
-        def rates(of_coin: Floats, of_label: Floats) -> Floats:
-            return np.where(coins.met, of_coin[coins.place], known_or_mean(of_label, coins.label))
-
-        evidence = slot_evidence(
-            rates(self.hit_rate_, self.average_hit_rate_),
-            rates(self.false_alarm_rate_, self.average_false_alarm_rate_),
-        )
-        log_odds = safe_logit(prior)[votes.pairs.label]
+        coins = self._match_coins(votes)
+        hit = coins.learned_or_average(self.hit_rate_, self.average_hit_rate_)
+        false_alarm = coins.learned_or_average(self.false_alarm_rate_, self.average_false_alarm_rate_)
+        log_odds, evidence = safe_logit(prior)[votes.pairs.label], slot_evidence(hit, false_alarm)
         return Inferred(passes.posterior_pass(votes.coins.slot, votes.pairs.start, evidence, log_odds).proba)
+
+    def _evidence_of_pairs(self, votes: Votes) -> Floats:
+        """(n_pairs,) evidence of new votes by the learned coins, for models that go on from there.
+
+        A new label has the average evidence of all labels, where `_infer` takes the evidence of average rates.
+        """
+        of_coin = slot_evidence(self.hit_rate_, self.false_alarm_rate_).reshape(-1, 2)
+        of_label = slot_evidence(self.average_hit_rate_, self.average_false_alarm_rate_).reshape(-1, 2)
+        return pair_evidence(votes, self._match_coins(votes).learned_or_average(of_coin, of_label).ravel())
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """Where expectation and maximisation stand.
+class DawidSkeneRounds:
+    """Where expectation and maximisation stand: what a checkpoint holds.
 
     present, label_present : what the last round found, see `rounds.Step`; those before it gave its `belief`
     history, change : the objective in every round, and the last change
@@ -202,12 +186,12 @@ class Rounds:
 
 def slot_evidence(hit: Floats, false_alarm: Floats) -> Floats:
     """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present"."""
-    no, yes = safe_log(1 - hit) - safe_log(1 - false_alarm), safe_log(hit) - safe_log(false_alarm)
-    evidence: Floats = np.stack([no, yes], axis=1).ravel()
-    return evidence
+    return log_answers(hit) - log_answers(false_alarm)
 
 
 def _share_of_yes(slot_weight: Floats, prior: PseudoVotes) -> Floats:
+    """(n_coins,) share of yes in the weights of two slots each, with pseudo-votes."""
+    # Slots of a coin stand side by side, the no first.
     no, yes = slot_weight[0::2], slot_weight[1::2]
     return _ratio(yes + prior[0], no + yes + sum(prior))
 
@@ -219,5 +203,5 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
 
 
 def log_prior(rate: Floats, prior: PseudoVotes) -> float:
-    """Log-density of Beta(1 + yes, 1 + no), whose mode the M-step finds, without its constant."""
+    """Log-density of Beta(1 + yes, 1 + no) without its constant; the M-step finds its mode."""
     return float((prior[0] * safe_log(rate) + prior[1] * safe_log(1 - rate)).sum())

@@ -1,31 +1,45 @@
-"""Dawid and Skene's coins on a tree of labels: what is known of one label speaks for and against its neighbours."""
+"""Dawid and Skene's coins on a tree of labels: what is known of one label is evidence about its neighbours.
+
+A *node* is a label of an item. `chow_liu` finds the tree, `relevant_nodes` the nodes that votes say something about,
+and `pass_messages` how likely each of them is, by one pass up the tree and one down.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from amcc import passes
 from amcc.arrays import AnyInts, Floats, Ints, safe_log, safe_logit, sigmoid, weight_per_code
+from amcc.consensus.answers import gather_answers
+from amcc.consensus.averages import mean_per_code
+from amcc.consensus.coins import (
+    count_slots,
+    judge_later,
+    log_answers,
+    met_present_labels,
+    pair_evidence,
+    start_from_shares,
+)
 from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import new_code
-from amcc.consensus.models.c_ds import learned_evidence, pair_evidence
 from amcc.consensus.models.dawid_skene import DawidSkene, PseudoVotes, log_prior, slot_evidence
 from amcc.consensus.monitor import Monitor
 from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.votes import Votes
 
+# Pseudo-answers in every cell of two labels' table, and pseudo-pairs of present and absent under each parent. One half
+# (Jeffreys) keeps logs finite, and is soon outweighed where few items have the parent.
 CELL_PRIOR = 0.5
-"""Pseudo-answers in every cell of two labels' table, and pseudo-pairs of present and absent under each parent."""
-
+# Pseudo-pairs of present and absent of a root: as many as `CDS` gives a label, so that a tree without edges is `CDS`.
 ROOT_PRIOR = 1.0
-"""Pseudo-pairs of present and absent of a root."""
+# Probabilities under a parent stay this far from 0 and 1, for their logs are taken.
+LEAST_RATE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -62,13 +76,13 @@ class DSTree(DawidSkene, methods={"ds-tree": {}}):
     hit_rate_, false_alarm_rate_, coin_worker_, coin_label_, average_hit_rate_, average_false_alarm_rate_
         See `DawidSkene`.
     item_state_ : ReachedNodes or None
-        The pairs that the votes speak about, those that were asked and their ancestors, and how likely each is; None
-        where no label has a parent.
+        The pairs that the votes say something about, those that were asked and their ancestors, and how likely each is;
+        None where no label has a parent.
 
     Notes
     -----
-    RECONSTRUCTION of "ND-DS", of which only the abstract was to be had: it uses a Bayesian network over labels; that it
-    is a tree, how it is found and its priors are OURS. So is leaving out edges that do not pay for themselves (whose
+    RECONSTRUCTION of "ND-DS". Only its abstract was to be had: it uses a Bayesian network over labels; that it
+    is a tree, how it is found and its priors are OURS. So is leaving out edges that do not pay for themselves (their
     gain in log-likelihood is below half the log of the number of answers), which makes the tree a forest. A label
     without edges is treated as by `CDS`.
 
@@ -93,77 +107,68 @@ class DSTree(DawidSkene, methods={"ds-tree": {}}):
     True
     """
 
-    learns_in_blocks = False  # unlike its parent: sets and trees of labels need all votes at once
+    learns_in_blocks = False  # unlike its parent: the tree needs all votes at once
 
     parent_label_: Annotated[Ints, Each("label", code="label", least=-1)]
     present_given_parent_: Annotated[Floats, Each("label", 2)]
     item_state_: Annotated[ReachedNodes | None, Each(optional=True)] = None
 
     def __init__(
-        self,
-        *,
-        hit_prior: PseudoVotes = (2.0, 1.0),
-        false_alarm_prior: PseudoVotes = (1.0, 2.0),
-        max_iter: int = 500,
+        self, *, hit_prior: PseudoVotes = (2.0, 1.0), false_alarm_prior: PseudoVotes = (1.0, 2.0), max_iter: int = 500,
         tol: float = 1e-4,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(hit_prior=hit_prior, false_alarm_prior=false_alarm_prior, max_iter=max_iter, tol=tol)
 
     def _learn(self, engine: Engine) -> Learned:
         votes, gold = in_memory(engine)
-        coins, pairs = votes.coins, votes.pairs
-        slot_votes = np.bincount(coins.slot, minlength=2 * len(coins)).astype(np.float64)
-        tree = Tree(chow_liu(votes))
+        pairs, slot_votes = votes.pairs, count_slots(votes)
+        tree = LabelTree(chow_liu(votes))
         nodes = relevant_nodes(tree, pairs.item, pairs.label)
         certain = gold.log_odds(np.zeros(len(pairs)))
-        proba = np.where(gold.known, gold.present, votes.n_yes / pairs.n_votes)
+        proba = start_from_shares(votes, gold)
         beliefs = first_beliefs(nodes, proba, votes.n_labels)
         monitor = Monitor(self.tol, self.max_iter)
         for _ in monitor.rounds():
-            present = weight_per_code(coins.slot, np.repeat(proba, pairs.n_votes), len(slot_votes))
+            present = met_present_labels(votes, proba)
             hit, false_alarm = self._rates(present, slot_votes)
             table = present_given_parent(nodes, beliefs, tree.prior)
             evidence = slot_evidence(hit, false_alarm)
             of_votes = pair_evidence(votes, evidence)
-            beliefs = propagate(nodes, table, nodes.from_pairs(of_votes + certain))
-            if_absent = safe_log(np.stack([1 - false_alarm, false_alarm], axis=1)).ravel()
-            objective = beliefs.log_likelihood + slot_votes @ if_absent + tree.log_prior(table)
+            beliefs = pass_messages(nodes, table, nodes.from_pairs(of_votes + certain))
+            objective = beliefs.log_likelihood + slot_votes @ log_answers(false_alarm) + tree.log_prior(table)
             objective += log_prior(hit, self.hit_prior) + log_prior(false_alarm, self.false_alarm_prior)
             before, proba = proba, beliefs.proba[nodes.of_pair]
             monitor.report(float(objective), float(np.abs(proba - before).max(initial=0.0)))
         self._publish(monitor)
-        self.coin_worker_, self.coin_label_ = coins.worker, coins.label
+        self._keep_coins(votes)
         self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
         self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(votes, present, slot_votes)
         self.parent_label_, self.present_given_parent_ = tree.parent, table
         # Without any of its votes a pair still has what the item's other labels say.
         others = gold.log_odds(safe_logit(proba) - of_votes)
         nothing = np.full((1, votes.n_labels), np.nan)
-        return Learned(
-            expected_along(tree, table, nothing)[0],
-            partial(passes.others_pass, coins.slot, pairs.start, evidence, others),
-            Inferred(proba, self._reached(nodes, beliefs)),
-        )
+        label = expected_along(tree, table, nothing)[0]
+        return Learned(label, judge_later(votes, evidence, others), Inferred(proba, self._reached(nodes, beliefs)))
 
     def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         tree, table, label = self._tree_for(new_code(votes.label_names, self.label_names_), prior)
         nodes = relevant_nodes(tree, votes.pairs.item, label[votes.pairs.label])
-        evidence = nodes.from_pairs(pair_evidence(votes, learned_evidence(self, votes)))
-        beliefs = propagate(nodes, table, evidence)
+        evidence = nodes.from_pairs(self._evidence_of_pairs(votes))
+        beliefs = pass_messages(nodes, table, evidence)
         return Inferred(beliefs.proba[nodes.of_pair], self._reached(nodes, beliefs))
 
-    def _reached(self, nodes: Nodes, beliefs: Beliefs) -> ReachedNodes | None:
+    def _reached(self, nodes: TreeNodes, beliefs: TreeBeliefs) -> ReachedNodes | None:
         """What the tree says about items; None where no label has a parent, and it says no more than the priors."""
         if not (self.parent_label_ >= 0).any():
             return None
         return ReachedNodes(nodes.item, nodes.label, beliefs.proba)
 
-    def _tree_for(self, label: Ints, prior: Floats) -> tuple[Tree, Floats, Ints]:
+    def _tree_for(self, label: Ints, prior: Floats) -> tuple[LabelTree, Floats, Ints]:
         """The learned tree with its table, and places of labels in it; new labels become trees of their own."""
         unknown = label < 0
         n_learned, n_unknown = len(self.parent_label_), int(unknown.sum())
         label[unknown] = n_learned + np.arange(n_unknown)
-        tree = Tree(np.append(self.parent_label_, np.full(n_unknown, -1)))
+        tree = LabelTree(np.append(self.parent_label_, np.full(n_unknown, -1)))
         table = np.concatenate([self.present_given_parent_, np.tile(prior[unknown, None], (1, 2))])
         return tree, table, label
 
@@ -180,7 +185,7 @@ class DSTree(DawidSkene, methods={"ds-tree": {}}):
 
 
 @dataclass(frozen=True)
-class Tree:
+class LabelTree:
     """(n_labels,) the parent of each label, −1 for roots; there may be several."""
 
     parent: Ints
@@ -211,6 +216,7 @@ def chow_liu(votes: Votes) -> Ints:
     n_labels = votes.n_labels
     one, other, gain = label_affinities(votes)
     paying = gain > 0
+    # scipy has spanning trees of least weight only.
     edges = csr_array((-gain[paying], (one[paying], other[paying])), shape=(n_labels, n_labels))
     forest = minimum_spanning_tree(edges).tocoo()
     _, component = connected_components(forest, directed=False)
@@ -231,9 +237,8 @@ def label_affinities(votes: Votes) -> tuple[Ints, Ints, Floats]:
     The gain is n · (mutual information) − ½ log n for n answers: what the edge adds to the log-likelihood, less the
     price of its parameter.
     """
-    answer = votes.item.astype(np.int64) * max(votes.n_workers, 1) + votes.worker
-    distinct, row = np.unique(answer, return_inverse=True)
-    is_yes, shape = votes.value > 0, (len(distinct), votes.n_labels)
+    answers = gather_answers(votes)
+    row, is_yes, shape = answers.of_vote, votes.value > 0, (len(answers.item), votes.n_labels)
     asked = csr_array((np.ones(len(votes)), (row, votes.label)), shape=shape)
     yes = csr_array((np.ones(int(is_yes.sum())), (row[is_yes], votes.label[is_yes])), shape=shape)
     pattern, n_both = _above_diagonal(asked.T @ asked)
@@ -245,6 +250,7 @@ def label_affinities(votes: Votes) -> tuple[Ints, Ints, Floats]:
         return counts
 
     both, first, second = counted(yes.T @ yes), counted(yes.T @ asked), counted(asked.T @ yes)
+    # Answers with neither label, with the second only, with the first only, with both.
     cells = np.stack([n_both - first - second + both, second - both, first - both, both], axis=1).reshape(-1, 2, 2)
     information = mutual_information(cells + CELL_PRIOR)
     one, other = np.divmod(pattern, max(votes.n_labels, 1))
@@ -275,8 +281,8 @@ def mutual_information(cells: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """The (item, label) that votes speak about: asked pairs and their ancestors. Others would only repeat the prior.
+class TreeNodes:
+    """The (item, label) that votes say something about: asked pairs and their ancestors. Others only repeat the prior.
 
     item, label : (n_nodes,) codes.
     parent : (n_nodes,) node of the same item, −1 where the label is a root.
@@ -297,7 +303,7 @@ class Nodes:
         return evidence
 
 
-def relevant_nodes(tree: Tree, item: AnyInts, label: AnyInts) -> Nodes:
+def relevant_nodes(tree: LabelTree, item: AnyInts, label: AnyInts) -> TreeNodes:
     """Asked pairs and their ancestors."""
     n_labels = len(tree.parent)
     asked = item.astype(np.int64) * n_labels + label
@@ -316,10 +322,10 @@ def relevant_nodes(tree: Tree, item: AnyInts, label: AnyInts) -> Nodes:
     depth = tree.depth[nodes % n_labels]
     bounds = np.cumsum(np.bincount(depth))[:-1]
     levels = tuple(np.split(np.argsort(depth, kind="stable"), bounds))
-    return Nodes(nodes // n_labels, nodes % n_labels, place, np.searchsorted(nodes, asked), levels)
+    return TreeNodes(nodes // n_labels, nodes % n_labels, place, np.searchsorted(nodes, asked), levels)
 
 
-class Beliefs(NamedTuple):
+class TreeBeliefs(NamedTuple):
     """(n_nodes,) probability of present, and of present together with the parent; the votes' log-likelihood.
 
     The log-likelihood is relative to that of the votes if all were absent.
@@ -330,22 +336,20 @@ class Beliefs(NamedTuple):
     log_likelihood: float
 
 
-def first_beliefs(nodes: Nodes, proba: Floats, n_labels: int) -> Beliefs:
+def first_beliefs(nodes: TreeNodes, proba: Floats, n_labels: int) -> TreeBeliefs:
     """Vote shares, as if labels were independent; ancestors that nobody was asked about have their label's mean."""
-    label = nodes.label[nodes.of_pair]
-    n_asked = weight_per_code(label, np.ones(len(label)), n_labels)
-    mean = (weight_per_code(label, proba, n_labels) + CELL_PRIOR) / (n_asked + 2 * CELL_PRIOR)
-    start = mean[nodes.label]
+    # A label that nobody was asked about is an ancestor of one that somebody was: as likely as not.
+    start = mean_per_code(nodes.label[nodes.of_pair], proba, n_labels, overall=0.5)[nodes.label]
     start[nodes.of_pair] = proba
-    return Beliefs(start, start * _of_parent(nodes, start), -np.inf)
+    return TreeBeliefs(start, start * _of_parent(nodes, start), -np.inf)
 
 
-def _of_parent(nodes: Nodes, proba: Floats) -> Floats:
+def _of_parent(nodes: TreeNodes, proba: Floats) -> Floats:
     """(n_nodes,) probability that the parent is present; a root counts as having an absent one."""
     return np.where(nodes.parent >= 0, proba[nodes.parent], 0.0)
 
 
-def present_given_parent(nodes: Nodes, beliefs: Beliefs, prior: Floats) -> Floats:
+def present_given_parent(nodes: TreeNodes, beliefs: TreeBeliefs, prior: Floats) -> Floats:
     """(n_labels, 2) M-step of the tree: share of present where the parent is absent and where it is present."""
     parent, n_labels = _of_parent(nodes, beliefs.proba), len(prior)
     columns = (beliefs.proba - beliefs.with_parent, 1 - parent), (beliefs.with_parent, parent)
@@ -354,11 +358,11 @@ def present_given_parent(nodes: Nodes, beliefs: Beliefs, prior: Floats) -> Float
         / (weight_per_code(nodes.label, total, n_labels) + 2 * prior)
         for present, total in columns
     ]
-    return np.clip(np.stack(table, axis=1), 1e-10, 1 - 1e-10)
+    return np.clip(np.stack(table, axis=1), LEAST_RATE, 1 - LEAST_RATE)
 
 
-def propagate(nodes: Nodes, table: Floats, evidence: Floats) -> Beliefs:
-    """Beliefs from the evidence of the votes, by one pass of messages up the tree and one down.
+def pass_messages(nodes: TreeNodes, table: Floats, evidence: Floats) -> TreeBeliefs:
+    """How likely nodes are, from the evidence of the votes, by one pass of messages up the tree and one down.
 
     `table` is `present_given_parent`; `evidence` (n_nodes,) holds log-odds.
     """
@@ -368,6 +372,7 @@ def propagate(nodes: Nodes, table: Floats, evidence: Floats) -> Beliefs:
     for level in reversed(nodes.levels):
         label = nodes.label[level]
         # up to a factor, P(votes below | parent) = P(absent | parent) · (1 + odds)
+        # column 0 if the parent is absent, column 1 if it is present
         message = log_absent[label] + np.logaddexp(0.0, log_odds[label] + below[level, None])
         log_likelihood += message[:, 0].sum()
         child = nodes.parent[level] >= 0
@@ -378,12 +383,12 @@ def propagate(nodes: Nodes, table: Floats, evidence: Floats) -> Beliefs:
         parent = np.where(nodes.parent[level] >= 0, proba[nodes.parent[level]], 0.0)
         with_parent[level] = parent * given_parent[:, 1]
         proba[level] = (1 - parent) * given_parent[:, 0] + with_parent[level]
-    return Beliefs(proba, with_parent, float(log_likelihood))
+    return TreeBeliefs(proba, with_parent, float(log_likelihood))
 
 
-def expected_along(tree: Tree, table: Floats, proba: Floats) -> Floats:
+def expected_along(tree: LabelTree, table: Floats, proba: Floats) -> Floats:
     """(n_items, n_labels) with NaN filled in from the parents, which must know all that the votes say below them."""
-    for label in np.argsort(tree.depth, kind="stable"):
+    for label in np.argsort(tree.depth, kind="stable"):  # parents before their children
         parent = proba[:, tree.parent[label]] if tree.parent[label] >= 0 else np.zeros(len(proba))
         expected = (1 - parent) * table[label, 0] + parent * table[label, 1]
         proba[:, label] = np.where(np.isnan(proba[:, label]), expected, proba[:, label])

@@ -1,43 +1,47 @@
-"""ML-JMF: every worker's answers as a low-rank matrix, over factors of the labels that all workers share."""
+"""ML-JMF: every worker's answers as a low-rank matrix, over factors of the labels that all workers share.
+
+`rows` are the rows of all U_w one after the other, an answer each; `factors` is V; `trust` are the weights λ with a
+floor. `update_rows` and `update_factors` are the two steps of a round; both lower the same objective.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from amcc import linalg, passes
-from amcc.arrays import Codes, Floats, Ints, find_sorted, sigmoid, weight_per_code
+from amcc.arrays import AnyInts, Codes, Floats, Ints, find_sorted, sigmoid, weight_per_code
+from amcc.consensus.answers import gather_answers
+from amcc.consensus.averages import mean_per_code
 from amcc.consensus.base import ConsensusModel
+from amcc.consensus.coins import signed_evidence
 from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import known_or_mean, new_code
 from amcc.consensus.monitor import Monitor
-from amcc.consensus.parameters import check_rounds
+from amcc.consensus.parameters import check_at_least_one, check_choice, check_not_negative, check_rounds, check_seed
 from amcc.consensus.signature import draws, signatures
 from amcc.engine.base import Engine
-from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.passes import Judgement
 from amcc.votes import Votes
 
 Anchor = Literal["consensus", "self"]
 
+# Factors that are taken by default at most: a thousand labels with six asked do not fill six hundred.
 LARGEST_RANK = 32
-"""Factors that are taken by default at most: a thousand labels with six asked do not fill six hundred."""
+# Updates of an item's rows once the factors of the labels stand. Fixed, so that no item depends on the others.
 ROW_ROUNDS = 100
-"""Updates of an item's rows once the factors of the labels stand. Fixed, so that no item depends on the others."""
+# Weight, relative to the mean, with which rows of a worker of weight zero follow the votes where nobody else voted.
 LEAST_TRUST = 1e-6
-"""Weight, relative to the mean, with which rows of a worker of weight zero follow the votes where nobody else voted."""
-BLOCK_CELLS = 2**18
-"""Numbers gathered at a time where rows of two tables are multiplied."""
+# Log-odds of an average worker's vote when workers are judged: so many that the probability is 0 or 1, as for
+# `MajorityVote`.
 ONE_VOTE = 40.0
-"""Log-odds of an average worker's vote when workers are judged: so many that the probability is 0 or 1."""
+# Scores lie between this and one minus this before they become odds: the odds of 0 and 1 are not finite.
 EDGE = 0.01
-"""Scores lie between this and one minus this before they become odds."""
 
 
 class MLJMF(ConsensusModel, methods={"ml-jmf": {}}):
@@ -122,44 +126,33 @@ class MLJMF(ConsensusModel, methods={"ml-jmf": {}}):
     similarity_: Annotated[Floats, Each("similar")]
 
     def __init__(
-        self,
-        *,
-        anchor: Anchor = "consensus",
-        rank: int | None = None,
-        label_smoothing: float = 0.1,
-        worker_smoothing: float = 0.1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: int = 0,
-    ) -> None:
+        self, *, anchor: Anchor = "consensus", rank: int | None = None, label_smoothing: float = 0.1,
+        worker_smoothing: float = 0.1, max_iter: int = 1000, tol: float = 1e-5, random_state: int = 0,
+    ) -> None:  # fmt: skip
         self.anchor = anchor
         self.rank = rank
-        self.label_smoothing = label_smoothing
-        self.worker_smoothing = worker_smoothing
-        self.max_iter = max_iter
-        self.tol = tol
+        self.label_smoothing, self.worker_smoothing = label_smoothing, worker_smoothing
+        self.max_iter, self.tol = max_iter, tol
         self.random_state = random_state
 
     def _check_params(self) -> None:
-        if self.anchor not in get_args(Anchor):
-            raise ParameterError(f"anchor must be 'consensus' or 'self'; got {self.anchor!r}.")
-        if self.rank is not None and self.rank < 1:
-            raise ParameterError(f"rank must be at least 1, or None; got {self.rank!r}.")
+        check_choice("anchor", self.anchor, Anchor)
+        check_at_least_one("rank", self.rank, optional=True)
         for name in ("label_smoothing", "worker_smoothing"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ParameterError(f"{name} must be a number >= 0; got {getattr(self, name)!r}.")
+            check_not_negative(name, getattr(self, name))
         check_rounds(self.max_iter, self.tol)
-        if self.random_state < 0:
-            raise ParameterError(f"random_state must be at least 0; got {self.random_state!r}.")
+        check_seed(self.random_state)
 
     def _learn(self, engine: Engine) -> Learned:
         votes, gold = in_memory(engine)
         similarity = worker_similarity(votes)
-        answers = Answers.of(votes, similarity)
+        answers = AnswerRows.of(votes, similarity)
         known, present = (np.repeat(of_pair, votes.pairs.n_votes) for of_pair in (gold.known, gold.present))
+        # What U_w Vᵀ is to come near to: the votes, and where truth is known the truth in their place.
         target = answers.matrix(np.where(known, present, votes.value > 0)[answers.vote].astype(np.float64))
         relations = label_cosines(votes)
         rows, factors = self._start(votes, answers)
+        # All workers weigh the same at first, but for those without any vote, who never weigh anything.
         weight = worker_weights(np.where(votes.answers_per_worker > 0, 1.0, np.inf))
         monitor = Monitor(self.tol, self.max_iter)
         for _ in monitor.rounds():
@@ -168,65 +161,65 @@ class MLJMF(ConsensusModel, methods={"ml-jmf": {}}):
             factors = update_factors(rows, factors, target, trust, answers, relations, self.label_smoothing)
             value = self._objective(rows, factors, target, trust, answers, relations)
             monitor.report(value, relative_change(monitor.history, value))
-            model = self._anchor_of_votes(votes, rows, factors, trust, answers)
-            weight = worker_weights(misfits(votes, np.where(known, present, model)))
+            anchor = self._anchor_of_votes(votes, rows, factors, trust, answers)
+            weight = worker_weights(misfits(votes, np.where(known, present, anchor)))
         self._publish(monitor)
         self.worker_weight_, self.label_factors_ = weight, factors
         self.similar_worker_, self.similar_other_, self.similarity_ = similarity.row, similarity.col, similarity.data
         proba = rcard_proba(votes, self._scores(votes, answers, factors, weight))
-        return Learned(_label_prior(votes, proba), partial(_judge, votes, weight, gold), Inferred(proba))
+        # These are no calibrated probabilities: what counts is which labels are in the sets.
+        label = mean_per_code(votes.pairs.label, proba > 0.5, votes.n_labels)
+        return Learned(label, partial(judge_by_weights, votes, weight, gold), Inferred(proba))
 
-    def _start(self, votes: Votes, answers: Answers) -> tuple[Floats, Floats]:
-        """U and V, uniform between 0.1 and 1.1."""
+    def _start(self, votes: Votes, answers: AnswerRows) -> tuple[Floats, Floats]:
+        """U and V, uniform between 0.1 and 1.1: multiplicative updates never leave a zero."""
         rank = self.rank or min(max(round(0.6 * votes.n_labels), 2), LARGEST_RANK)
         signature = signatures(votes, self.random_state)
         of_answers = signature.of_answers(answers.item, answers.worker)
         return 0.1 + draws(of_answers, rank), 0.1 + draws(signature.label, rank)
 
     def _objective(
-        self,
-        rows: Floats,
-        factors: Floats,
-        target: sparse.csr_array,
-        trust: Floats,
-        answers: Answers,
+        self, rows: Floats, factors: Floats, target: sparse.csr_array, trust: Floats, answers: AnswerRows,
         relations: sparse.csr_array,
-    ) -> float:
-        """The objective without the term of the weights, whose γ is set anew in every round."""
+    ) -> float:  # fmt: skip
+        """The objective without the term of the weights: its γ is set anew in every round."""
         squares = (target.data - answers.fitted(rows, factors).data) ** 2
         misfit = trust[answers.worker] @ np.add.reduceat(squares, answers.start[:-1])
         labels = self.label_smoothing * smoothness(factors, relations)
         return float(misfit + labels + self.worker_smoothing * smoothness(rows, answers.alike))
 
-    def _anchor_of_votes(self, votes: Votes, rows: Floats, factors: Floats, trust: Floats, answers: Answers) -> Floats:
+    def _anchor_of_votes(
+        self, votes: Votes, rows: Floats, factors: Floats, trust: Floats, answers: AnswerRows
+    ) -> Floats:
         """(n_votes,) what each vote is measured against."""
         if self.anchor == "consensus":
-            return np.repeat(consensus(votes, rows, factors, trust, answers), votes.pairs.n_votes)
+            return np.repeat(consensus_scores(votes, rows, factors, trust, answers), votes.pairs.n_votes)
         own = np.empty(len(votes))
         own[answers.vote] = answers.fitted(rows, factors).data
         return own
 
-    def _scores(self, votes: Votes, answers: Answers, factors: Floats, weight: Floats) -> Floats:
+    def _scores(self, votes: Votes, answers: AnswerRows, factors: Floats, weight: Floats) -> Floats:
         """(n_pairs,) scores of the consensus, from rows that are fitted to the factors item by item."""
         rows = np.full((len(answers.item), factors.shape[1]), 0.5)
         target, trust = answers.matrix((votes.value > 0)[answers.vote].astype(np.float64)), trusted(weight)
         for _ in range(ROW_ROUNDS):
             rows = update_rows(rows, factors, target, trust, answers, self.worker_smoothing)
-        return consensus(votes, rows, factors, trust, answers)
+        return consensus_scores(votes, rows, factors, trust, answers)
 
     def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
         label = new_code(votes.label_names, self.label_names_)
         worker = new_code(votes.worker_names, self.worker_names_)
         weight = known_or_mean(self.worker_weight_, worker)
         learned = votes.select((label >= 0)[votes.label])
-        answers = Answers.of(learned, self._similarity_of(worker))
+        answers = AnswerRows.of(learned, self._similarity_of(worker))
+        # A new label has no factors; its votes are left out here, and its score is the share of yes.
         factors = np.where(label[:, None] >= 0, self.label_factors_[label], 0.0)
         scores = weighted_yes_share(votes, trusted(weight))
         scores[label[votes.pairs.label] >= 0] = self._scores(learned, answers, factors, weight)
         return Inferred(rcard_proba(votes, scores))
 
     def _similarity_of(self, worker: Ints) -> sparse.coo_array:
-        """Cosines between new votes' workers, whose places among the learned ones are given; newcomers have none."""
+        """Cosines between workers of new votes, from their places among the learned ones; newcomers have none."""
         n_learned = len(self.worker_names_)
         learned = sparse.csr_array(
             (self.similarity_, (self.similar_worker_, self.similar_other_)), shape=(n_learned, n_learned)
@@ -240,7 +233,7 @@ class MLJMF(ConsensusModel, methods={"ml-jmf": {}}):
 
 
 @dataclass(frozen=True)
-class Answers:
+class AnswerRows:
     """What each worker said on each item that they answered: the rows of all U_w that exist.
 
     item, worker : (n_answers,) codes.
@@ -264,14 +257,14 @@ class Answers:
     degree: Floats
 
     @classmethod
-    def of(cls, votes: Votes, similarity: sparse.coo_array) -> Answers:
+    def of(cls, votes: Votes, similarity: sparse.coo_array) -> AnswerRows:
         """Gather votes to answers."""
-        answer, of_vote = np.unique(votes.item.astype(np.int64) * votes.n_workers + votes.worker, return_inverse=True)
-        item, worker = np.divmod(answer, votes.n_workers)
-        start = np.append(0, np.cumsum(np.bincount(of_vote, minlength=len(answer))))
-        vote = np.argsort(of_vote, kind="stable")
-        ones = np.ones(len(answer))
-        on_item = sparse.csr_array((ones, (item, np.arange(len(answer)))), shape=(votes.n_items, len(answer)))
+        item, worker, of_vote = gather_answers(votes)
+        n_answers = len(item)
+        start = np.append(0, np.cumsum(np.bincount(of_vote, minlength=n_answers)))
+        vote = np.argsort(of_vote, kind="stable")  # votes are sorted by label before worker
+        ones = np.ones(n_answers)
+        on_item = sparse.csr_array((ones, (item, np.arange(n_answers))), shape=(votes.n_items, n_answers))
         alike = same_item(on_item, worker, similarity)
         degree = np.asarray(alike.sum(axis=1))[:, None]
         return cls(item, worker, vote, of_vote[vote], votes.label[vote], start, votes.n_labels, on_item, alike, degree)
@@ -282,19 +275,7 @@ class Answers:
 
     def fitted(self, rows: Floats, factors: Floats) -> sparse.csr_array:
         """(n_answers, n_labels) sparse matrix of U Vᵀ where votes are."""
-        return self.matrix(row_products(rows, self.of_vote, factors, self.label_of_vote))
-
-
-def row_products(left: Floats, left_row: npt.NDArray[Any], right: Floats, right_row: npt.NDArray[Any]) -> Floats:
-    """left[left_row[n]] · right[right_row[n]] for every n, in memory that follows n and the two tables."""
-    if len(left) * len(right) <= 4 * len(left_row):  # most products are wanted: one matrix product is the quickest
-        return np.asarray((left @ right.T).ravel()[left_row * len(right) + right_row])
-    products = np.empty(len(left_row))
-    block = max(BLOCK_CELLS // max(left.shape[1], 1), 1)
-    for first in range(0, len(products), block):
-        part = slice(first, first + block)
-        products[part] = np.einsum("nd,nd->n", left[left_row[part]], right[right_row[part]])
-    return products
+        return self.matrix(linalg.row_products(rows, self.of_vote, factors, self.label_of_vote))
 
 
 def worker_similarity(votes: Votes) -> sparse.coo_array:
@@ -310,7 +291,7 @@ def label_cosines(votes: Votes) -> sparse.csr_array:
     return sparse.csr_array(cosines(votes.pairs.label, votes.pairs.item, share, (votes.n_labels, votes.n_items)))
 
 
-def cosines(row: npt.NDArray[Any], column: npt.NDArray[Any], entry: Floats, shape: tuple[int, int]) -> sparse.coo_array:
+def cosines(row: AnyInts, column: AnyInts, entry: Floats, shape: tuple[int, int]) -> sparse.coo_array:
     """Cosines between the rows of a sparse matrix, without the diagonal; a row of zeros is like no other."""
     norm = np.sqrt(weight_per_code(row, entry**2, shape[0]))
     kept = entry != 0
@@ -325,6 +306,7 @@ def same_item(on_item: sparse.csr_array, worker: Ints, similarity: sparse.coo_ar
     """(n_answers, n_answers) similarity of the workers of every two answers on the same item."""
     both = sparse.coo_array(on_item.T @ on_item)
     n_workers = similarity.shape[0]
+    # Looked up by one sorted key of two workers: a dense table of all workers would not fit.
     key = similarity.row.astype(np.int64) * n_workers + similarity.col
     order = np.argsort(key)
     place, like = find_sorted(key[order], worker[both.row] * n_workers + worker[both.col])
@@ -333,7 +315,7 @@ def same_item(on_item: sparse.csr_array, worker: Ints, similarity: sparse.coo_ar
 
 
 def update_rows(
-    rows: Floats, factors: Floats, target: sparse.csr_array, trust: Floats, answers: Answers, smoothing: float
+    rows: Floats, factors: Floats, target: sparse.csr_array, trust: Floats, answers: AnswerRows, smoothing: float
 ) -> Floats:
     """Multiplicative steps of all U_w, first of all rows of an item together, then of each alone.
 
@@ -341,24 +323,21 @@ def update_rows(
     rounds: everybody waits for the others. A common factor of the rows of an item is free of that.
     """
     pull = trust[answers.worker, None]
+    # The common step: one factor for the rows of an item, along which their differences do not count.
     towards = pull * (target @ factors)
     away = pull * (answers.fitted(rows, factors) @ factors)
     stress = smoothing * (answers.degree * rows - answers.alike @ rows)
     common = root_ratio(answers.on_item @ (rows * towards), answers.on_item @ (rows * (away + stress)))
     rows = rows * common[answers.item]
+    # Then each row by itself. `away` has to be computed again, for the rows have moved.
     away = pull * (answers.fitted(rows, factors) @ factors)
     return rows * root_ratio(towards + smoothing * (answers.alike @ rows), away + smoothing * answers.degree * rows)
 
 
 def update_factors(
-    rows: Floats,
-    factors: Floats,
-    target: sparse.csr_array,
-    trust: Floats,
-    answers: Answers,
-    relations: sparse.csr_array,
-    smoothing: float,
-) -> Floats:
+    rows: Floats, factors: Floats, target: sparse.csr_array, trust: Floats, answers: AnswerRows,
+    relations: sparse.csr_array, smoothing: float,
+) -> Floats:  # fmt: skip
     """Multiplicative step of V: V ∘ √[(Σ λ yesᵀ U + α C V) / (Σ λ fittedᵀ U + α D V)]."""
     pulled = trust[answers.worker, None] * rows
     towards = target.T @ pulled + smoothing * (relations @ factors)
@@ -392,7 +371,9 @@ def misfits(votes: Votes, model: Floats) -> Floats:
 
 
 def worker_weights(misfit: Floats, gamma: float | None = None) -> Floats:
-    """λ: the point of the simplex nearest to −f / 2γ; by default γ = n_workers · mean(f) / 2.
+    """λ, which minimises Σ λ f + γ ‖λ‖²: the point of the simplex nearest to −f / 2γ.
+
+    By default γ = n_workers · mean(f) / 2, so that an average worker gets about an equal share.
 
     Only the ratio of f and γ counts, so f may be a mean or a sum. Workers of infinite misfit get nothing.
 
@@ -412,12 +393,12 @@ def trusted(weight: Floats) -> Floats:
     return np.maximum(weight, LEAST_TRUST / len(weight))
 
 
-def consensus(votes: Votes, rows: Floats, factors: Floats, trust: Floats, answers: Answers) -> Floats:
+def consensus_scores(votes: Votes, rows: Floats, factors: Floats, trust: Floats, answers: AnswerRows) -> Floats:
     """(n_pairs,) scores: weighted mean of the rows of those who answered the item, times the factors of the label."""
     pull = trust[answers.worker]
     pull = pull / weight_per_code(answers.item, pull, votes.n_items)[answers.item]
     mean = np.asarray(answers.on_item @ (pull[:, None] * rows))
-    return row_products(mean, votes.pairs.item, factors, votes.pairs.label)
+    return linalg.row_products(mean, votes.pairs.item, factors, votes.pairs.label)
 
 
 def weighted_yes_share(votes: Votes, trust: Floats) -> Floats:
@@ -437,6 +418,7 @@ def set_sizes(votes: Votes) -> Ints:
 def rcard_proba(votes: Votes, scores: Floats) -> Floats:
     """Probabilities above 0.5 for the labels of highest score, as many as the item's set size; the order is kept."""
     item = votes.pairs.item
+    # Scores of U Vᵀ may exceed one; then all of the item shrink, and their order stays.
     highest = np.ones(votes.n_items)
     np.maximum.at(highest, item, scores)
     inner = EDGE + (1 - 2 * EDGE) * scores / highest[item]
@@ -446,25 +428,16 @@ def rcard_proba(votes: Votes, scores: Floats) -> Floats:
     ranked = all_score[np.lexsort((-all_score, all_item))]
     last_inside = np.append(0, np.cumsum(np.bincount(all_item)))[:-1] + set_sizes(votes)
     threshold = (ranked[last_inside] + ranked[last_inside + 1]) / 2
-    return sigmoid(_logit(inner) - _logit(threshold)[item])
+    inner_odds, threshold_odds = (np.log(share) - np.log1p(-share) for share in (inner, threshold))
+    return sigmoid(inner_odds - threshold_odds[item])
 
 
-def _logit(share: Floats) -> Floats:
-    return np.asarray(np.log(share) - np.log1p(-share))
-
-
-def _label_prior(votes: Votes, proba: Floats) -> Floats:
-    """Share of each label's asked pairs that are in the sets; labels with few pairs lean on the share of all."""
-    inside = proba > 0.5
-    asked = np.bincount(votes.pairs.label, minlength=votes.n_labels)
-    return np.asarray((weight_per_code(votes.pairs.label, inside, votes.n_labels) + inside.mean()) / (asked + 1))
-
-
-def _judge(votes: Votes, weight: Floats, gold: Gold) -> Judgement:
+def judge_by_weights(votes: Votes, weight: Floats, gold: Gold) -> Judgement:
     """Judge votes by the weighted majority of the others; the label's share of yes counts only where that is even."""
-    strength = ONE_VOTE * votes.n_workers * weight[votes.coins.worker]
-    evidence = np.stack([-strength, strength], axis=1).ravel()
+    # Weights sum to one, so an average worker's vote is worth ONE_VOTE.
+    evidence = signed_evidence(ONE_VOTE * votes.n_workers * weight[votes.coins.worker])
     yes = weight_per_code(votes.label, votes.value > 0, votes.n_labels)
     prior = np.log(yes + 0.5) - np.log(np.bincount(votes.label, minlength=votes.n_labels) - yes + 0.5)
+    # Even where one worker has all the weight, their vote does not outweigh known truth.
     known = gold.log_odds(prior[votes.pairs.label], certain=ONE_VOTE * votes.n_workers**2)
     return passes.others_pass(votes.coins.slot, votes.pairs.start, evidence, known)

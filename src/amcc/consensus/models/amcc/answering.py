@@ -150,8 +150,8 @@ class LearnedCrowd(GroupedModel):
         newcomer = np.where(known_label, self.newcomer_evidence_[coins.label], self.newcomer_evidence_.mean(axis=0))
         return np.where(coins.met[:, None], self.coin_evidence_[coins.place], newcomer).ravel()
 
-    def settled_params(self) -> dict[str, Any] | None:
-        """The blend, see `ConsensusModel.settled_params`."""
+    def chosen_params(self) -> dict[str, Any] | None:
+        """The blend, see `ConsensusModel.chosen_params`."""
         return {"blend": self.blend_} if self.blend_is_chosen_ else None
 
 

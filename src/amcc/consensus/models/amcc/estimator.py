@@ -204,7 +204,6 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
 
     def _take_truth(self, votes: Votes, gold: Gold, unseen: Floats) -> None:
         """How known truth corrects probabilities: compared are those of a fit that has not seen it."""
-        self.calibration_ = None
         if self.adapt and gold.known.any():
             known = np.flatnonzero(gold.known)
             self.calibration_ = fit_calibration(
