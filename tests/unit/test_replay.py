@@ -101,7 +101,7 @@ def test_a_learner_catches_up_with_another(recording, n_fits):
     """What it kept of an earlier choice is part of what it knew, and so is that it could not choose."""
 
     class Choosy(DawidSkene):
-        def settled_params(self):
+        def chosen_params(self):
             n_pairs = len(self.pair_proba_)
             return None if n_pairs < 180 else {"hit_prior": (8.0, 2.0) if n_pairs < 300 else (2.0, 8.0)}
 
