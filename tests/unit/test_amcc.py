@@ -93,7 +93,7 @@ def test_blend_of_an_earlier_fit(crowd):
     again = AMCC(blend=chosen.blend_).fit(crowd.votes)
     assert again.blend_ == chosen.blend_
     assert_array_equal(again.predict_proba(), chosen.predict_proba())
-    assert AMCC().set_params(**chosen.settled_params()).blend == chosen.blend_
+    assert AMCC().set_params(**chosen.chosen_params()).blend == chosen.blend_
     with pytest.raises(ParameterError, match="blend must be None or the blend_ of an earlier fit; got"):
         AMCC(blend={"graded": 1}).fit(crowd.votes)
 

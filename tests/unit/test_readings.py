@@ -123,9 +123,9 @@ def test_one_answer_per_item_leaves_nothing_to_choose():
     assert (
         0.7 < np.abs(model.predict_proba() - ~said_yes).min() <= np.abs(model.predict_proba() - ~said_yes).max() < 0.97
     )
-    assert model.settled_params() is None
+    assert model.chosen_params() is None
     dense[0, 1] = 1
-    assert "blend" in AMCC().fit(Votes.from_dense(dense)).settled_params()
+    assert "blend" in AMCC().fit(Votes.from_dense(dense)).chosen_params()
 
 
 def test_large_data_are_asked_by_a_sample_of_items(crowd, monkeypatch):

@@ -187,7 +187,7 @@ def test_a_workers_file_makes_the_panel():
     dense = np.where(rng.random((6, 60, 2)) < 0.8, truth, ~truth) * 2 - 1
     table = pa.table({"worker": list("abcd"), "kind": ["model"] * 4, "family": ["x", "x", None, None]})
     votes = Votes.from_dense(dense, worker_names=list("abcdef"))
-    findings = findings_of(votes, AMCC(), workers=Roster.from_frame(table))
+    findings = findings_of(votes, AMCC(), roster=Roster.from_frame(table))
     told = [row["family"] for row in findings.model.families(frame="arrow").to_pylist()]
     assert column(families_panel(findings).chart, "family") == told
     assert "x" in told
