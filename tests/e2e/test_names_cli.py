@@ -86,7 +86,7 @@ WRONG = {"no such file", "unknown method", "unknown worker", "unknown set", "not
 
 
 def test_every_command_that_meets_names_is_there():
-    nameless = {"demo", "methods", "board", "reproduce", "simulate-crowd"}  # these make their own
+    nameless = {"demo", "methods", "settings", "board", "reproduce", "simulate-crowd"}  # these make their own
     assert set(LISTED) - nameless == {words[0] for words in COMMANDS.values()}
 
 

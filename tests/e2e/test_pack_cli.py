@@ -126,8 +126,8 @@ def test_an_interrupted_command_goes_on(folder, tmp_path):
     """Ctrl-C in a fit that would take very long leaves a checkpoint, which nobody else may use."""
     options = ("consensus", folder / "packed", "-m", "dawid-skene", "--checkpoint", "fit.checkpoint", "-o", "c.csv")
     endless = "from amcc.consensus.monitor import Monitor; Monitor.converged = property(lambda self: False)"
-    patient = "from amcc import DawidSkene; DawidSkene.__init__.__kwdefaults__.update(max_iter=10**9)"
-    often = "from amcc import Checkpoint; Checkpoint.__init__.__defaults__ = (0.0,)"
+    patient = "from amcc.consensus import DawidSkene; DawidSkene.__init__.__kwdefaults__.update(max_iter=10**9)"
+    often = "from amcc.engine import Checkpoint; Checkpoint.__init__.__defaults__ = (0.0,)"
     program = f"{endless}\n{patient}\n{often}\nfrom amcc.cli import main; main()"
     run = subprocess.Popen(
         [sys.executable, "-c", program, *map(str, options)], cwd=tmp_path, stderr=subprocess.PIPE, text=True

@@ -124,5 +124,5 @@ def test_coins_out_of_order_are_refused(make, toy_votes, tmp_path):
     for name in ("coin_worker_", "coin_label_"):
         arrays[name] = arrays[name][::-1]
     write_fields(path, meta, arrays)
-    with pytest.raises(FileFormatError, match="fields of coins must be in order, each combination once"):
+    with pytest.raises(FileFormatError, match="must have its coins in order, each once"):
         load_model(path)

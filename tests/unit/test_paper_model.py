@@ -35,7 +35,9 @@ def test_each_model_has_only_its_own_parameters():
     assert set(PaperAMCC().get_params()) == shared | {
         "hsic_weight", "laplacian_weight", "weight_exponent", "anchor", "printed"
     }  # fmt: skip
-    assert set(AMCC().get_params()) == shared | {"individuality", "correlation", "adapt", "blend", "warm_start"}
+    assert set(AMCC().get_params()) == shared | {
+        "individuality", "correlation", "adapt", "blend", "settings", "warm_start"
+    }  # fmt: skip
     with pytest.raises(TypeError, match="loss"):
         AMCC(loss="frobenius")
 
