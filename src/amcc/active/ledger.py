@@ -332,7 +332,7 @@ def _check_head(expected: str, lines: Sequence[bytes]) -> None:
     if expected not in map(chain.line_hash, lines):
         raise FileFormatError(
             f"the head noted before must be the hash of a line; {expected} is that of none of {len(lines)} lines. "
-            "Lines at the end are missing, or the file was written anew; take it from a backup."
+            "Lines at the end are missing, or the file was written again; take it from a backup."
         )
 
 

@@ -81,7 +81,7 @@ def _to_go_on_from(path: Path, method: str) -> ConsensusModel:
     if method != DEFAULT_METHOD or not isinstance(model, AMCC):
         raise InputError(
             f"--from goes on with -m {DEFAULT_METHOD}, from a model that it saved; {path} holds {model!r}, and the "
-            f"method is {method}. Leave --from out to fit anew."
+            f"method is {method}. Leave --from out to fit again."
         )
     return model.set_params(warm_start=True)
 
