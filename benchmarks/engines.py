@@ -130,10 +130,7 @@ PLAN: list[tuple[int, int, int | None, tuple[str, ...]]] = [
     (10**7, 20, 10**5, IN_MEMORY),
     (10**8, 20, None, LARGE),
 ]
-QUICK: list[tuple[int, int, int | None, tuple[str, ...]]] = [
-    (10**5, 20, None, ALL),
-    (10**5, 1000, None, IN_MEMORY),
-]
+QUICK: list[tuple[int, int, int | None, tuple[str, ...]]] = [(10**5, 20, None, ALL), (10**5, 1000, None, IN_MEMORY)]
 
 
 def measure_here(name: str, folder: Path) -> Result:

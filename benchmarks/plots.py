@@ -16,14 +16,7 @@ RED, BLUE, GREEN, VIOLET = "#c1272d", "#1f6fb4", "#2a8a57", "#8a5aa8"
 # Lines that end so many times before the others have their names at their end, not at the side.
 NEAR = 500
 
-COLOURS = {
-    "amcc": RED,
-    "crowd-kit": BLUE,
-    "cleanlab": GREEN,
-    "Snorkel": VIOLET,
-    "10⁹ votes": BLUE,
-    "10¹⁰ votes": RED,
-}
+COLOURS = {"amcc": RED, "crowd-kit": BLUE, "cleanlab": GREEN, "Snorkel": VIOLET, "10⁹ votes": BLUE, "10¹⁰ votes": RED}
 STYLES = ("-", "--", ":")
 GREY = "#777777"
 # Least distance between two names, as a share of the height.

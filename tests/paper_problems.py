@@ -8,9 +8,7 @@ from amcc import Votes, linalg
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.paper.answers import gather_answers, presence, statistics
 from amcc.consensus.models.paper.fitting import PaperFit, fit_paper
-from amcc.consensus.models.paper.individuality import (
-    project_rows,
-)
+from amcc.consensus.models.paper.individuality import project_rows
 from amcc.consensus.models.paper.problem import PaperProblem, PaperSettings, PaperState
 from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 

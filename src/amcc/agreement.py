@@ -207,12 +207,7 @@ def _count_shared(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> Codes:
 
 
 def _set_alpha(
-    item: Ints,
-    pattern: Ints,
-    distance: Floats,
-    comparable: Mask,
-    rng: np.random.Generator,
-    n_boot: int,
+    item: Ints, pattern: Ints, distance: Floats, comparable: Mask, rng: np.random.Generator, n_boot: int
 ) -> Floats:
     """Alpha of the data, then of every replicate: (1 + n_boot,).
 

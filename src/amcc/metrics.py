@@ -99,11 +99,7 @@ def label_scores(truth: Mask, predicted: Mask, known: Mask | None = None) -> Lab
 
 
 def precision(
-    truth: Mask,
-    predicted: Mask,
-    known: Mask | None = None,
-    *,
-    empty: Literal["skip", 0, 1] = "skip",
+    truth: Mask, predicted: Mask, known: Mask | None = None, *, empty: Literal["skip", 0, 1] = "skip"
 ) -> float:
     """Mean share of predicted labels that are true: what the paper prints as accuracy.
 
@@ -154,11 +150,7 @@ def subset(truth: Mask, predicted: Mask, known: Mask | None = None) -> float:
 
 
 def ranking_loss(
-    truth: Mask,
-    scores: Scores,
-    known: Mask | None = None,
-    *,
-    ties: Literal["error", "half", "free"] = "error",
+    truth: Mask, scores: Scores, known: Mask | None = None, *, ties: Literal["error", "half", "free"] = "error"
 ) -> float:
     """Mean share of (true, false) label pairs in which the true label does not score higher.
 
@@ -175,11 +167,7 @@ def ranking_loss(
 
 
 def one_error(
-    truth: Mask,
-    scores: Scores,
-    known: Mask | None = None,
-    *,
-    ties: Literal["expected", "any", "first"] = "expected",
+    truth: Mask, scores: Scores, known: Mask | None = None, *, ties: Literal["expected", "any", "first"] = "expected"
 ) -> float:
     """Share of items whose top-scored label is false.
 

@@ -187,8 +187,7 @@ def test_an_empty_file_is_no_model(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "stages"),
-    [("dawid-skene", {"rounds": DawidSkeneRounds}), ("amcc", {"blend": Blend, "fit": Ascent})],
+    ("method", "stages"), [("dawid-skene", {"rounds": DawidSkeneRounds}), ("amcc", {"blend": Blend, "fit": Ascent})]
 )
 def test_changed_checkpoints(method, stages, packed, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"

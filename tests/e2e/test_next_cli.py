@@ -195,10 +195,7 @@ def test_before_the_first_vote_of_a_table_of_ticks(before_the_first_vote, amcc_n
         (["--items", "items.csv", "--labels", "lables.csv"], "lables.csv does not exist"),
         (["--items", "labels.csv", "--labels", "cat"], "labels.csv: a column for the item is missing"),
         (["--items", "blank.csv", "--labels", "cat"], "blank.csv: every item must have a name"),
-        (
-            ["--items", "items.csv", "--labels", "cat", "--prices", "prices.csv", "--worker", "ann"],
-            "'ann' is neither",
-        ),
+        (["--items", "items.csv", "--labels", "cat", "--prices", "prices.csv", "--worker", "ann"], "'ann' is neither"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

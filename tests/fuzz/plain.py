@@ -224,11 +224,7 @@ def collected(worker: Sequence[str], item: Sequence[str], label: Sequence[str], 
 
 
 def _votes_of_ticks(
-    rows: Rows,
-    found: Mapping[str, str],
-    worker: Sequence[str],
-    item: Sequence[str],
-    unmentioned: str | None,
+    rows: Rows, found: Mapping[str, str], worker: Sequence[str], item: Sequence[str], unmentioned: str | None
 ) -> Votes:
     if "value" in found or (unmentioned is None and "asked" not in found):
         raise RefusedError("layout")

@@ -81,9 +81,4 @@ def test_a_crash_is_a_finding_and_the_rest_goes_on(tmp_path: Path, monkeypatch: 
 
 def test_the_plain_reading_reads() -> None:
     rows = plain.csv_rows(b'worker,item,label,value\n"a,b",1,x,yes\n"a,b",1,y,\n')
-    assert plain.votes(rows) == {
-        "votes": {("a,b", "1", "x"): 1},
-        "worker": {"a,b"},
-        "item": {"1"},
-        "label": {"x", "y"},
-    }
+    assert plain.votes(rows) == {"votes": {("a,b", "1", "x"): 1}, "worker": {"a,b"}, "item": {"1"}, "label": {"x", "y"}}

@@ -18,14 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amcc.active.beliefs import CurrentBeliefs, Learner, cold_beliefs
-from amcc.active.campaign import (
-    Campaign,
-    Outcome,
-    Standing,
-    check_new,
-    checked_answers,
-    has_progress,
-)
+from amcc.active.campaign import Campaign, Outcome, Standing, check_new, checked_answers, has_progress
 from amcc.active.candidates import Candidates
 from amcc.active.crowd import AskableCrowd, ReplayCrowd, SimulatedCrowd
 from amcc.active.ledger import answer_prices

@@ -7,9 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc.data.simulate import (
-    CrowdSpec,
-)
+from amcc.data.simulate import CrowdSpec
 from amcc.errors import ParameterError
 
 SMALL = CrowdSpec(n_items=300, n_workers=20, n_labels=6, n_features=3, seed=4)
@@ -47,14 +45,8 @@ class TestSpec:
             ({"correlation": float("nan")}, "correlation must be a number from 0 to 1; got nan"),
             ({"spammers": -0.1}, "spammers must be a number from 0 to 1; got -0.1"),
             ({"kind_weights": {"lazy": 1}}, "kind_weights must be weights of reliable, .*; got {'lazy': 1}"),
-            (
-                {"kind_weights": {"sloppy": -1}},
-                r"kind_weights\['sloppy'\] must be a number of at least 0; got -1",
-            ),
-            (
-                {"kind_weights": {"random_spammer": 0, "uniform_spammer": 0}},
-                "kind_weights must be positive for .*0.2",
-            ),
+            ({"kind_weights": {"sloppy": -1}}, r"kind_weights\['sloppy'\] must be a number of at least 0; got -1"),
+            ({"kind_weights": {"random_spammer": 0, "uniform_spammer": 0}}, "kind_weights must be positive for .*0.2"),
             ({"n_specialties": 11}, "n_specialties must be at most n_labels=10; got 11"),
             ({"activity_exponent": -1}, "activity_exponent must be a number from 0 to 3; got -1"),
             ({"difficulty": "hard"}, "difficulty must be a number from 0 to 10; got 'hard'"),

@@ -10,13 +10,7 @@ from amcc import ConvergenceWarning, ParameterError, Votes, metrics
 from amcc.consensus import EBCC, IBCC, MajorityVote
 from amcc.consensus.coins import count_slots
 from amcc.consensus.learned import Gold
-from amcc.consensus.models.ebcc import (
-    normalised,
-    random_split,
-    subtype_counts,
-    subtype_expectation,
-    vote_incidence,
-)
+from amcc.consensus.models.ebcc import normalised, random_split, subtype_counts, subtype_expectation, vote_incidence
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 PRINTED = {"rtol": 0, "atol": 5e-7}  # the specification prints six digits

@@ -13,12 +13,7 @@ from numpy.testing import assert_allclose
 from amcc import AMCC, Roster, Truth, Votes, load_model
 from amcc.active.beliefs import as_they_count
 from amcc.consensus import DawidSkene, MajorityVote
-from amcc.consensus.families import (
-    describe_families,
-    effective_counts,
-    samples_per_pair,
-    shared_errors,
-)
+from amcc.consensus.families import describe_families, effective_counts, samples_per_pair, shared_errors
 from amcc.consensus.families import tree as tree_module
 from amcc.consensus.families.correlations import VoteCorrelations, centred_votes, vote_correlations
 from amcc.consensus.families.tree import ViewTree, tree_of

@@ -14,12 +14,7 @@ from amcc.consensus.models.amcc import readings
 from amcc.consensus.models.amcc.correlation import LabelSets, label_set_step
 from amcc.consensus.models.amcc.counts import presence_by_counts
 from amcc.consensus.models.amcc.presence import presence_at
-from amcc.consensus.models.amcc.readings import (
-    Blend,
-    Evidence,
-    blend_of_single_votes,
-    gate,
-)
+from amcc.consensus.models.amcc.readings import Blend, Evidence, blend_of_single_votes, gate
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 

@@ -20,16 +20,7 @@ from amcc.experiments import cache
 from amcc.experiments.cells import Draw
 from amcc.experiments.entrants import Entrant
 from amcc.experiments.paper_values import TABLE_4
-from amcc.experiments.reproduce import (
-    STUDIES,
-    chosen_studies,
-    fits,
-    make_plan,
-    output,
-    run_studies,
-    score_tables,
-    sets,
-)
+from amcc.experiments.reproduce import STUDIES, chosen_studies, fits, make_plan, output, run_studies, score_tables, sets
 from amcc.experiments.reproduce.data_tables import count_mulan, count_real
 from amcc.experiments.reproduce.fits import MEASURES, FitTask, GrowthTask, by_item, fits_of, run_tasks, scores
 from amcc.experiments.reproduce.plan import AMCC, QUICK, Figure, Reproduction, StudyPlan, Table, View

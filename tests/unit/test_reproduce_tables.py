@@ -48,11 +48,7 @@ def line(entrant: Entrant, runs: np.ndarray, paper_set: PaperSet | None = None, 
 
 
 def found(jaccard: float, items: list[float], seconds: float) -> dict:
-    return {
-        "scores": dict.fromkeys(MEASURES, jaccard),
-        "items": dict.fromkeys(MEASURES, items),
-        "seconds": seconds,
-    }
+    return {"scores": dict.fromkeys(MEASURES, jaccard), "items": dict.fromkeys(MEASURES, items), "seconds": seconds}
 
 
 def test_units_are_items_where_the_votes_are_the_same():

@@ -166,11 +166,7 @@ class TestStream:
     def test_features_of_an_earlier_crowd_do_not_stay(self, tmp_path: Path) -> None:
         write_crowd(SMALL, tmp_path)
         write_crowd(replace(SMALL, n_features=0), tmp_path)
-        assert sorted(path.name for path in tmp_path.iterdir()) == [
-            "truth.csv",
-            "votes.parquet",
-            "workers.csv",
-        ]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["truth.csv", "votes.parquet", "workers.csv"]
 
 
 class TestTruth:
@@ -237,13 +233,7 @@ class TestWorkers:
     def test_shares_are_kept(self) -> None:
         kind, count = np.unique(simulate_crowd(CrowdSpec(n_items=1, n_workers=100)).worker_kind, return_counts=True)
         counted = dict(zip(kind.tolist(), count.tolist(), strict=True))
-        assert counted == {
-            "reliable": 16,
-            "normal": 32,
-            "sloppy": 32,
-            "random_spammer": 10,
-            "uniform_spammer": 10,
-        }
+        assert counted == {"reliable": 16, "normal": 32, "sloppy": 32, "random_spammer": 10, "uniform_spammer": 10}
 
     def test_spammers_and_weights_move_the_shares(self) -> None:
         spec = CrowdSpec(spammers=0.6, kind_weights={"uniform_spammer": 3, "reliable": 0, "normal": 0})

@@ -47,11 +47,7 @@ def test_votes_of_others_are_counted_and_who_was_not_asked_does_not_count():
         ({"share": [0.5, 0.5, -0.1]}, InputError, "row 3 has -0.1"),
         ({"share": [0.5, None, 0.5]}, InputError, "row 2 has nan"),
         ({"share": ["a", "0.5", "1"]}, InputError, "'share' must hold numbers"),
-        (
-            {"item": [1, 1, 1]},
-            InputError,
-            "pair must stand in a soft truth once; row 3 repeats row 1",
-        ),
+        ({"item": [1, 1, 1]}, InputError, "pair must stand in a soft truth once; row 3 repeats row 1"),
         ({"label": None}, ColumnError, "label is missing"),
     ],
 )

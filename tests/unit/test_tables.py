@@ -626,8 +626,7 @@ def test_a_label_column_of_lists_is_labels():
 
 
 @pytest.mark.parametrize(
-    "names, expected",
-    [(["kind", "type"], "kind"), (["Type"], "Type"), (["other"], None), ([], None)],
+    "names, expected", [(["kind", "type"], "kind"), (["Type"], "Type"), (["other"], None), ([], None)]
 )
 def test_the_own_name_of_a_column_beats_the_others(names, expected):
     assert tables.only_column("kind", ("kind", "type"), names, lambda *_: "") == expected

@@ -10,14 +10,7 @@ import pyarrow as pa
 import pytest
 
 from amcc import Roster, Votes, read_votes
-from amcc.consensus.undeclared import (
-    MODEL_NAMES,
-    Suspicion,
-    _clusters,
-    _skills,
-    suggested_roster,
-    suspected_families,
-)
+from amcc.consensus.undeclared import MODEL_NAMES, Suspicion, _clusters, _skills, suggested_roster, suspected_families
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc.errors import (
-    ColumnError,
-    ConflictError,
-    EmptyInputError,
-    IdError,
-    ParameterError,
-    VoteValueError,
-)
+from amcc.errors import ColumnError, ConflictError, EmptyInputError, IdError, ParameterError, VoteValueError
 from amcc.votes import Reading, Votes
 from amcc.votes.description import MAX_AGREEMENT_CELLS, answer_matrices
 

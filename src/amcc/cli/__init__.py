@@ -35,8 +35,7 @@ from amcc.errors import AmccError, InputError, ParameterError
 # In the order in which a newcomer meets them; the help and docs/cli.md keep it.
 COMMANDS = {
     "demo": CommandEntry(
-        "Simulate a crowd, find the consensus, say what was found, and write a report with pictures.",
-        "amcc demo",
+        "Simulate a crowd, find the consensus, say what was found, and write a report with pictures.", "amcc demo"
     ),
     "check": CommandEntry(
         "Validate a file of votes and describe what is in it; with --workers also who gave them.",

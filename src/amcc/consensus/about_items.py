@@ -14,14 +14,7 @@ import pyarrow as pa
 from amcc.arrays import Codes, Floats, Mask
 from amcc.consensus.about_workers import AboutWorkers
 from amcc.consensus.item_features import ItemPrior
-from amcc.consensus.item_results import (
-    ItemResults,
-    block_tables,
-    check_all_pairs,
-    pair_reader,
-    pair_table,
-    set_table,
-)
+from amcc.consensus.item_results import ItemResults, block_tables, check_all_pairs, pair_reader, pair_table, set_table
 from amcc.decode import Rule, check_rule
 from amcc.decode import decode as decode_sets
 from amcc.engine.base import Engine, as_engine

@@ -17,9 +17,7 @@ from amcc.consensus.about_items import AboutItems
 from amcc.consensus.calibration import Calibration
 from amcc.consensus.families import effective_counts, families_behind
 from amcc.consensus.item_features import ItemPrior, fit_item_prior
-from amcc.consensus.item_results import (
-    ItemResults,
-)
+from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, Learned
 from amcc.consensus.matching import known_or_mean, new_code
 from amcc.consensus.monitor import Monitor

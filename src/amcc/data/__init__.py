@@ -42,26 +42,9 @@ __getattr__, __dir__ = lazy_names(
     {
         "feature_set": ("FeatureSet",),
         "layout": ("read_crowd",),
-        "reading": (
-            "data_folder",
-            "is_present",
-            "read_feature_set",
-            "read_set",
-        ),
-        "registry": (
-            "DATASETS",
-            "family_of",
-        ),
-        "simulate": (
-            "CrowdSpec",
-            "SimulatedWorld",
-            "simulate_crowd",
-        ),
-        "simulated_workers": (
-            "ANSWERED_SHARE",
-            "TRAINING_SHARES",
-            "cached_workers",
-            "without_answers",
-        ),
+        "reading": ("data_folder", "is_present", "read_feature_set", "read_set"),
+        "registry": ("DATASETS", "family_of"),
+        "simulate": ("CrowdSpec", "SimulatedWorld", "simulate_crowd"),
+        "simulated_workers": ("ANSWERED_SHARE", "TRAINING_SHARES", "cached_workers", "without_answers"),
     },
 )

@@ -214,12 +214,7 @@ def _kinds_chart(counts: Ints, names: list[str]) -> charts.Chart:
         y=charts.ordered("label:N", names),
         order="order:Q",  # without it, vega stacks by the alphabet
         color=charts.categories(alt.Color, "kind:N", COLOURS, {"orient": "top", "columns": 3}),
-        tooltip=[
-            "label:N",
-            "kind:N",
-            alt.Tooltip("pairs:Q", format=","),
-            alt.Tooltip("share:Q", format=".1%"),
-        ],
+        tooltip=["label:N", "kind:N", alt.Tooltip("pairs:Q", format=","), alt.Tooltip("share:Q", format=".1%")],
     )
 
 

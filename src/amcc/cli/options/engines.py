@@ -49,8 +49,7 @@ class EngineOptions(OptionGroup):
         typer.Option(help="Address of a Dask scheduler, for --engine dask. Default: processes on this machine."),
     ] = None
     memory: Annotated[
-        str | None,
-        typer.Option(help="Memory for packed votes, about, like 4GB. Default: half of what is free."),
+        str | None, typer.Option(help="Memory for packed votes, about, like 4GB. Default: half of what is free.")
     ] = None
     checkpoint: Annotated[
         Path | None,

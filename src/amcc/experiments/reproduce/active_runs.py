@@ -15,16 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from amcc import Votes, make_model, metrics
-from amcc.active import (
-    STRATEGIES,
-    Learner,
-    Strategy,
-    cold_beliefs,
-    first_votes,
-    paper_prices,
-    purchases,
-    usual_batch,
-)
+from amcc.active import STRATEGIES, Learner, Strategy, cold_beliefs, first_votes, paper_prices, purchases, usual_batch
 from amcc.arrays import Floats, Mask, weight_per_code
 from amcc.consensus import NAM
 from amcc.errors import ConvergenceWarning

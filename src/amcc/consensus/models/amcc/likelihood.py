@@ -17,14 +17,7 @@ from typing import Annotated
 import numpy as np
 
 from amcc.arrays import Floats
-from amcc.consensus.models.amcc.crowd import (
-    CoinCounts,
-    Crowd,
-    CrowdPrior,
-    slot_evidence,
-    update_members,
-    update_rates,
-)
+from amcc.consensus.models.amcc.crowd import CoinCounts, Crowd, CrowdPrior, slot_evidence, update_members, update_rates
 from amcc.consensus.models.amcc.frequency import LabelFrequency, update_usual
 from amcc.consensus.monitor import Monitor
 from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round

@@ -129,9 +129,7 @@ def update_individuality(state: PaperState, problem: PaperProblem, n_steps: int 
     # A dual that led nowhere would lead there again in the next round: it starts from zero.
     stopped = (share == 0)[state.worker_group, None, None]
     return replace(
-        state,
-        individuality=_part_of_the_way(state, copy, share, problem),
-        admm_dual=np.where(stopped, 0.0, dual),
+        state, individuality=_part_of_the_way(state, copy, share, problem), admm_dual=np.where(stopped, 0.0, dual)
     )
 
 
