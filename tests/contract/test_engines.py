@@ -278,7 +278,7 @@ def test_a_lost_scheduler_is_told_within_seconds(packed, tmp_path, monkeypatch):
 
     with scheduler:
         address = scheduler.stdout.readline().strip()
-        with DaskEngine(packed, address, checkpoint=Checkpoint(tmp_path / "fit"), timeout=3) as engine:
+        with DaskEngine(packed, address, checkpoint=Checkpoint(tmp_path / "fit"), timeout=10) as engine:
             monkeypatch.setattr("amcc.engine.dask.merged", killed_in_round_10)
             with pytest.raises(EngineError, match=rf"{address} was lost .*goes on from .*fit\."):
                 DawidSkene().fit(engine)

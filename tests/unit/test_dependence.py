@@ -98,7 +98,7 @@ def test_rates_without_a_vote_against_brute_force(toy_votes):
     coin, worker, label = slot[0] >> 1, toy_votes.worker[0], toy_votes.label[0]
     is_yes = toy_votes.value[0] > 0
     yes, no = fit.counts.total.yes[coin] - is_yes, fit.counts.total.no[coin] - (not is_yes)
-    usual = crowd.uninformative.usual
+    usual = crowd.uninformative.pseudo_votes
     rate = (usual.yes[:, label] + yes) / (usual.yes[:, label] + usual.no[:, label] + yes + no)
     assert found.by_chance[number] == pytest.approx(crowd.uninformative_member[worker] @ rate)
 
