@@ -43,14 +43,17 @@ from amcc.votes import Votes
 __all__ = ["ExpertQuestions", "questions_for_expert"]
 
 
-# How far a plain majority may have to be believed in the place of the model, before anything is known.
+# How far a plain majority may have to be believed in the place of the model, before anything is known: as a standard
+# deviation of its weight, where 1 would be all of it. Three tenths, because the model is usually the better reader.
 READING_SPREAD = 0.3
 
 # How far probabilities of one range may be off by more than a line says. Without it, few ranges would be asked about,
-# and a correction that is no line would be learned where it is easiest, not where the pairs are.
+# and a correction that is no line would be learned where it is easiest, not where the pairs are. In log-odds: a third
+# of the ranges may have odds that are off by a factor of 1.6 or more.
 RANGE_SPREAD = 0.5
 
-# τ: how far all labels of an item may be misread together. Without it, one item with many labels seems to tell all.
+# τ: how far all labels of an item may be misread together. Without it, one item with many labels seems to tell all. In
+# log-odds: a third of the items may have odds that are off by a factor of 2.7 or more, more than any range.
 ITEM_SPREAD = 1.0
 
 # Log-odds that bound the ranges: finer in the middle, where decisions are made.

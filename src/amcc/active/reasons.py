@@ -11,7 +11,8 @@ from amcc.active.strategies.common import votes_on_pairs
 INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
 
 # Chance chose where the skill that it drew makes an answer worth this many times what the expected skill does: from
-# here on, most of the reason is the draw. The worth of an answer goes with the square of the skill.
+# here on, half of the worth or more is not expected, so that the draw is the reason. The worth of an answer goes with
+# the square of the skill.
 MOSTLY_LUCK = 2.0
 
 

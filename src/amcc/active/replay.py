@@ -33,7 +33,8 @@ N_POINTS, BATCHES_PER_PAIR = 100, 20
 # Shares of the quality of all votes for which the cost is asked.
 GOALS = (0.90, 0.95, 1.00)
 
-# A Jaccard index so far below that of all votes counts as the same: runs of one strategy differ by more.
+# A Jaccard index so far below that of all votes counts as the same: runs of one strategy with other seeds differ by
+# more, and nobody would pay for half a percent.
 SAME_QUALITY = 0.005
 
 # With fewer, chance decides what a goal seems to cost: on small sets, runs of one strategy differ by a factor of two

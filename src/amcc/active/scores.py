@@ -16,10 +16,12 @@ from amcc.votes import Votes
 
 Singles = Floats32
 
-# Nobody is cheaper than this where a score is divided by a price: free workers come first, and nothing is infinite.
+# Nobody is cheaper than this where a score is divided by a price: free workers come first, and nothing is infinite. Far
+# below any real price, which is at least one minor unit, so that it changes nothing for paid workers.
 CHEAPEST = 1e-4
 
-# No rate is closer to 0 or 1 than this where its logarithm is taken.
+# No rate is closer to 0 or 1 than this where its logarithm is taken: the logarithm is then −23, and stays a number.
+# As in `arrays.safe_log`; no rate that was learned from votes is so extreme.
 NEAREST_RATE = 1e-10
 
 # Beta prior of a worker being right: four right answers and one wrong one, as the authors of the gradient advise.

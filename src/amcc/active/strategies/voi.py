@@ -21,10 +21,12 @@ from amcc.errors import ParameterError
 from amcc.passes import sum_over_slots
 from amcc.votes import Votes
 
-# Before the first vote, chance is expected to be right about half of the labels, and to leave room for the other.
+# Before the first vote, chance is expected to be right about half of the labels, and to leave room for the other half:
+# of a yes and a no, nothing says yet which is more frequent.
 COLD_ROOM = 0.5
 
-# Nobody is always right, or always wrong; a Beta distribution with a parameter of 0 could not be drawn from.
+# Nobody is always right, or always wrong: one answer in a hundred is a slip even of the best. A Beta distribution with
+# a parameter of 0 could not be drawn from.
 NEVER_SURE = 0.01
 
 
