@@ -34,7 +34,7 @@ def random_beliefs(n_items: int, n_labels: int, n_workers: int, n_votes: int) ->
     correlation = np.corrcoef(rng.random((n_labels, 3 * n_labels)))
     hit, false_alarm = rng.uniform(0.6, 0.95, (n_workers, n_labels)), rng.uniform(0.05, 0.4, (n_workers, n_labels))
     proba = rng.beta(0.3, 0.6, (n_items, n_labels))
-    return CurrentBeliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, correlation)
+    return CurrentBeliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, correlation, np.abs(correlation))
 
 
 def seconds(strategy: str, beliefs: CurrentBeliefs, batch: int) -> float:

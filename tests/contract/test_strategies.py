@@ -37,7 +37,7 @@ def beliefs_without_votes(n_items: int, n_labels: int, n_workers: int) -> Curren
     votes = one.select(np.zeros(len(one), dtype=bool))
     hit, false_alarm = np.full((n_workers, n_labels), 0.8), np.full((n_workers, n_labels), 0.2)
     proba = np.full((n_items, n_labels), 0.3)
-    return CurrentBeliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, np.eye(n_labels))
+    return CurrentBeliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, np.eye(n_labels), np.eye(n_labels))
 
 
 def select(make, beliefs, candidates, *, prices=None, batch=10, seed=0) -> Questions:

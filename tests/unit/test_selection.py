@@ -52,7 +52,8 @@ def beliefs() -> CurrentBeliefs:
         hit=np.array([[0.9, 0.9], [0.8, 0.6], [0.7, 0.7]]),
         false_alarm=np.array([[0.1, 0.1], [0.2, 0.4], [0.3, 0.3]]),
         experience=votes.answers_per_worker,
-        correlation=np.array([[1.0, -0.5], [-0.5, 1.0]]),
+        correlation=np.eye(2),
+        commonality=np.array([[1.0, -0.5], [-0.5, 1.0]]),
     )
 
 
@@ -215,7 +216,8 @@ def test_ablations_leave_one_part_to_chance(beliefs):
 @pytest.mark.parametrize(
     ("name", "options"),
     [("amcc", {"correlation_mix": 1.5}), ("amcc", {"n_neighbors": 0}), ("amcc-rw", {"correlation_mix": -0.1}),
-     ("amcc-rsl", {"n_neighbors": 0}), ("ceal", {"n_neighbors": 0}), ("nam-a", {"labels_per_item": 0})],
+     ("amcc-rsl", {"n_neighbors": 0}), ("ceal", {"n_neighbors": 0}), ("nam-a", {"labels_per_item": 0}),
+     ("amcc", {"correlation": "cosine"}), ("amcc", {"shortlist": 0}), ("mv-rsw", {"set_size": 0})],
 )  # fmt: skip
 def test_parameters_out_of_range(name, options):
     with pytest.raises(ParameterError, match=next(iter(options))):
@@ -315,6 +317,23 @@ def test_uniform_is_uniform(beliefs):
         seen += as_rows(questions.asked)
     counts = [seen.count((item, 0, worker)) for item in range(2) for worker in range(2)]
     assert min(counts) > 60  # 100 expected, standard deviation 9
+
+
+def test_mv_rsw_asks_a_set_of_workers_about_one_label_of_a_random_item(beliefs):
+    seen_pairs, seen_sets = set(), set()
+    for seed in range(60):
+        rows = as_rows(select("mv-rsw", beliefs, 4, set_size=2, seed=seed).asked)
+        assert len(rows) == len(set(rows)) == 4
+        sets = {}
+        for item, label, worker in rows:
+            sets.setdefault((item, label), set()).add(worker)
+        # item 2 is open to all three workers, so its set is full; on the others only worker 2 is left
+        assert all(len(workers) == (2 if item == 2 else 1) for (item, _), workers in sets.items())
+        assert len({item for item, _ in list(sets)[:3]}) == 3  # every item once before one comes again
+        seen_pairs.add(next(iter(sets)))
+        seen_sets |= {frozenset(workers) for (item, _), workers in sets.items() if item == 2}
+    assert seen_pairs == {(item, label) for item in range(3) for label in range(2)}
+    assert seen_sets == {frozenset(pair) for pair in ((0, 1), (0, 2), (1, 2))}
 
 
 def test_models_that_strategies_were_published_with():

@@ -15,7 +15,7 @@ import pytest
 from amcc.active import strategies
 from amcc.active.strategies import STRATEGIES, make_strategy
 from amcc.active.strategies.amcc import PaperCriterion
-from amcc.active.strategies.baselines import Uniform
+from amcc.active.strategies.baselines import RandomSets
 from amcc.active.strategy import register
 from amcc.errors import ParameterError
 
@@ -90,7 +90,7 @@ def test_two_strategies_cannot_have_one_name() -> None:
 
 def test_names_and_strategies_are_both_taken() -> None:
     assert make_strategy("amcc-nlc") == PaperCriterion(correlation_mix=0.0)
-    assert make_strategy("mv-rsw") == Uniform(model="majority")
+    assert make_strategy("mv-rsw") == RandomSets()
     mine = PaperCriterion(n_neighbors=3)
     assert make_strategy(mine) is mine
     with pytest.raises(ParameterError, match=r"strategy must be one of amcc, amcc-rw, .*; got 'magic'"):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from amcc.active.candidates import Candidates, OtherPairs
+from amcc.active.commonality import integrated_commonality
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.base import ConsensusModel
 from amcc.consensus.parameters import checked_features
@@ -44,6 +45,7 @@ class CurrentBeliefs:
     hit, false_alarm : (n_workers, n_labels) expected rates of every worker on every label, newcomers included.
     experience : (n_workers,) answers so far.
     correlation : (n_labels, n_labels) correlation of labels, in −1 … 1.
+    commonality : (n_labels, n_labels) what groups of workers have in common, C of eq8.
     features : (n_items, n_features) descriptions of items, if there are any.
     known : (n_items, n_labels) where truth is known, so that nobody needs to be asked; None where it is nowhere.
     settling : how sure one must be to settle a pair.
@@ -55,6 +57,7 @@ class CurrentBeliefs:
     false_alarm: Floats
     experience: Ints
     correlation: Floats
+    commonality: Floats
     features: Floats | None = None
     known: Mask | None = None
     settling: Settling = ASSUMED
@@ -87,6 +90,7 @@ def cold_beliefs(votes: Votes, features: Floats | None = None) -> CurrentBeliefs
         false_alarm=np.full(coins, COLD_FALSE_ALARM),
         experience=np.zeros(votes.n_workers, dtype=np.int64),
         correlation=np.eye(votes.n_labels),
+        commonality=np.eye(votes.n_labels),
         features=features,
     )
 
@@ -113,6 +117,7 @@ class Learner:
         self._make_model, self._features, self._describe, self._growth = make_model, features, describe, growth
         self._truth, self._roster = truth, roster
         self.model: ConsensusModel | None = None
+        self._commonality = np.empty((0, 0))
         self._n_fitted = 0
         self._chosen_params: dict[str, Any] | None = None  # what the model chose by trying, and at how many votes
         self._n_chosen = 0
@@ -128,11 +133,12 @@ class Learner:
         if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):
             self.model = self._fitted(votes, features, fresh=fresh)
             proba = self.model.predict_proba()
+            self._commonality = integrated_commonality(self.model, votes, proba)  # as long as the model: it is slow
         else:
             proba = self.model.predict_proba(votes)
         hit, false_alarm = as_they_count(*self.model.rates_of_coins(), self.model.weights_for(votes))
-        correlation = self.model.label_correlations()
-        learned = hit, false_alarm, votes.answers_per_worker, correlation, features
+        about_labels = self.model.label_correlations(), self._commonality
+        learned = hit, false_alarm, votes.answers_per_worker, *about_labels, features
         return self._told(CurrentBeliefs(votes, proba, *learned, settling=self.model.settling_))
 
     def _fitted(self, votes: Votes, features: Floats | None, *, fresh: bool) -> ConsensusModel:

@@ -27,7 +27,7 @@ from amcc.active.prices import Money, Prices, budget_units, major_units, price_l
 from amcc.active.questions import Questions
 from amcc.active.reasons import reasons
 from amcc.active.strategies import check_features_used, make_strategy
-from amcc.active.strategies.baselines import Uniform
+from amcc.active.strategies.baselines import RandomSets, Uniform
 from amcc.active.strategies.voi import ValueOfInformation
 from amcc.active.strategy import Strategy
 from amcc.arrays import Mask
@@ -163,7 +163,7 @@ def next_questions(
     # Choices that took the place of refused ones come last in the basket, but may be better than some before them.
     order = basket.best_first()
     chosen = basket.questions.take(order)
-    why = reasons(chosen, beliefs, drawn=isinstance(chooser, Uniform))
+    why = reasons(chosen, beliefs, drawn=isinstance(chooser, Uniform | RandomSets))
     return NextQuestions(chosen, basket.price[order], why, money, decimals, chooser, beliefs, learner.model)
 
 

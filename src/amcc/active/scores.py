@@ -48,6 +48,18 @@ def pair_uncertainty(proba: Floats, allowed: Mask) -> Floats:
     return np.where(allowed, 1.0 - np.abs(0.5 - proba), np.nan)
 
 
+def integrated_correlation(commonality: Floats, group_weights: Floats, weight_exponent: float) -> Floats:
+    """C of eq8, as printed: (1 / M) Σ_m λ_m^r C_m.
+
+    commonality : (n_groups, n_labels, n_labels), the C_m. group_weights : (n_groups,) λ.
+
+    >>> integrated_correlation(np.array([[[1.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1.0]]]), np.array([0.8, 0.2]), 2)
+    array([[0.34, 0.16],
+           [0.16, 0.34]])
+    """
+    return np.asarray(np.einsum("m,mgl->gl", group_weights**weight_exponent, commonality) / len(group_weights))
+
+
 def correlation_gain(correlation: Floats, unqueried: Mask) -> Floats:
     """u² of eq8: (n_items, n_labels) mean absolute correlation with the item's labels that nobody was asked about.
 

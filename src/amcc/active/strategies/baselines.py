@@ -97,13 +97,9 @@ def cardinality_scores(beliefs: CurrentBeliefs) -> Floats:
 
 
 @register("uniform")
-@register("mv-rsw", model="majority")
 @dataclass(frozen=True)
-class Uniform:
-    """Any question, each equally likely. With majority vote for the consensus it is MV(rSW)."""
-
-    model: str = "amcc"
-    uses_features: ClassVar[bool] = False
+class Uniform(UsualStrategy):
+    """Any question, each equally likely."""
 
     def select(
         self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -111,6 +107,49 @@ class Uniform:
         """See `Strategy`."""
         asked = candidates.sample(max(batch, 0), rng)  # no score: every question is as good as any other
         return Questions(asked, np.zeros(len(asked)), {"c": prices[asked.worker]})
+
+
+@register("mv-rsw")
+@dataclass(frozen=True)
+class RandomSets(UsualStrategy):
+    """MV(rSW): a random item with a random set of workers, who are all asked about the same label of it.
+
+    Parameters
+    ----------
+    set_size : workers of a set, fewer where fewer can be asked. The paper prints no number: its batch of 5.
+    """
+
+    set_size: int = 5
+    model: ClassVar[str] = "majority"
+
+    def __post_init__(self) -> None:
+        check_count("set_size", self.set_size)
+
+    def select(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
+    ) -> Questions:
+        """See `Strategy`."""
+        luck_of_worker = rng.random(len(prices))
+        item, label = (code[:batch] for code in self._pairs(candidates.open_pairs(), rng))
+        asked = candidates.of_pairs(item, label)
+        place = np.empty(beliefs.proba.shape, dtype=np.int64)
+        place[item, label] = np.arange(len(item))
+        of_pair = place[asked.item, asked.label]
+        # Workers stand on a circle, and the set of a pair are those who come next from a random point on.
+        luck = (luck_of_worker[asked.worker] + rng.random(len(item))[of_pair]) % 1.0
+        order = np.lexsort((luck, of_pair))
+        # The how-many-th of its pair each question is: those of a pair stand side by side.
+        number = np.arange(len(order)) - np.searchsorted(of_pair[order], of_pair[order])
+        chosen = asked.take(order[number < self.set_size][: max(batch, 0)])
+        return Questions(chosen, np.zeros(len(chosen)), {"c": prices[chosen.worker]})
+
+    def _pairs(self, allowed: Mask, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Open pairs in random order: a random label of each item, then a second one of each, and so on."""
+        luck = np.where(allowed, rng.random(allowed.shape), np.inf)
+        rank = np.argsort(np.argsort(luck, axis=1), axis=1)  # the how-many-th of its item each pair is
+        item, label = np.nonzero(allowed)
+        order = np.lexsort((rng.random(len(allowed))[item], rank[item, label]))
+        return item[order], label[order]
 
 
 @register("activelab")

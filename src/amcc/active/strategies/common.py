@@ -29,7 +29,14 @@ def neighbors_of(beliefs: CurrentBeliefs, item: Ints, k: int) -> scores.Neighbor
 
 
 def credibility_of(beliefs: CurrentBeliefs, asked: Triplets, known: Mask, k: int) -> Floats:
-    """q of eq11 for each question; where no other item was answered, by the item's own labels as believed.
+    """q of eq11 for each question; see `credibility_on`."""
+    # Items are far fewer than questions: each is computed once, then looked up.
+    item, row = distinct(asked.item)
+    return np.asarray(credibility_on(beliefs, item, known, k)[row, asked.worker])
+
+
+def credibility_on(beliefs: CurrentBeliefs, item: Ints, known: Mask, k: int) -> Floats:
+    """(n, n_workers) q of eq11 on these items; where no other item was answered, by the item's own labels as believed.
 
     known : (n_items, n_labels) the pairs that anybody was asked about.
     """
@@ -37,15 +44,19 @@ def credibility_of(beliefs: CurrentBeliefs, asked: Triplets, known: Mask, k: int
     def likelihood(item: Ints) -> scores.Singles:
         return scores.answer_likelihood(beliefs.proba[item] > 0.5, known[item], beliefs.hit, beliefs.false_alarm)
 
-    # Items are far fewer than questions, and neighbours overlap: each is computed once, then looked up.
-    item, row = distinct(asked.item)
+    # Neighbours overlap: each is computed once, then looked up.
     near = neighbors_of(beliefs, item, k)
     similar = scores.similarity(near.distance)
     neighbor, place = distinct(near.item)
     by_item = scores.credibility(similar, place, likelihood(neighbor))
     alone = ~similar.any(axis=1)  # before the first answers nobody has neighbours
     by_item[alone] = likelihood(item[alone])
-    return np.asarray(by_item[row, asked.worker])
+    return by_item
+
+
+def most_credible(beliefs: CurrentBeliefs) -> Floats:
+    """(n_workers,) no q of eq11 is larger: a mean of chances to be right is at most the largest, and S at most 1."""
+    return np.asarray(np.maximum(beliefs.hit, 1.0 - beliefs.false_alarm).max(axis=1))
 
 
 def votes_on_pairs(votes: Votes, item: Ints, label: Ints) -> tuple[Ints, Ints]:
