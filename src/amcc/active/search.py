@@ -7,7 +7,7 @@ of their ceilings, and the search ends where no ceiling is above what was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -38,14 +38,13 @@ def best_triplets(
     utility_of_pair : (n_items, n_labels) u of eq9, not negative, NaN where nothing may be asked.
     value_on : (n, n_workers) q / c on some items. most_value : (n_workers,) no q / c of a worker is larger.
     """
-    (n_items, n_labels), n_workers = utility_of_pair.shape, len(most_value)
+    n_items = len(utility_of_pair)
     # NaN where nothing of the item is open.
     ceiling = most_value.max(initial=0.0) * np.fmax.reduce(utility_of_pair, axis=1)
     order = best_places(ceiling, n_items if batch > 0 else 0, rng)
-    size = max(1, min(BLOCK, LOOKED_AT // max(n_labels * n_workers, 1)))
+    n_triplets = (~np.isnan(utility_of_pair[order])).sum(axis=1) * len(most_value)
     found, least = Questions(NOTHING_ASKED, np.empty(0)), -np.inf
-    for first in range(0, len(order), size):
-        item = order[first : first + size]
+    for item in _blocks(order, n_triplets):
         if ceiling[item[0]] <= least:
             break
         value = value_on(item)
@@ -63,3 +62,15 @@ def best_triplets(
         n_own = len(set(found.asked.pages()))
         least = found.utility[batch - 1] * (1 + CLEARLY) if n_own >= batch else -np.inf
     return found
+
+
+def _blocks(order: Ints, n_triplets: Ints) -> Iterator[Ints]:
+    """The items in their order, at most `BLOCK` together, and fewer where they have more triplets than `LOOKED_AT`.
+
+    >>> [block.tolist() for block in _blocks(np.array([7, 3, 5]), np.array([10, LOOKED_AT, 10]))]
+    [[7], [3, 5]]
+    """
+    # Which block each is in by the triplets up to its end; whatever their number, not more than `BLOCK` together.
+    by_triplets = (np.cumsum(n_triplets) - 1) // LOOKED_AT
+    starts = np.union1d(np.flatnonzero(np.diff(by_triplets, prepend=-1)), np.arange(0, len(order), BLOCK))
+    yield from (block for block in np.split(order, starts[1:]) if len(block))
