@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC
 from amcc.active.beliefs import Learner
-from amcc.active.replay import Curve, Recording, cost_of_goals, first_votes, mean_curve, replay
+from amcc.active.replay import Curve, Recording, cost_of_goals, first_votes, mean_curve, purchases, replay
 from amcc.active.strategies import STRATEGIES
 from amcc.consensus import DawidSkene, MajorityVote
+from amcc.consensus.worth import worker_costs
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
 from amcc.io import read_truth, read_votes
@@ -175,6 +176,75 @@ def test_cost_is_the_sum_of_prices(recording):
     part = run(recording, prices=prices, batch=50, budget=budget)
     assert part.cost_share[-1] * total <= budget + 1e-6
     assert part.cost_share[-1] > 0.55
+
+
+def bought(recording, prices, strategy="voi", **settings):
+    """The moments of a replay that begins with one answer per item."""
+    votes = recording.votes
+    first = first_votes(votes, "one", np.random.default_rng(0))
+    settings = {"batch": 150, "rng": np.random.default_rng(1), **settings}
+    chooser = STRATEGIES[strategy]() if isinstance(strategy, str) else strategy
+    return list(purchases(votes, first, chooser, Learner(DawidSkene), prices, **settings))
+
+
+def test_prices_that_never_change_are_those_of_an_array(recording):
+    prices = np.linspace(1.0, 2.0, recording.votes.n_workers) ** 2
+    fixed, told = (bought(recording, each, limit=900.0) for each in (prices, lambda model, votes: prices))
+    assert [moment.spent for moment in fixed] == [moment.spent for moment in told]
+    assert all(np.array_equal(one.asked, other.asked) for one, other in zip(fixed, told, strict=True))
+
+
+def test_what_was_bought_keeps_its_price(recording):
+    """Prices rise by 1 with each batch: the first votes cost 1, those of the first batch 2, and so on."""
+    n_workers, calls = recording.votes.n_workers, []
+
+    def rising(model, votes):
+        calls.append((model is not None, len(votes)))
+        return np.full(n_workers, float(len(calls)))
+
+    moments = bought(recording, rising)
+    n_votes = np.array([moment.asked.sum() for moment in moments])
+    assert [moment.spent for moment in moments] == np.cumsum(
+        np.diff(n_votes, prepend=0) * np.arange(1, len(moments) + 1)
+    ).tolist()
+    assert calls == [(False, 0), *((True, n) for n in n_votes[:-1])]  # before the first vote, then before each batch
+
+
+def test_prices_that_change_never_overspend(recording):
+    limit = 900.7
+    moments = bought(recording, lambda model, votes: 1.0 + 0.3 * worker_costs(model, votes), limit=limit, batch=40)
+    assert limit - 2 < moments[-1].spent <= limit
+
+
+def test_the_strategy_sees_what_workers_cost_by_eq12_now(recording):
+    """Constant prices in their place would show: every batch has its own, by the last fit and the votes so far."""
+    seen = []
+
+    class Spy:
+        model, uses_features, chooser = "ds", False, STRATEGIES["amcc"]()
+
+        def select(self, beliefs, candidates, prices, batch, rng):
+            seen.append((prices, beliefs.votes))
+            return self.chooser.select(beliefs, candidates, prices, batch, rng)
+
+    moments = bought(recording, worker_costs, Spy())
+    assert len(seen) > 8
+    for prices, votes in seen[:8]:
+        fresh = worker_costs(DawidSkene().fit(votes), votes)  # at first, every batch is large enough for a fit
+        assert_allclose(prices, fresh, rtol=1e-6)
+        assert np.ptp(prices) > 0.05
+    everybody_alike = bought(recording, np.ones(recording.votes.n_workers), "amcc")
+    assert not np.array_equal(moments[1].asked, everybody_alike[1].asked)  # cheaper workers are asked
+
+
+def test_shares_are_of_what_all_votes_cost_in_the_end(recording):
+    votes = recording.votes
+    curve = run(recording, prices=worker_costs, batch=300)
+    total = worker_costs(DawidSkene().fit(votes), votes)[votes.worker].sum()
+    assert curve.cost_share[0] == pytest.approx(votes.n_items * votes.n_labels / total)  # the first votes cost 1 each
+    assert curve.n_votes[-1] == len(votes)
+    doubled = run(recording, prices=worker_costs, batch=300, total=2 * total)
+    assert_allclose(doubled.cost_share, curve.cost_share / 2)
 
 
 def test_value_of_information_is_cheaper_than_chance(recording):

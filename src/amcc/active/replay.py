@@ -15,7 +15,7 @@ from amcc import metrics
 from amcc.active.basket import Basket
 from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner
 from amcc.active.candidates import Recorded
-from amcc.active.prices import Prices
+from amcc.active.prices import Money, Prices
 from amcc.active.questions import Triplets
 from amcc.active.strategy import Strategy, check_features_used
 from amcc.arrays import Floats, Mask, find_sorted
@@ -44,6 +44,11 @@ ENOUGH_RUNS = 5
 # Baskets count whole units of money. Prices of the paper's experiments are fractions that no currency has
 # (`paper_prices`), so a replay counts in millionths.
 FRACTION = 10**6
+NO_LIMIT = 2**62  # more than all votes can cost; it still fits in 64 bits
+
+# (n_workers,) what one vote of each worker costs now, given the model, None before the first vote, and the votes so
+# far. `worker_costs` is one: the paper's own cost, which changes with each fit.
+PricesNow = Callable[[ConsensusModel | None, Votes], Floats]
 
 
 @dataclass(frozen=True)
@@ -116,11 +121,12 @@ def replay(
     recording: Recording,
     strategy: Strategy,
     make_model: Callable[[], ConsensusModel],
-    prices: Floats,
+    prices: Floats | PricesNow,
     *,
     start: Start = "one",
     batch: int | None = None,
     budget: float | None = None,
+    total: float | None = None,
     seed: int = 0,
     features: Floats | None = None,
     growth: float = GROWTH,
@@ -129,25 +135,35 @@ def replay(
     """Ask until all votes are bought, or the budget is spent.
 
     recording : votes with their truth. make_model : makes a new consensus model, see `Learner`.
-    prices : (n_workers,) what one vote of each worker costs. budget : in the same units; all votes, unless it is given.
+    prices : (n_workers,) what one vote of each worker costs, or what says it before each batch, see `purchases`.
+    budget : in the same units; all votes, unless it is given.
+    total : what all votes cost, of which the curve gives shares; at the prices after all votes, unless it is given.
     start : what is there before the first question, see `Start`. batch : see `usual_batch`.
     progress : is told the share of the budget that is spent.
     """
     votes = recording.votes
     rng = np.random.default_rng(seed)
-    total = prices[votes.worker].sum()
-    limit = total if budget is None else budget
     if features is not None:
         check_features_used(strategy, make_model())
     learner = Learner(make_model, features=features, growth=growth)
+    total = cost_of_all(votes, prices, Learner(make_model, features=features)) if total is None else total
+    limit = np.inf if budget is None else budget
     first = first_votes(votes, start, rng)
     settings: dict[str, Any] = {"batch": batch or usual_batch(votes), "limit": limit, "rng": rng}
     points: list[tuple[float, float, float]] = []
     for moment in purchases(votes, first, strategy, learner, prices, **settings):
         jaccard = metrics.jaccard(recording.truth, moment.beliefs.proba > 0.5, recording.known)
         points.append((moment.spent / total, moment.asked.sum(), jaccard))
-        progress(moment.spent / limit)
+        progress(min(moment.spent / min(limit, total), 1.0))  # prices may change, and all votes cost more in the end
     return Curve(*(np.array(column, dtype=np.float64) for column in zip(*points, strict=True)))
+
+
+def cost_of_all(votes: Votes, prices: Floats | PricesNow, learner: Learner) -> float:
+    """What all votes cost at the prices that there are after all of them."""
+    if callable(prices):
+        learner.learn(votes)
+        prices = prices(learner.model, votes)
+    return float(prices[votes.worker].sum())
 
 
 @dataclass(frozen=True)
@@ -164,31 +180,52 @@ def purchases(
     first: Mask,
     strategy: Strategy,
     learner: Learner,
-    prices: Floats,
+    prices: Floats | PricesNow,
     *,
     batch: int,
     rng: np.random.Generator,
     limit: float = np.inf,
 ) -> Iterator[Moment]:
-    """Buy batch after batch of `votes` until all are bought or the limit is spent; `first` are there at the start."""
-    units = Prices(np.rint(prices * FRACTION).astype(np.int64))
-    unit_price, price, keys = units.vote[votes.worker], prices[votes.worker], Triplets.of_votes(votes).keys(votes)
-    # With money for all votes, rounded prices must not be compared with the sum of exact ones.
-    money = unit_price.sum() if limit >= price.sum() else np.rint(limit * FRACTION)
-    asked = first.copy()
+    """Buy batch after batch of `votes` until all are bought or the limit is spent; `first` are there at the start.
+
+    prices : (n_workers,), or what says them before each batch. What was bought keeps the price at which it was bought,
+        and the first votes have the price that there is before any vote.
+    """
+    price_now, keys = as_prices_now(prices), Triplets.of_votes(votes).keys(votes)
+    asked, money = first.copy(), _money(votes, prices, limit)
+    before = price_now(None, votes.select(np.zeros_like(first)))
+    paid = np.where(first, before[votes.worker], 0.0)  # (n_votes,)
     while True:
         beliefs = learner.learn(votes.select(asked), fresh=bool(asked.all()))
-        yield Moment(asked.copy(), float(price[asked].sum()), beliefs)
-        left = int(money - unit_price[asked].sum())
+        yield Moment(asked.copy(), float(paid[asked].sum()), beliefs)
+        left = money - int(_units(paid).sum())
         if asked.all() or left <= 0:
             return
-        basket = Basket(units, left, batch)
+        price = price_now(learner.model, beliefs.votes)
+        basket = Basket(Prices(_units(price)), left, batch)
         # A replay measures what the strategy wants: to take cheaper votes in place of one that is too expensive would
         # measure something else, so the first that cannot be paid ends it.
-        basket.reserve(strategy.select(beliefs, Recorded(votes, asked), prices, batch, rng), until_refused=True)
+        basket.reserve(strategy.select(beliefs, Recorded(votes, asked), price, batch, rng), until_refused=True)
         if not len(basket):
             return
-        asked[find_sorted(keys, basket.questions.asked.keys(votes))[0]] = True
+        bought = find_sorted(keys, basket.questions.asked.keys(votes))[0]
+        asked[bought], paid[bought] = True, price[basket.questions.asked.worker]
+
+
+def as_prices_now(prices: Floats | PricesNow) -> PricesNow:
+    """What says the prices of the moment; those of an array are always the same."""
+    return prices if callable(prices) else lambda model, votes: prices
+
+
+def _units(amount: Floats) -> Money:
+    return np.rint(amount * FRACTION).astype(np.int64)
+
+
+def _money(votes: Votes, prices: Floats | PricesNow, limit: float) -> int:
+    """The limit in whole units."""
+    # With money for all votes, rounded prices must not be compared with the sum of exact ones.
+    pays_for_all = not callable(prices) and limit >= prices[votes.worker].sum()
+    return NO_LIMIT if pays_for_all or limit == np.inf else round(limit * FRACTION)
 
 
 def usual_batch(votes: Votes) -> int:

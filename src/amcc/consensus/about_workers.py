@@ -156,6 +156,10 @@ class AboutWorkers(Parameters):
         hit, false_alarm = (np.repeat(each[:, None], n_labels, 1) for each in (rates.hit_rate, rates.false_alarm_rate))
         return hit, false_alarm
 
+    def yes_rates(self) -> Floats:
+        """(n_workers, n_labels) D_w(l, l) of eq12: hit rates, unless the model has the paper's matrices."""
+        return self.rates_of_coins()[0]
+
     @property
     def worker_rates_(self) -> WorkerRates:
         """What is known about each worker; computed when it is first asked for."""

@@ -1,21 +1,27 @@
 """What a worker's answers are worth by eq12: the model says how likely each of their yeses is right.
 
 eq12 pays a worker for quality: c_w is the mean over their answers of the product of D_w(l, l) over the labels l that
-they said yes to. An answer without a yes is worth 1, the empty product. The print divides by the number of votes; here
-it is the number of answers, so that c_w is a share (docs/deviations.md, D11). Its reward function is the identity.
+they said yes to. An answer without a yes is worth 1, the empty product. Its reward function is the identity.
+
+The print adds up over all items, so that one without an answer counts as an answer without a yes, and divides by the
+number of votes. Here it is the mean over answers, a share; `printed=True` gives the other (docs/deviations.md, D11).
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 
 from amcc.arrays import Floats, Ints, weight_per_code
 from amcc.engine.base import Block, Engine, as_engine
+from amcc.errors import ParameterError
 from amcc.votes import Votes
+
+if TYPE_CHECKING:
+    from amcc.consensus.base import ConsensusModel  # models with groups import this module
 
 # Votes whose answers are put together at a time: a sparse table of them takes some tens of megabytes.
 PIECE = 1_000_000
@@ -26,10 +32,11 @@ LEAST_COST = 1e-3
 
 
 class Worth(NamedTuple):
-    """(n_workers,) sum over a worker's answers of the product of their hit rates over its yeses, and their number."""
+    """(n_workers,) sum over a worker's answers of the product of their hit rates over its yeses; answers and votes."""
 
     worth: Floats
     answers: Ints
+    votes: Ints
 
 
 def worth_of_answers(block: Block, log_hit: Floats) -> Worth:
@@ -46,13 +53,14 @@ def worth_of_answers(block: Block, log_hit: Floats) -> Worth:
         # Converting to rows adds what stands in one cell: the logarithms of one answer become that of its product.
         answers = coo_array((log_hit[block.coins.slot[piece]], (item, votes.worker[piece])), shape=shape).tocsr()
         worth += weight_per_code(answers.indices, np.exp(answers.data), votes.n_workers)
-    return Worth(worth, votes.answers_per_worker.copy())
+    return Worth(worth, votes.answers_per_worker.copy(), np.bincount(votes.worker, minlength=votes.n_workers))
 
 
-def worker_worth(votes: Votes | Engine, hit_rate: Floats) -> Floats:
+def worker_worth(votes: Votes | Engine, hit_rate: Floats, *, printed: bool = False) -> Floats:
     """(n_workers,) c_w of eq12, with the hit rates of coins, (n_coins,), in the place of D_w(l, l).
 
     A worker without answers costs as much as the others do on average, and 1 where nobody has any.
+    printed : add up over all items, and divide by votes.
 
     >>> votes = Votes.from_dense([[[1, 1], [-1, -1]], [[-1, 1], [0, 0]]])
     >>> worker_worth(votes, np.array([0.8, 0.5, 0.7, 0.9])).round(3).tolist()  # (.8 · .5 + 1) / 2, and .9
@@ -60,6 +68,26 @@ def worker_worth(votes: Votes | Engine, hit_rate: Floats) -> Floats:
     """
     # A no multiplies nothing: its logarithm is 0.
     log_hit = np.stack([np.zeros_like(hit_rate), np.log(np.clip(hit_rate, LEAST_RATE, 1.0))], axis=1).ravel()
-    worth, n_answers = as_engine(votes).total(worth_of_answers, log_hit)
-    average = worth.sum() / n_answers.sum() if n_answers.sum() else 1.0
-    return np.maximum(np.where(n_answers > 0, worth / np.maximum(n_answers, 1), average), LEAST_COST)
+    engine = as_engine(votes)
+    worth, n_answers, n_votes = engine.total(worth_of_answers, log_hit)
+    n_paid = n_answers
+    if printed:
+        worth, n_paid = np.where(n_votes > 0, worth + engine.n_items - n_answers, 0.0), n_votes
+    average = worth.sum() / n_paid.sum() if n_paid.sum() else 1.0
+    return np.maximum(np.where(n_paid > 0, worth / np.maximum(n_paid, 1), average), LEAST_COST)
+
+
+def worker_costs(model: ConsensusModel | None, votes: Votes, *, printed: bool = False) -> Floats:
+    """(n_workers,) c_w of eq12 after these votes, by what the model knows of their workers; 1 without a model.
+
+    votes : those that the model was fitted to, or more of the same items, labels and workers.
+    """
+    if model is None:  # before the first vote
+        return np.ones(votes.n_workers)
+    rate = model.yes_rates()
+    if rate.shape != (votes.n_workers, votes.n_labels):
+        raise ParameterError(
+            f"the model must know the votes' {votes.n_workers} workers and {votes.n_labels} labels; it was fitted to "
+            f"{rate.shape[0]} and {rate.shape[1]}. Fit it to votes with the same names."
+        )
+    return worker_worth(votes, rate[votes.coins.worker, votes.coins.label], printed=printed)

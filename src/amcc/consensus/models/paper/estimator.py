@@ -126,6 +126,11 @@ class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"a
         self.worker_answer_rates_, self.crowd_rates_ = rates.worker, rates.crowd
         self.vote_weight_ = fit.verdict.vote_weight
 
+    def yes_rates(self) -> Floats:
+        """(n_workers, n_labels) D_w(l, l), without what the group does."""
+        self.check_fitted()
+        return np.diagonal(self.individuality_matrices_, axis1=1, axis2=2)
+
     @property
     def label_correlation_(self) -> Floats:
         """(n_labels, n_labels) cosines between labels, B of eq4."""
