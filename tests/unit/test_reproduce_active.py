@@ -111,6 +111,22 @@ def test_the_protocol_asks_a_hundred_questions_and_adds_up():
     assert found != PaperRun(CROWD, 1, "uniform").measure()
 
 
+def test_costs_of_eq12_are_those_of_the_model_at_the_moment(monkeypatch):
+    found = PaperRun(CROWD, 0, "uniform", costs="eq12").measure()
+    assert found["cost"][0] == 0
+    steps = np.diff(found["cost"])
+    assert (steps > 0).all()
+    assert (steps <= 5).all()  # a perfect worker costs 1
+    monkeypatch.setattr(active_runs, "worker_costs", lambda model, votes: np.ones(votes.n_workers))
+    assert PaperRun(CROWD, 0, "uniform", costs="eq12").measure()["cost"] == found["queries"]
+
+
+def test_the_consensus_can_be_another_than_the_strategys():
+    own, other = PaperRun(CROWD, 0, "uniform"), PaperRun(CROWD, 0, "uniform", model="majority")
+    assert own.depends_on != other.depends_on
+    assert own.measure()["test jaccard"] != other.measure()["test jaccard"]
+
+
 def test_only_training_items_are_asked_about(monkeypatch):
     seen = []
 
@@ -271,9 +287,8 @@ def test_everything_without_data(tmp_path, monkeypatch):
     assert list(found.outputs) == names
     with plotting.style():
         drawn = {made.name: made.draw() for made in found.all() if isinstance(made, Figure)}
-    assert list(drawn) == [
-        "active-jaccard", "active-precision", "active-cost", "active-batch", "active-eta", "active-replay-curves",
-    ]  # fmt: skip
+    curves = [f"active-{block}-{reading}" for block in ("paper", "ours") for reading in ("jaccard", "precision")]
+    assert list(drawn) == [*curves, "active-cost", "active-batch", "active-eta", "active-replay-curves"]
     tables = {made.name: made for made in found.all() if isinstance(made, Table)}
     assert list(tables) == ["active", "active-replay", "active-replay-leads"]
     assert {view.title for view in tables["active"].views} >= {"Jaccard on training items", "cost"}
@@ -286,8 +301,15 @@ def test_everything_without_data(tmp_path, monkeypatch):
 
 def test_the_whole_has_all_strategies_sets_and_prices(tmp_path):
     plan = StudyPlan(FULL, tmp_path, tmp_path, frozenset(sets.REAL))
-    runs = active.strategy_curves(plan).tasks()
-    assert {run.strategy for run in runs} == set(STRATEGIES)
+    runs = active.strategy_tasks(plan)
+    assert {run.strategy for run in runs} == set(STRATEGIES) - {"amcc-short", "amcc-classifier"}
+    # The paper's strategy with the paper's consensus, repaired and printed, and with ours; at both kinds of costs.
+    of_amcc = {(run.model, run.costs) for run in runs if run.strategy == "amcc"}
+    assert of_amcc == {
+        ("amcc-frobenius", "1…W"), ("amcc-printed", "1…W"), (None, "1…W"), ("amcc-frobenius", "eq12"),
+        ("amcc-printed", "eq12"),
+    }  # fmt: skip
+    assert all(each.name in active_figures.LOOKS for each in active.WHOLE.contenders)
     assert {run.paper_set.name for run in runs} == set(sets.REAL)
     assert {run.seed for run in runs} == set(range(10))
     assert {run.batch for run in active.batch_curves(plan).tasks()} == {2, 5, 10, 25}

@@ -9,7 +9,8 @@
 | `replay` | what would it have cost? |
 | `questions`, `candidates`, `beliefs` | what is asked, what may be asked, what is believed |
 | `strategy`, `strategies/` | whom to ask about what: the protocol with its registry; one file for each kind |
-| `scores`, `picking` | equations of the strategies; the best questions of many |
+| `scores`, `commonality` | equations of the strategies; the matrix of eq8 |
+| `picking`, `search` | the best questions of many; the best of all, without a list of them |
 | `crowd` | who can be asked: recorded votes, simulated workers |
 | `expert` | what the requester should answer themselves |
 """
@@ -35,6 +36,7 @@ from amcc.active.replay import (
 from amcc.active.scores import paper_prices
 from amcc.active.strategies import STRATEGIES
 from amcc.active.strategy import Strategy
+from amcc.consensus.worth import worker_costs
 
 __all__ = [
     "GOALS",
@@ -60,4 +62,5 @@ __all__ = [
     "purchases",
     "questions_for_expert",
     "usual_batch",
+    "worker_costs",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from amcc.active import GROWTH, STRATEGIES
 from amcc.arrays import Floats
 from amcc.experiments.reproduce import active_figures
 from amcc.experiments.reproduce.active_figures import EVALUATIONS, READINGS
-from amcc.experiments.reproduce.active_runs import N_QUESTIONS, PAPER_BATCH, PRICE_LISTS, PaperRun
+from amcc.experiments.reproduce.active_runs import N_QUESTIONS, PAPER_BATCH, PRICE_LISTS, Costs, PaperRun
 from amcc.experiments.reproduce.fits import Results
 from amcc.experiments.reproduce.plan import Figure, Study, StudyPlan, Table, View
 from amcc.experiments.reproduce.rows import Row
@@ -32,19 +32,69 @@ PAPER_MIX = 0.3
 PROTOCOL = (
     f"Items at random: 5 % with all their answers, 70 % to ask about, 25 % for tests. {N_QUESTIONS} questions, "
     f"{PAPER_BATCH} at a time; a question is one worker about one label of one item, and only what was recorded can be "
-    "asked, once. Prices go from 1 to the number of workers by their accuracy on the first items. Training items: "
-    "consensus of the votes bought; test items: their recorded votes, judged by the workers as learned so far. New "
-    f"votes count at once, workers are judged anew when the votes have grown by {100 * GROWTH:.0f} %."
+    "asked, once. Training items: consensus of the votes bought; test items: their recorded votes, judged by the "
+    "workers as learned so far. New votes count at once, workers are judged again when the votes have grown by "
+    f"{100 * GROWTH:.0f} %."
+)
+# What stands under the names of the rows.
+NAMES = (
+    "Capital names are the paper's methods: AMCC and its variants have the paper's consensus (amcc-frobenius; as "
+    "printed: amcc-printed), SAC, NAM(A) and MV(rSW) their own. Small names are strategies of amcc with its default "
+    "consensus."
+)
+PRICED = {
+    "1…W": "Prices go from 1 to the number of workers W by their accuracy on the first items.",
+    "eq12": "Prices are those of eq12, by the fit of the moment: at most 1.",
+}
+# What differs from all figures of the paper about this.
+DIFFERS = (
+    "Unlike the paper: Movie is missing because its answers are not public, training and test items are shown apart, "
+    "and both readings of accuracy."
 )
 # Shown below figures: three partitions are the least that has an interval, see `statistics.FEWEST_UNITS`.
 BANDS = "Bands: 95 % intervals over partitions, from three on."
+
+
+class Contender(NamedTuple):
+    """A strategy and its consensus, under the name of its row; its own consensus where none is given."""
+
+    name: str
+    strategy: str
+    model: str | None = None
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether it is one of the paper's methods: their names are written as the paper does."""
+        return self.name != self.strategy
+
+
+PAPER_CONSENSUS = "amcc-frobenius"
+
+# The paper's methods by its names; "as printed" also with the printed consensus.
+PAPER_METHODS = (
+    Contender("AMCC", "amcc", PAPER_CONSENSUS),
+    Contender("AMCC(rW)", "amcc-rw", PAPER_CONSENSUS),
+    Contender("AMCC(rSL)", "amcc-rsl", PAPER_CONSENSUS),
+    Contender("AMCC(nLC)", "amcc-nlc", PAPER_CONSENSUS),
+    Contender("AMCC (as printed)", "amcc", "amcc-printed"),
+    Contender("SAC", "sac"),
+    Contender("NAM(A)", "nam-a"),
+    Contender("MV(rSW)", "mv-rsw"),
+)
+# A shortlist is for larger crowds than these, and a classifier for items with features, which the paper's sets lack.
+STUDIED = tuple(name for name in STRATEGIES if name not in ("amcc-short", "amcc-classifier"))
+# The same strategies and others with our consensus; those that come with another consensus stand above.
+OURS = tuple(Contender(name, name) for name in STUDIED if name not in ("sac", "nam-a", "mv-rsw"))
+# To whom all others are compared.
+REFERENCE = PAPER_METHODS[0]
 
 
 @dataclass(frozen=True)
 class Extent:
     """How much is measured.
 
-    strategies, sets : of the curves.
+    contenders : rows of the paper's protocol. costs : what workers cost there.
+    strategies : of the larger replay. sets : of the curves.
     sensitivity : sets of the figure of batches, the two of the paper's figure.
     batches : questions at a time.
     mixes : η.
@@ -54,6 +104,8 @@ class Extent:
     price_lists, budget : of the larger replay, which ends when this share of the cost of all votes is spent.
     """
 
+    contenders: tuple[Contender, ...]
+    costs: tuple[Costs, ...]
     strategies: tuple[str, ...]
     sets: tuple[str, ...]
     sensitivity: tuple[str, ...]
@@ -68,7 +120,9 @@ class Extent:
 
 # All strategies on all sets, as in the paper, with more η and batches than it shows.
 WHOLE = Extent(
-    strategies=tuple(STRATEGIES),
+    contenders=PAPER_METHODS + OURS,
+    costs=get_args(Costs),
+    strategies=STUDIED,
     sets=tuple(REAL),
     sensitivity=("Affective", "SONYC-UST"),
     batches=(2, 5, 10, 25),
@@ -81,6 +135,8 @@ WHOLE = Extent(
 )
 # Minutes instead of days: the default, the paper's criterion and chance, on two small sets.
 SHORT = Extent(
+    contenders=tuple(each for each in PAPER_METHODS + OURS if each.name in ("AMCC", "AMCC(nLC)", "uniform", "voi")),
+    costs=get_args(Costs)[:1],
     strategies=("voi", "amcc", "uniform"),
     sets=("LoveEkman", "Affective"),
     sensitivity=("Affective",),
@@ -156,15 +212,21 @@ def summary(runs: Sequence[PaperRun], results: Results) -> list[Row]:
     return rows
 
 
-def strategy_curves(plan: StudyPlan) -> Curves:
-    """All strategies on all sets and partitions."""
+def strategy_curves(plan: StudyPlan, costs: Costs = "1…W") -> Curves:
+    """All contenders on all sets and partitions; at eq12's costs the paper's own and, for comparison, the default."""
     extent = extent_of(plan)
-    return Curves(
-        "strategy",
-        sets_of(plan, extent.sets),
-        extent.strategies,
-        lambda paper_set, name: [PaperRun(paper_set, seed, name) for seed in range(plan.scale.n_runs)],
-    )
+    known = {each.name: each for each in extent.contenders if costs == "1…W" or each.of_paper or each.name == "voi"}
+
+    def runs(paper_set: PaperSet, name: str) -> list[PaperRun]:
+        strategy, model = known[name].strategy, known[name].model
+        return [PaperRun(paper_set, seed, strategy, model=model, costs=costs) for seed in range(plan.scale.n_runs)]
+
+    return Curves("strategy", sets_of(plan, extent.sets), tuple(known), runs)
+
+
+def strategy_tasks(plan: StudyPlan) -> list[PaperRun]:
+    """The runs at all kinds of costs."""
+    return [run for costs in extent_of(plan).costs for run in strategy_curves(plan, costs).tasks()]
 
 
 def batch_curves(plan: StudyPlan) -> Curves:
@@ -188,7 +250,8 @@ def mix_curves(plan: StudyPlan) -> Curves:
     def runs(paper_set: PaperSet, mix: float) -> list[PaperRun]:
         # The paper's η is the default: its runs are those of the other study, which are then measured once.
         params = () if mix == PAPER_MIX else (("correlation_mix", mix),)
-        return [PaperRun(paper_set, seed, "amcc", params) for seed in range(plan.scale.n_runs)]
+        seeds = range(plan.scale.n_runs)
+        return [PaperRun(paper_set, seed, "amcc", params, model=PAPER_CONSENSUS) for seed in seeds]
 
     return Curves("eta", sets_of(plan, extent.sets), extent.mixes, runs)
 
@@ -197,33 +260,46 @@ def mix_curves(plan: StudyPlan) -> Curves:
 
 
 def present(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
-    """A table of the ends of the curves; the curves under both readings of accuracy; and the figure of costs."""
-    curves = strategy_curves(plan)
+    """For each kind of costs a table of the ends of the curves, the curves, and what they cost."""
+    return [made for costs in extent_of(plan).costs for made in _present_at(plan, results, costs)]
+
+
+def _present_at(plan: StudyPlan, results: Results, costs: Costs) -> list[Table | Figure]:
+    """What `present` says, at one kind of costs. The paper's methods and ours have panels of their own."""
+    curves = strategy_curves(plan, costs)
     rows = curves.rows(results)
-    made: list[Table | Figure] = [end_table(curves, results, pa.Table.from_pylist(rows))]
-    for reading, title in READINGS.items():
-        part = pa.Table.from_pylist([row for row in rows if row["measure"] == reading])
-        caption = (
-            f"{PROTOCOL} {BANDS} Against cost: means of both at the same number of questions, in the colours of the "
-            "panel to the left."
-        )
-        if reading == "precision":
-            caption += " Items without a predicted label do not count: so few votes leave most of them out."
-        draw = partial(active_figures.draw_quality, part, title)
-        made.append(Figure(f"active-{reading}", f"Strategies: {title}", caption, part, draw))
+    suffix, at = ("", "") if costs == "1…W" else (f"-{costs}", f", costs by {costs}")
+    protocol = f"{PROTOCOL} {PRICED[costs]}"
+    made: list[Table | Figure] = [end_table(curves, results, pa.Table.from_pylist(rows), costs)]
+    of_paper = {each.name for each in extent_of(plan).contenders if each.of_paper}
+    blocks = {"paper": ("the paper's methods, and voi", of_paper | {"voi"})}
+    if costs == "1…W":
+        blocks["ours"] = ("with our consensus, and the paper's AMCC", set(curves.values) - of_paper | {REFERENCE.name})
+    for block, (who, names) in blocks.items():
+        for reading, title in READINGS.items():
+            shown = [row for row in rows if row["measure"] == reading and row["strategy"] in names]
+            part = pa.Table.from_pylist(shown)
+            caption = (
+                f'The paper\'s figure "active". {protocol} {BANDS} Against cost: means of both at the same number of '
+                f"questions, in the colours of the panel to the left. {DIFFERS}"
+            )
+            if reading == "precision":
+                caption += " Items without a predicted label do not count: so few votes leave most of them out."
+            draw = partial(active_figures.draw_quality, part, title)
+            made.append(Figure(f"active-{block}-{reading}{suffix}", f"{title}: {who}{at}", caption, part, draw))
     # Rows repeat the cost for each evaluation and reading.
-    names = "set", "strategy", "queries", "cost"
-    distinct_costs = dict.fromkeys(tuple((name, row[name]) for name in names) for row in rows)
+    columns = "set", "strategy", "queries", "cost"
+    distinct_costs = dict.fromkeys(tuple((name, row[name]) for name in columns) for row in rows)
     spent = pa.Table.from_pylist([dict(row) for row in distinct_costs])
-    caption = "What the questions cost, mean over partitions. The prices are those of the paper's protocol."
+    caption = f'The paper\'s figure "cost": what the questions cost, mean over partitions. {PRICED[costs]} {DIFFERS}'
     draw_costs = partial(active_figures.draw_costs, spent)
-    return [*made, Figure("active-cost", "Strategies: cost", caption, spent, draw_costs)]
+    return [*made, Figure(f"active-cost{suffix}", f"Strategies: cost{at}", caption, spent, draw_costs)]
 
 
-def end_table(curves: Curves, results: Results, data: pa.Table) -> Table:
+def end_table(curves: Curves, results: Results, data: pa.Table, costs: Costs) -> Table:
     """Quality after the last question, and its cost; strategies in rows, sets in columns.
 
-    A view for each evaluation and reading, precision folded, and one for the cost. Marks are against strategy amcc.
+    A view for each evaluation and reading, precision folded, and one for the cost. Marks are against `REFERENCE`.
     """
     head = ["strategy", *(paper_set.title for paper_set in curves.sets)]
 
@@ -239,7 +315,7 @@ def end_table(curves: Curves, results: Results, data: pa.Table) -> Table:
         """A column of cells for each set."""
         return View(title, head, [list(row) for row in zip(curves.values, *cells, strict=True)], folded)
 
-    reference = curves.values.index("amcc")
+    reference = curves.values.index(REFERENCE.name)
     views = [
         view(
             f"{title} on {evaluation}",
@@ -249,12 +325,15 @@ def end_table(curves: Curves, results: Results, data: pa.Table) -> Table:
         for part, evaluation in EVALUATIONS.items()
         for reading, title in READINGS.items()
     ]
-    views.append(view("cost", [[f"{values.mean():,.0f}" for values in each] for each in ends("cost")]))
+    # Costs of eq12 are below 1 each: without decimals, all would look alike.
+    cost_format = ",.0f" if costs == "1…W" else ".1f"
+    views.append(view("cost", [[f"{values.mean():{cost_format}}" for values in each] for each in ends("cost")]))
     caption = (
-        f"{PROTOCOL} Mean and standard deviation over partitions; •/◦: amcc is significantly better/worse (paired "
-        "t-test, 95 %, from three partitions on)."
+        f"{PROTOCOL} {PRICED[costs]} {NAMES} Mean and standard deviation over partitions; •/◦: AMCC is significantly "
+        "better/worse (paired t-test, 95 %, from three partitions on)."
     )
-    return Table("active", "Strategies after 100 questions", caption, data, views)
+    name, title = ("active", "") if costs == "1…W" else (f"active-{costs}", f", costs by {costs}")
+    return Table(name, f"Strategies after 100 questions{title}", caption, data, views)
 
 
 def _end_cells(ends: Sequence[Floats], reference: int) -> list[str]:
@@ -275,9 +354,10 @@ def present_batches(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     """One figure."""
     extent, data = extent_of(plan), pa.Table.from_pylist(batch_curves(plan).rows(results))
     caption = (
-        f"Strategy amcc with 5 % of the items at the start, until {100 * extent.up_to:.0f} % of all votes are known, "
-        f"with other numbers of questions at a time. {BANDS} At most {extent.most_runs} partitions. Otherwise the "
-        "protocol of the paper; it chose 5."
+        'The paper\'s figure "batchsize": strategy amcc with 5 % of the items at the start, until '
+        f"{100 * extent.up_to:.0f} % of all votes are known, with other numbers of questions at a time. {BANDS} "
+        f"Unlike the paper: our consensus and at most {extent.most_runs} partitions, because the paper's takes hours "
+        "here; until half of the votes rather than of the samples. The paper chose 5."
     )
     draw = partial(active_figures.draw_batches, data)
     return [Figure("active-batch", "Questions at a time", caption, data, draw)]
@@ -287,15 +367,15 @@ def present_mixes(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     """One figure."""
     data = pa.Table.from_pylist(mix_curves(plan).rows(results, ends_only=True))
     caption = (
-        "Strategy amcc after the last question with other shares η of the correlation term in eq. 9; dotted: the "
-        f"paper's η = {PAPER_MIX}. {PROTOCOL} {BANDS}"
+        'The paper\'s figure "eta": AMCC after the last question with other shares η of the correlation term in eq9; '
+        f"dotted: the paper's η = {PAPER_MIX}. {PROTOCOL} {PRICED['1…W']} {BANDS} {DIFFERS}"
     )
     draw = partial(active_figures.draw_mixes, data, PAPER_MIX)
     return [Figure("active-eta", "Share of the correlation term", caption, data, draw)]
 
 
 STUDIES = (
-    Study("active", "which questions to ask next", lambda plan: strategy_curves(plan).tasks(), present, WHOLE.sets),
+    Study("active", "which questions to ask next", strategy_tasks, present, WHOLE.sets),
     Study(
         "active-batch", "questions at a time", lambda plan: batch_curves(plan).tasks(), present_batches,
         WHOLE.sensitivity,

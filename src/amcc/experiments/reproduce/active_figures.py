@@ -23,10 +23,19 @@ if TYPE_CHECKING:
 EVALUATIONS = {"training": "training items", "test": "test items"}
 READINGS = {"jaccard": "Jaccard", "precision": "precision"}
 
-# Colour and line of each strategy; those of one kind share a colour.
+# Colour and line of each strategy; those of one kind share a colour. Capital names are the paper's methods.
 LOOKS: dict[Any, tuple[str, str]] = {
+    "AMCC": (VERMILION, "-"),
+    "AMCC(rW)": (ORANGE, "--"),
+    "AMCC(rSL)": (ORANGE, ":"),
+    "AMCC(nLC)": (ORANGE, "-."),
+    "AMCC (as printed)": (VERMILION, ":"),
+    "SAC": (GREEN, "-"),
+    "NAM(A)": (GREEN, "--"),
+    "MV(rSW)": (GREY, "--"),
     "voi": (BLUE, "-"),
-    "amcc": (VERMILION, "-"),
+    "amcc": (ORANGE, "-"),
+    "amcc-presence": (SKY, ":"),
     "amcc-rw": (ORANGE, "--"),
     "amcc-rsl": (ORANGE, ":"),
     "amcc-nlc": (ORANGE, "-."),

@@ -10,12 +10,21 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from amcc import Votes, make_model, metrics
-from amcc.active import STRATEGIES, Learner, Strategy, cold_beliefs, first_votes, paper_prices, purchases, usual_batch
+from amcc.active import (
+    STRATEGIES,
+    Learner,
+    cold_beliefs,
+    first_votes,
+    paper_prices,
+    purchases,
+    usual_batch,
+    worker_costs,
+)
 from amcc.arrays import Floats, Mask, weight_per_code
 from amcc.consensus import NAM
 from amcc.errors import ConvergenceWarning
@@ -28,6 +37,10 @@ from amcc.experiments.reproduce.sets import PaperSet
 INITIAL_SHARE, TEST_SHARE = 0.05, 0.25
 # 20 rounds of 5 questions, as in the paper.
 N_QUESTIONS, PAPER_BATCH = 100, 5
+
+# What c of eq13 is in the paper's protocol: its experiments', from 1 to the number of workers by accuracy on the first
+# items; or its method's, by the fit of the moment.
+Costs = Literal["1…W", "eq12"]
 
 # All the same; from 1 to the number of workers by accuracy; or whole numbers from 1 to 10 at random.
 PRICE_LISTS = ("equal", "paper", "random")
@@ -82,12 +95,15 @@ def quality(draw: Draw, item: Mask, proba: Floats) -> dict[str, float]:
 class PaperRun(OnOneDraw):
     """One strategy on one partition.
 
-    params : of the strategy. batch : questions at a time. every : questions from one point of the curve to the next.
+    params : of the strategy. model : the consensus, that of the strategy unless it is given. costs : of workers.
+    batch : questions at a time. every : questions from one point of the curve to the next.
     up_to : ask until this share of the votes on all items is known, and not the paper's 100 questions.
     """
 
     strategy: str
     params: tuple[tuple[str, Any], ...] = ()
+    model: str | None = None
+    costs: Costs = "1…W"
     batch: int = PAPER_BATCH
     every: int = PAPER_BATCH
     up_to: float | None = None
@@ -95,7 +111,7 @@ class PaperRun(OnOneDraw):
     @property
     def depends_on(self) -> list[Any]:
         """All settings, and how it is measured."""
-        settings = [self.strategy, self.params, self.batch, self.every, self.up_to]
+        settings = [self.strategy, self.params, self.model, self.costs, self.batch, self.every, self.up_to]
         return ["active", *settings, self.seed, file_hash(__file__)]
 
     def measure(self) -> Found:
@@ -106,17 +122,18 @@ class PaperRun(OnOneDraw):
         draw, rng = self.paper_set.draw(self.seed), np.random.default_rng(self.seed)
         votes = draw.votes
         initial, test = partition(votes.n_items, rng)
-        prices = paper_prices(worker_accuracy(draw, initial))
+        prices = worker_costs if self.costs == "eq12" else paper_prices(worker_accuracy(draw, initial))
         train_votes, test_votes = (votes.select(part[votes.item]) for part in (~test, test))
         first = initial[train_votes.item]
         n_questions = N_QUESTIONS if self.up_to is None else round(self.up_to * len(votes)) - int(first.sum())
         strategy = STRATEGIES[self.strategy](**dict(self.params))
-        learner = _learner(strategy, draw)
-        # The paper's cost is that of the questions: what the first items cost is not part of it.
-        spent_first = float(prices[train_votes.worker[first]].sum())
-        points = []
+        learner = _learner(self.model or strategy.model, draw)
+        points: list[dict[str, float]] = []
+        spent_first = None
         with _without_warnings():
             for moment in purchases(train_votes, first, strategy, learner, prices, batch=self.batch, rng=rng):
+                # The paper's cost is that of the questions: what the first items cost is not part of it.
+                spent_first = moment.spent if spent_first is None else spent_first
                 n_asked = int(moment.asked.sum() - first.sum())
                 if n_asked % self.every == 0:
                     point = {"queries": n_asked, "cost": moment.spent - spent_first}
@@ -174,7 +191,7 @@ class ReplayRun(OnOneDraw):
         seen = prices[self.prices]
         strategy = STRATEGIES[self.strategy]()
         bought = purchases(
-            votes, first_votes(votes, "one", rng), strategy, _learner(strategy, draw), seen,
+            votes, first_votes(votes, "one", rng), strategy, _learner(strategy.model, draw), seen,
             batch=usual_batch(votes), limit=self.budget * float(seen[votes.worker].sum()), rng=rng,
         )  # fmt: skip
         points = []
@@ -194,9 +211,9 @@ def replay_run(paper_set: PaperSet, seed: int, strategy: str, prices: str, budge
 # -- small things ---------------------------------------------------------------------------------------------------
 
 
-def _learner(strategy: Strategy, draw: Draw) -> Learner:
+def _learner(model: str, draw: Draw) -> Learner:
     """With features for those to whom the paper gives them: strategies, and NAM, which cannot do without."""
-    make = partial(make_model, strategy.model)
+    make = partial(make_model, model)
     return Learner(make, features=draw.features, describe=isinstance(make(), NAM))
 
 
