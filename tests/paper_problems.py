@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from amcc import Votes, linalg
@@ -59,6 +61,18 @@ def dense_objective(state: PaperState, problem: PaperProblem, dense) -> float:
             for v in group[group > w]:
                 alike = linalg.hsic(state.individuality[w], state.individuality[v])
                 total -= problem.settings.hsic_weight * alike / problem.worker_scale.sum()
+    return total
+
+
+def dense_printed_objective(state: PaperState, problem: PaperProblem, dense) -> float:
+    """eq5 by its letter, cell by cell: every worker in every group; pairs of a group for HSIC, each once (D5)."""
+    settings, total = problem.settings, 0.0
+    for m, C in enumerate(state.commonality):
+        data = sum(dense_residual(w, state.individuality[w] + C, dense) for w in range(problem.n_workers))
+        total += state.group_weights[m] ** settings.weight_exponent * data
+        total += settings.laplacian_weight * np.trace(C.T @ problem.label_laplacian @ C)
+        mates = state.individuality[state.worker_group == m]
+        total -= settings.hsic_weight * sum(linalg.hsic(*pair) for pair in combinations(mates, 2))
     return total
 
 

@@ -41,16 +41,17 @@ def hsic(x: Floats, y: Floats) -> float:
     return float(np.sum(centered_gram(x) * centered_gram(y))) * hsic_scale(len(x))
 
 
-def label_similarity(mean_answers: Floats) -> Floats:
+def label_similarity(mean_answers: Floats, *, clipped: bool = False) -> Floats:
     """Cosines between labels, B of eq4.
 
     mean_answers : (n_items, n_labels), the average of all workers' answers. A label of norm zero (nobody gave it) is
-    like no other, itself included. Negative cosines count as zero: with negative edges the Laplacian would not be
-    positive semi-definite, and eq5 would have no minimum.
+    like no other, itself included. clipped : negative cosines count as zero. With negative edges, which answers of ±1
+    may have, the Laplacian need not be positive semi-definite, and eq5 need not have a minimum (D14).
     """
     norm = np.linalg.norm(mean_answers, axis=0)
     unit = np.divide(mean_answers, norm, out=np.zeros_like(mean_answers), where=norm > 0)
-    return np.asarray(np.clip(unit.T @ unit, 0.0, 1.0))
+    # Beyond the bounds there is only rounding.
+    return np.asarray(np.clip(unit.T @ unit, 0.0 if clipped else -1.0, 1.0))
 
 
 def label_degree(similarity: Floats) -> Floats:

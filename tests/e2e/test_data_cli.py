@@ -120,7 +120,7 @@ def test_methods():
     assert found["methods"]["amcc-frobenius"] == (
         "The paper's own objective eq5, with the repairs of docs/deviations.md."
     )
-    assert found["methods"]["amcc-printed"] == "amcc-frobenius with anchor=self, printed=True"
+    assert found["methods"]["amcc-printed"] == "amcc-frobenius with printed=True, max_iter=100"
     lines = amcc("methods").stdout
     assert "amcc (default)" in lines
     assert "With features of the items (--features): amcc, amcc-frobenius, amcc-printed, nam." in lines

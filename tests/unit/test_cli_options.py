@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from amcc import Votes
-from amcc.cli.fitting import check_used, items_without_answer
+from amcc.cli.fitting import ModelChoice, items_without_answer
 from amcc.cli.options.engines import BY_BLOCKS, EngineOptions, parsed_bytes
 from amcc.cli.options.features import ItemDescriptions, ItemFeatures
 from amcc.cli.options.roster import listed_workers
@@ -178,14 +178,14 @@ def test_errors_of_a_roster_name_its_file(votes_file, tmp_path):
 
 
 def test_what_a_method_ignores_is_refused():
-    check_used("majority")
-    check_used("amcc", features=True, roster=Path("w.csv"))
-    check_used("nam", features=True, of_workers=True)
+    ModelChoice("majority").check_used()
+    ModelChoice("amcc").check_used(features=True, roster=Path("w.csv"))
+    ModelChoice("nam").check_used(features=True, of_workers=True)
     for options in ({"features": True}, {"roster": Path("w.csv")}):
         with pytest.raises(ParameterError, match="does not use"):
-            check_used("majority", **options)
+            ModelChoice("majority").check_used(**options)
     with pytest.raises(ParameterError, match="to judge workers"):
-        check_used("amcc", features=True, of_workers=True)
+        ModelChoice("amcc").check_used(features=True, of_workers=True)
 
 
 def test_items_without_answer_are_counted():

@@ -37,8 +37,9 @@ def test_centred_gram_of_many_matrices():
 def test_similarity_of_labels_by_hand():
     mean_answers = np.array([[1.0, 1.0, 0.0, -1.0], [0.0, 1.0, 0.0, 0.0]])
     half = np.sqrt(0.5)
-    expected = [[1, half, 0, 0], [half, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]  # unused label; opposites count as zero
+    expected = np.array([[1, half, 0, -1], [half, 1, 0, -half], [0, 0, 0, 0], [-1, -half, 0, 1]])  # one label is unused
     assert_allclose(linalg.label_similarity(mean_answers), expected, **EXACT)
+    assert_allclose(linalg.label_similarity(mean_answers, clipped=True), np.maximum(expected, 0), **EXACT)
 
 
 def test_laplacian_by_hand():
@@ -95,12 +96,15 @@ def test_one_row_and_no_rows_have_no_scale():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_laplacian_is_positive_semi_definite(seed):
-    """Also where mean answers are opposite: negative cosines count as zero."""
-    similarity = linalg.label_similarity(np.random.default_rng(seed).normal(size=(4, 7)))
-    laplacian = linalg.label_laplacian(similarity)
-    assert np.linalg.eigvalsh(laplacian).min() > -1e-12
-    assert_allclose(laplacian.sum(axis=1), 0, **EXACT)  # a constant has no edges to pay for
+def test_the_laplacian_of_clipped_cosines_is_positive_semi_definite(seed):
+    """Where mean answers are opposite, that of signed ones is not (D14)."""
+    mean_answers = np.random.default_rng(seed).normal(size=(4, 7))
+    clipped, signed = (
+        linalg.label_laplacian(linalg.label_similarity(mean_answers, clipped=clipped)) for clipped in (True, False)
+    )
+    assert np.linalg.eigvalsh(clipped).min() > -1e-12
+    assert np.linalg.eigvalsh(signed).min() < -0.1
+    assert_allclose(clipped.sum(axis=1), 0, **EXACT)  # a constant has no edges to pay for
 
 
 def test_hsic_does_not_change_when_rows_move_together():

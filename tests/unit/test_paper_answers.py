@@ -37,6 +37,21 @@ def test_not_asked_is_not_no(toy_votes):
     assert_array_equal(stats.n_asked[2], [1, 2])
 
 
+def test_all_cells_take_what_was_not_asked_as_zero(toy_votes):
+    """D13: the sums of answers that leave a label out are those of answers that say 0 there."""
+    anchor = np.array([[0.9, 0.2], [0.1, 0.8]])
+    answers = gather_answers(toy_votes, all_cells=True)
+    signed = answers.value.astype(float)
+    stats = statistics(answers, signed, lambda part: anchor[answers.item[part]])
+    assert stats.gram.shape[1] == 1
+    assert_allclose(stats.gram[2, 0], anchor.T @ anchor, **EXACT)  # w3 answered both items, l1 of i2 with 0
+    assert_allclose(stats.cross[2], anchor.T @ signed[answers.worker == 2], **EXACT)
+    assert_array_equal(stats.n_asked[2], [2])
+    no_is_said = gather_answers(Votes.from_dense([[[1, -1], [-1, -1]], [[-1, 1], [1, -1]]]))
+    no_is_left_out = gather_answers(Votes.from_dense([[[1, -1], [0, -1]], [[-1, 1], [1, -1]]]), all_cells=True)
+    assert_allclose(answer_variation(no_is_left_out), answer_variation(no_is_said), **EXACT)
+
+
 def test_answer_variation_by_hand():
     """Yes, yes, no of one worker, one no of another; habits: the other answers, and one at the crowd's rate."""
     answers = gather_answers(Votes.from_dense([[[1], [1], [-1]], [[-1], [0], [0]]]))

@@ -41,6 +41,24 @@ def test_first_admm_step_minimises_the_augmented_objective(rows):
     assert_allclose(copy, project_rows(updated + state.admm_dual, rows), **EXACT)
 
 
+def test_printed_admm_step_minimises_over_all_groups_and_workers():
+    """eq17 by its letter: the residual in every group with its λ_m^r, HSIC with every other worker."""
+    state, problem, dense = small(3, printed=True)
+    problem = replace(problem, prior_scale=0.0)  # as in print, where groups start with no data
+    copy, dual = admm(state, problem, n_steps=1)
+    powers = state.group_weights**problem.settings.weight_exponent
+
+    def at(flat):
+        D = flat.reshape(L, L)
+        data = sum(p * dense_residual(0, D + C, dense) for p, C in zip(powers, state.commonality, strict=True))
+        alike = sum(linalg.hsic(D, other) for other in state.individuality[1:])
+        penalty = problem.admm_penalty * np.sum((D - state.individuality[0]) ** 2)
+        return data - problem.settings.hsic_weight * alike + penalty
+
+    brute = minimize(at, state.individuality[0].ravel(), method="BFGS", options={"gtol": 1e-8})
+    assert_allclose((copy + dual)[0].ravel(), brute.x, rtol=0, atol=1e-5)
+
+
 def test_admm_ends_at_the_constrained_minimum():
     state, problem, dense = small(5, hsic_weight=0.0)
     ended, dual = admm(state, problem, n_steps=3000)

@@ -33,7 +33,8 @@ def fitted(crowd):
 def test_each_model_has_only_its_own_parameters():
     shared = {"n_groups", "max_iter", "tol", "random_state"}
     assert set(PaperAMCC().get_params()) == shared | {
-        "hsic_weight", "laplacian_weight", "weight_exponent", "anchor", "printed"
+        "hsic_weight", "laplacian_weight", "weight_exponent",
+        "rows", "anchor", "cells", "cosines", "start", "printed",
     }  # fmt: skip
     assert set(AMCC().get_params()) == shared | {
         "individuality", "correlation", "adapt", "blend", "settings", "warm_start"
@@ -50,7 +51,7 @@ def test_defaults_of_the_model_are_those_of_the_settings():
 def test_names_of_the_command_line():
     assert isinstance(METHODS["amcc"](), AMCC)
     assert METHODS["amcc-frobenius"]().get_params() == PaperAMCC().get_params()
-    assert repr(METHODS["amcc-printed"]()) == "PaperAMCC(anchor='self', printed=True)"
+    assert repr(METHODS["amcc-printed"]()) == "PaperAMCC(printed=True, max_iter=100)"  # D16: the paper's rounds
     assert METHODS["amcc-frobenius"](n_groups=3).n_groups == 3
 
 
@@ -100,6 +101,12 @@ def test_label_correlation_is_the_cosine_of_labels(crowd, fitted):
     assert_array_equal(fitted.label_correlations(), fitted.label_correlation_)
 
 
+def test_rows_of_norm_one(crowd):
+    """D4: the other constraint of the print."""
+    model = PaperAMCC(rows="unit").fit(crowd.votes)
+    assert_allclose(np.linalg.norm(model.individuality_matrices_, axis=2), 1, atol=1e-9)
+
+
 def test_rates_are_what_votes_are_judged_by(crowd, fitted):
     """On labels they met, the published rates of workers are those that make evidence."""
     coins, found = crowd.votes.coins, np.stack(fitted.rates_of_coins())
@@ -139,7 +146,9 @@ def test_newcomers_count_as_the_others_do_on_average(crowd, settings):
 # -- files --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{}, {"printed": True, "anchor": "self"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"printed": True}, {"rows": "unit", "cells": "all", "start": "uniform"}], ids=str
+)
 def test_saved_and_read_back(crowd, settings, tmp_path):
     model, new = PaperAMCC(**settings).fit(crowd.votes), crowd.votes.select(crowd.votes.item < 30)
     model.save(tmp_path / "model.amcc")

@@ -20,7 +20,7 @@ from amcc.consensus.models.paper.objective import (
     per_scale,
     worker_residuals,
 )
-from paper_problems import EXACT, L, M, W, dense_objective, small
+from paper_problems import EXACT, L, M, W, dense_objective, dense_printed_objective, small
 
 
 @pytest.mark.parametrize("partial", [True, False], ids=["partial answers", "whole answers"])
@@ -29,6 +29,13 @@ def test_objective_from_statistics_is_the_objective_of_the_cells(seed, partial):
     state, problem, dense = small(seed, partial=partial)
     assert problem.data.gram.shape[1] == (L if partial else 1)
     assert_allclose(objective(state, problem), dense_objective(state, problem, dense), rtol=1e-12)
+
+
+@pytest.mark.parametrize("partial", [True, False], ids=["partial answers", "whole answers"])
+def test_printed_objective_is_that_of_the_cells(partial):
+    """eq5 by its letter has no scales, all workers in all groups, and no λ before the Laplacian."""
+    state, problem, dense = small(1, partial=partial, printed=True)
+    assert_allclose(objective(state, problem), dense_printed_objective(state, problem, dense), rtol=1e-12)
 
 
 def test_self_representation_is_perfect_before_it_starts(crowd):

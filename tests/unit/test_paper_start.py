@@ -60,6 +60,12 @@ def test_first_individuality():
     assert_allclose(first_individuality(4, PaperSettings(anchor="self", rows="unit")), 0.5, **EXACT)
 
 
+def test_first_individuality_can_be_chosen():
+    """D15."""
+    assert_allclose(first_individuality(4, PaperSettings(start="uniform")), 1 / 4, **EXACT)
+    assert_array_equal(first_individuality(4, PaperSettings(start="identity", printed=True)), np.eye(4))
+
+
 def test_start_has_the_commonality_and_weights_of_its_groups():
     _, problem, _ = small(0)
     state = start_state(problem, np.arange(7) % 3)

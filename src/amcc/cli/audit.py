@@ -28,14 +28,13 @@ from amcc.audit import LEVEL, AnswerRule, Audit, cross_fitted
 from amcc.audit import audit as measure
 from amcc.audit.measures import JUDGE_MEASURES
 from amcc.cli.console import DASH, busy, notes, say, show_all, titled_table
-from amcc.cli.fitting import DEFAULT_METHOD, Method, check_used, fit
+from amcc.cli.fitting import DEFAULT_METHOD, ModelChoice, fit
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.roster import WorkersFile, listed_workers
 from amcc.cli.options.truth import TruthCoverage
 from amcc.cli.options.votes import ReadingOptions, VotesPath, plain_number
 from amcc.cli.output import Json, Output, SafeCsv, print_json, write_rows
 from amcc.cli.paths import PAGE, READS, TABLE
-from amcc.consensus import make_model
 from amcc.consensus.item_results import check_all_pairs
 from amcc.errors import ParameterError
 from amcc.inference import check_level
@@ -59,16 +58,15 @@ MOST_JUDGES = 15
 
 
 @dataclass(frozen=True)
-class Measured(OptionGroup):
+class Measured(ModelChoice):
     """Which consensus is measured: that of a fit, of a fit that learns from the slice, or one that was written.
 
-    method, roster : of the fit
+    method, param, roster : of the fit
     consensus : a written one, which is measured as it is
     cross_fit : let the fit learn from what people said, without measuring it by the same answers
     all_labels : measure also pairs without a vote, whose probability is what is usual for the label
     """
 
-    method: Method = DEFAULT_METHOD
     roster: WorkersFile = None
     consensus: Annotated[Path | None, typer.Option(help=CONSENSUS_HELP), READS] = None
     cross_fit: Annotated[bool, typer.Option("--cross-fit", help=CROSS_FIT_HELP)] = False
@@ -76,12 +74,13 @@ class Measured(OptionGroup):
 
     def check(self) -> None:
         """Raise ParameterError where options would change nothing."""
-        fits = self.cross_fit or self.all_labels or self.roster or self.method != DEFAULT_METHOD
+        fits = self.cross_fit or self.all_labels or self.roster or self.method != DEFAULT_METHOD or self.param
         if self.consensus is not None and fits:
             raise ParameterError(
-                "--consensus is measured as it is; leave --cross-fit, --all-labels, --workers and --method out."
+                "--consensus is measured as it is; leave --cross-fit, --all-labels, --workers, --method and --param "
+                "out."
             )
-        check_used(self.method, roster=self.roster)
+        self.check_used(roster=self.roster)
 
     def pairs(self, votes: Votes, said: Truth | Votes, listed: Roster | None) -> pa.Table:
         """The consensus as a table of pairs; only with --cross-fit does it learn from what people said."""
@@ -90,10 +89,8 @@ class Measured(OptionGroup):
             return read_table(self.consensus)
         if self.cross_fit:
             with busy(f"Fitting {self.method} without each fifth of the slice"):
-                return cross_fitted(
-                    lambda: make_model(self.method), votes, said, all_labels=self.all_labels, workers=listed
-                )
-        return fit(votes, self.method, roster=listed).pairs(all_labels=self.all_labels, frame="arrow")
+                return cross_fitted(self.make, votes, said, all_labels=self.all_labels, workers=listed)
+        return fit(votes, self, roster=listed).pairs(all_labels=self.all_labels, frame="arrow")
 
 
 @dataclass(frozen=True)

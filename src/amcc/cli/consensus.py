@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import typer
 
 from amcc.cli.console import busy, notes, say
-from amcc.cli.fitting import DEFAULT_METHOD, Method, check_used, effect_as_json, fit, items_without_answer
+from amcc.cli.fitting import ModelChoice, effect_as_json, fit, items_without_answer
 from amcc.cli.options.engines import EngineOptions
 from amcc.cli.options.features import ItemDescriptions
 from amcc.cli.options.groups import OptionGroup
@@ -143,7 +143,7 @@ class ModelFiles(OptionGroup):
 def consensus(
     *,
     path: VotesPath,
-    method: Method = DEFAULT_METHOD,
+    choice: ModelChoice,
     described: ItemDescriptions,
     truth: KnownTruth = None,
     coverage: TruthCoverage,
@@ -159,10 +159,10 @@ def consensus(
     given = reading.open(path)
     # Before the fit, which may take hours.
     rows.check()
-    check_used(method, features=described.are_named(), roster=roster)
+    choice.check_used(features=described.are_named(), roster=roster)
     # These look at single votes, pairs or items, wherever they are; blocks are seen one at a time.
     whole = bool(files.report or truth or roster or described.are_named())
-    with engine.running(given, method, whole=whole) as votes:
+    with engine.running(given, choice.method, whole=whole) as votes:
         known = coverage.read_if_named(truth)
         listed = listed_workers(roster, votes.worker_names)
         features = None
@@ -172,14 +172,14 @@ def consensus(
             if listed is None:
                 say(*(suspicion.sentence(votes.worker_names) for suspicion in named_like_models(votes)))
             features = described.read(votes)
-        model = fit(votes, method, files.start, features, known, listed)
+        model = fit(votes, choice, files.start, features, known, listed)
         # How far "settled" can be trusted belongs beside every consensus, not only into the report.
         say(model.settling_.sentence())
         found = _write(model, votes, rows, output, as_json)
         files.write(model, votes)
         if as_json:
             effect = truth_effect(model, votes) if isinstance(votes, Votes) else None
-            print_json(_summary(as_engine(votes), model, method, output.output, found) | effect_as_json(effect))
+            print_json(_summary(as_engine(votes), model, choice.method, output.output, found) | effect_as_json(effect))
 
 
 def _write(

@@ -16,7 +16,7 @@ from rich.table import Table
 from amcc import metrics
 from amcc.arrays import Mask
 from amcc.cli.console import busy, screen, titled_table
-from amcc.cli.fitting import DEFAULT_METHOD, fit
+from amcc.cli.fitting import DEFAULT_METHOD, ModelChoice, fit
 from amcc.cli.paths import FOLDER_OF_REPORT
 from amcc.consensus import ConsensusModel
 from amcc.consensus.workers import likely_spammers
@@ -50,7 +50,7 @@ def demo(
         "and nobody tells the models who."
     )
     # Majority vote first: it is what most people would do, and the default has to show that it is worth more.
-    models = {method: fit(given, method) for method in ("majority", DEFAULT_METHOD)}
+    models = {method: fit(given, ModelChoice(method)) for method in ("majority", DEFAULT_METHOD)}
     screen.print(_scores(crowd, models))
     model = models[DEFAULT_METHOD]
     screen.print(_spammers_found(crowd, model))

@@ -7,6 +7,7 @@ command.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -14,6 +15,8 @@ import numpy as np
 import typer
 
 from amcc.cli.console import busy, notes, say
+from amcc.cli.options.groups import OptionGroup
+from amcc.cli.options.parameters import set_parameters
 from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
 from amcc.consensus.monitor import watched_by
 from amcc.consensus.truth_effect import TruthEffect, truth_effect
@@ -23,40 +26,56 @@ from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
 
-Method = Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")]
+PARAM_HELP = (
+    "Change a parameter of the method, like n_groups=3. May be repeated; a wrong name lists those that there are."
+)
 
 # The idea of the paper as a probability model; docs/results.md compares it, also with the paper's own objective.
 DEFAULT_METHOD = "amcc"
 
 
-def check_used(method: str, *, features: bool = False, of_workers: bool = False, roster: Path | None = None) -> None:
-    """Raise ParameterError where the method would ignore what people give it, rather than ignore it in silence.
+@dataclass(frozen=True)
+class ModelChoice(OptionGroup):
+    """Which model is fitted: a method, and those of its parameters that are to differ (`options.parameters`)."""
 
-    of_workers : features are to change what is said about workers, not only about items.
-    """
-    if features:
-        make_model(method).check_uses_features(of_workers=of_workers)
-    if roster is not None:
-        make_model(method).check_uses_roster()
+    method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")] = DEFAULT_METHOD
+    param: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=PARAM_HELP)] = None
+
+    def make(self) -> ConsensusModel:
+        """The model, not fitted yet."""
+        model = make_model(self.method)
+        set_parameters(model, self.param or [])
+        return model
+
+    def check_used(self, *, features: bool = False, of_workers: bool = False, roster: Path | None = None) -> None:
+        """Raise ParameterError where the model would ignore what people give it, rather than ignore it in silence.
+
+        of_workers : features are to change what is said about workers, not only about items.
+        """
+        model = self.make()
+        if features:
+            model.check_uses_features(of_workers=of_workers)
+        if roster is not None:
+            model.check_uses_roster()
 
 
 def fit(
     votes: Votes | Engine,
-    method: str,
+    choice: ModelChoice,
     start: Path | None = None,
     features: Any = None,
     truth: Truth | None = None,
     roster: Roster | None = None,
 ) -> ConsensusModel:
-    """Fit the model of that name, or go on from the one saved in `start`; notes say what the rest was worth.
+    """Fit the chosen model, or go on from the one saved in `start`; notes say what the rest was worth.
 
     features : one row per item, from `ItemFeatures.read`. truth : what is already known. roster : who the workers are.
     """
-    model = make_model(method) if start is None else _to_go_on_from(start, method)
+    model = choice.make() if start is None else _to_go_on_from(start, choice)
     # Engines have no length: they hold no votes, only a way to them.
     n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
     with (
-        busy(f"Fitting {method} to {n_votes:,} votes") as show,
+        busy(f"Fitting {choice.method} to {n_votes:,} votes") as show,
         watched_by(lambda number, change: show(f"round {number}, probabilities move by {change:.1e}")),
     ):
         model.fit(votes, features, truth, roster)
@@ -75,13 +94,18 @@ def fit(
     return model
 
 
-def _to_go_on_from(path: Path, method: str) -> ConsensusModel:
+def _to_go_on_from(path: Path, choice: ModelChoice) -> ConsensusModel:
     """The saved model, ready for a fit that starts from it; only the default method can do that."""
     model = load_model(path)
-    if method != DEFAULT_METHOD or not isinstance(model, AMCC):
+    if choice.method != DEFAULT_METHOD or not isinstance(model, AMCC):
         raise InputError(
             f"--from goes on with -m {DEFAULT_METHOD}, from a model that it saved; {path} holds {model!r}, and the "
-            f"method is {method}. Leave --from out to fit again."
+            f"method is {choice.method}. Leave --from out to fit again."
+        )
+    if choice.param:
+        raise InputError(
+            f"--from goes on with the parameters of the saved model, {model!r}; got --param {' '.join(choice.param)}. "
+            "Leave --param out, or --from to fit again."
         )
     return model.set_params(warm_start=True)
 

@@ -16,7 +16,7 @@ import typer
 from amcc.active.buying import check_batch
 from amcc.active.expert import DRAWN, questions_for_expert
 from amcc.cli.console import busy
-from amcc.cli.fitting import DEFAULT_METHOD, effect_as_json, fit
+from amcc.cli.fitting import ModelChoice, effect_as_json, fit
 from amcc.cli.options.groups import OptionGroup
 from amcc.consensus.truth_effect import truth_effect
 from amcc.errors import EmptyInputError, ParameterError
@@ -75,7 +75,7 @@ def ask_expert(
     check_batch(n)  # before a fit, which takes a while
     if not len(votes):
         raise EmptyInputError("--for-expert needs votes: what you are asked depends on what the crowd says.")
-    model = fit(votes, DEFAULT_METHOD, truth=known, roster=roster)
+    model = fit(votes, ModelChoice(), truth=known, roster=roster)
     with busy(f"Choosing after {len(votes):,} votes"):
         chosen = questions_for_expert(model, votes, n, whole_items=expert.whole_items, drawn=expert.drawn, seed=seed)
     rows = chosen.table(votes)

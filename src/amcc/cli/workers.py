@@ -17,7 +17,7 @@ import typer
 
 from amcc.cli.account import Account, find_worker
 from amcc.cli.console import notes, say, show_all
-from amcc.cli.fitting import DEFAULT_METHOD, Method, check_used, effect_as_json, fit
+from amcc.cli.fitting import ModelChoice, effect_as_json, fit
 from amcc.cli.options.engines import EngineOptions
 from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.roster import WorkersFile, listed_workers
@@ -45,7 +45,7 @@ WORKER_HELP = "The account of one worker: rates, agreement by label, and the vot
 def workers(
     *,
     path: VotesPath,
-    method: Method = DEFAULT_METHOD,
+    choice: ModelChoice,
     described: ItemFeatures,
     truth: KnownTruth = None,
     coverage: TruthCoverage,
@@ -65,15 +65,15 @@ def workers(
     item,label,vote,probability,others_yes,others_no to --output.
     """
     given = reading.open(path)
-    check_used(method, features=described.are_named(), of_workers=True, roster=roster)
+    choice.check_used(features=described.are_named(), of_workers=True, roster=roster)
     # A name that is spelt wrong is found before the fit.
     code = None if worker is None else find_worker(worker, given.worker_names)
     known = coverage.read_if_named(truth)
     # What is known is looked up pair by pair, and so is who voted beside whom.
-    with engine.running(given, method, whole=known is not None or roster is not None) as votes:
+    with engine.running(given, choice.method, whole=known is not None or roster is not None) as votes:
         listed = listed_workers(roster, votes.worker_names)
         features = described.read(votes) if isinstance(votes, Votes) else None
-        model = fit(votes, method, features=features, truth=known, roster=listed)
+        model = fit(votes, choice, features=features, truth=known, roster=listed)
         # Everything that looks at votes again, while the blocks are there.
         model.worker_evidence_  # noqa: B018
         account = None if code is None else Account.of(model, votes, code)
@@ -86,13 +86,13 @@ def workers(
     if account is None:
         judged = Judged(model, suspicions, intervals)
         if as_json:
-            print_json({"method": method, **judged.as_json(), **effect})
+            print_json({"method": choice.method, **judged.as_json(), **effect})
         judged.tell()
         if output.is_wanted_beside(as_json):
             output.write(judged.table())
         return
     if as_json:
-        print_json({"method": method, **account.as_json(), **effect})
+        print_json({"method": choice.method, **account.as_json(), **effect})
     else:
         show_all(account.tables())
     if output.output is not None:

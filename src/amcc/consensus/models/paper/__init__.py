@@ -1,4 +1,4 @@
-"""The paper's own objective, eq5, with deviations D1 to D8 (docs/deviations.md), as one model: `PaperAMCC`.
+"""The paper's own objective, eq5, as one model: `PaperAMCC`. Deviations D1 to D8 and D13 to D16: docs/deviations.md.
 
 A worker's answers are represented by an anchor, answers ≈ anchor · (individuality + commonality of their group), and
 the groups are weighted by how well that works. Each file is one idea; equations are found by their label (`eq17`):

@@ -54,7 +54,8 @@ class Observed:
     @cached_property
     def label_similarity(self) -> Floats:
         """(n_labels, n_labels) cosines between labels, B of eq4."""
-        return linalg.label_similarity(mean_answers(self.answers, self.given, self.votes.n_items))
+        mean = mean_answers(self.answers, self.given, self.votes.n_items)
+        return linalg.label_similarity(mean, clipped=self.settings.cosines == "clipped")
 
     @property
     def first_proba(self) -> Floats:

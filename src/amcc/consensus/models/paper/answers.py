@@ -6,8 +6,8 @@ With the anchor Y_w of a worker's answers A_w (D1), a residual multiplied out is
 ‖A − Y R‖² = ‖A‖² − 2 ⟨YᵀA, R⟩ + ⟨R, YᵀY R⟩ for any response R. So YᵀY, YᵀA and ‖A‖² are all there is to know
 (`Statistics`): no update has to look at an answer again.
 
-Not asked. A cell that was not asked enters nothing. If every answer covers all labels, one Gram matrix YᵀY per worker
-will do. Otherwise each column l has its own, of the answers that were asked about l.
+Not asked. A cell that was not asked enters nothing, or is an answer of 0 as printed (D13). If every answer covers all
+labels, one Gram matrix YᵀY per worker will do. Otherwise each column l has its own, of the answers to l.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ class Answers:
     item : (n_answers,) which item was answered.
     value : (n_answers, n_labels) +1 yes, −1 no, 0 not asked.
     start : (n_workers + 1,) answers of worker w are start[w]:start[w + 1].
+    all_cells : whether a label that was not asked is an answer of 0 (D13).
     """
 
     item: Codes
     value: Signs
     start: Ints
+    all_cells: bool = False
 
     @property
     def per_worker(self) -> Ints:
@@ -52,9 +54,14 @@ class Answers:
         return np.repeat(np.arange(len(self.per_worker)), self.per_worker)
 
     @cached_property
+    def asked(self) -> Mask:
+        """(n_answers, n_labels) the cells that count."""
+        return np.asarray((self.value != 0) | self.all_cells)
+
+    @cached_property
     def whole(self) -> bool:
         """Whether every answer covers all labels."""
-        return bool((self.value != 0).all())
+        return bool(self.asked.all())
 
     @cached_property
     def blocks(self) -> list[AnswerBlock]:
@@ -99,7 +106,7 @@ def answer_blocks(start: Ints, n_answers: int) -> Iterator[AnswerBlock]:
                 yield AnswerBlock(some, start[some, None] + np.where(there, first + place, 0), there)
 
 
-def gather_answers(votes: Votes) -> Answers:
+def gather_answers(votes: Votes, *, all_cells: bool = False) -> Answers:
     """One row per answer, sorted by worker and item.
 
     >>> answers = gather_answers(Votes.from_dense([[[1, -1], [0, 0]], [[0, 1], [1, 1]]]))
@@ -113,7 +120,7 @@ def gather_answers(votes: Votes) -> Answers:
     value = np.zeros((len(answers), votes.n_labels), dtype=np.int8)
     value[place, votes.label] = votes.value
     start = np.append(0, np.cumsum(np.bincount(worker, minlength=votes.n_workers)))
-    return Answers(item.astype(np.int32), value, start)
+    return Answers(item.astype(np.int32), value, start, all_cells)
 
 
 def presence(value: Signs) -> Floats:
@@ -137,7 +144,7 @@ def answer_variation(answers: Answers) -> Floats:
     """
     n_yes, n_asked = np.zeros((2, len(answers.per_worker), answers.value.shape[1]))
     np.add.at(n_yes, answers.worker, presence(answers.value))
-    np.add.at(n_asked, answers.worker, np.abs(answers.value))
+    np.add.at(n_asked, answers.worker, answers.asked)
     crowd = n_yes.sum(axis=0) / np.maximum(n_asked.sum(axis=0), 1.0)
     beside_yes, beside_no = ((n_yes - said + crowd) / np.maximum(n_asked, 1.0) for said in (1.0, 0.0))
     squares = n_yes * (1 - beside_yes) ** 2 + (n_asked - n_yes) * beside_no**2
@@ -179,7 +186,7 @@ def statistics(answers: Answers, given: Floats, anchor: Callable[[Ints], Floats]
     for block in answers.blocks:
         there = block.there[:, :, None]
         basis = anchor(block.row) * there
-        asked = (answers.value[block.row, :n_columns] != 0) & there
+        asked = answers.asked[block.row, :n_columns] & there
         weight = asked.astype(np.float64).swapaxes(1, 2)
         # `given` is 0 where not asked, so that the anchor needs no mask here.
         cross[block.worker] += basis.swapaxes(1, 2) @ given[block.row]

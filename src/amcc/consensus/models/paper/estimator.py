@@ -15,14 +15,14 @@ from amcc.consensus.learned import Gold, Inferred, Learned, in_memory
 from amcc.consensus.matching import new_code
 from amcc.consensus.models.paper.consensus import consensus, for_new_votes, new_evidence, printed_consensus
 from amcc.consensus.models.paper.fitting import PaperFit, fit_paper
-from amcc.consensus.models.paper.problem import Anchor, PaperSettings
+from amcc.consensus.models.paper.problem import Anchor, Cells, Cosines, PaperSettings, Rows, Start
 from amcc.consensus.worth import worker_worth
 from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.votes import Votes
 
 
-class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"anchor": "self", "printed": True}}):
+class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"printed": True, "max_iter": 100}}):
     """The paper's own objective eq5, with the repairs of docs/deviations.md.
 
     Workers are in groups. Their answers are represented by the consensus times a matrix, what is their own (D_w) plus
@@ -39,12 +39,24 @@ class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"a
         How much similar labels should be answered alike, β of eq5.
     weight_exponent : float
         r of eq5, above 1; near 1 the best group takes all, a large one makes groups equal.
+    rows : "simplex" or "unit"
+        Whether the rows of D_w sum to one (eq5) or have norm one (eq15 to eq18). Both are printed (D4).
     anchor : "consensus" or "self"
         Whether answers are represented by the consensus, or by themselves as printed (D1).
+    cells : "asked", "all" or None
+        Whether a label that was not asked enters nothing, or is an answer of 0 as printed (D13). None: "asked", and
+        "all" if printed.
+    cosines : "signed" or "clipped"
+        Whether negative cosines between labels count, as printed, or are zero. Only answers of ±1, as in print, have
+        negative ones (D14).
+    start : "identity", "uniform" or None
+        What D_w is before the first round: everybody gives the true label, or any label (D15). None: "identity", and
+        "uniform" where workers represent themselves.
     printed : bool
-        Follow the print as far as it runs. For comparison, not for use.
+        Follow the print as far as it runs, also in `anchor` and `cells`. For comparison, not for use.
     max_iter, tol
-        Stop when the objective changes by less than `tol` in a round.
+        Stop when the objective changes by less than `tol` in a round, at the latest after `max_iter` rounds; the paper
+        has 100, and so has the method `amcc-printed` (D16).
     random_state : int
         Fixes the start of the groups.
 
@@ -84,7 +96,11 @@ class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"a
         hsic_weight: float = 0.1,
         laplacian_weight: float = 10.0,
         weight_exponent: float = 2.0,
+        rows: Rows = "simplex",
         anchor: Anchor = "consensus",
+        cells: Cells | None = None,
+        cosines: Cosines = "signed",
+        start: Start | None = None,
         printed: bool = False,
         max_iter: int = 200,
         tol: float = 1e-5,
@@ -94,7 +110,11 @@ class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"a
         self.hsic_weight = hsic_weight
         self.laplacian_weight = laplacian_weight
         self.weight_exponent = weight_exponent
+        self.rows = rows
         self.anchor = anchor
+        self.cells = cells
+        self.cosines = cosines
+        self.start = start
         self.printed = printed
         self.max_iter = max_iter
         self.tol = tol

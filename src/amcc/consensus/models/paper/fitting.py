@@ -62,9 +62,10 @@ def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | 
     """
     settings = settings or PaperSettings()
     settings.check()
-    check_paper_size(votes)
+    check_paper_size(votes, settings)
     # Only now that it is known to fit: gathering answers takes items × labels numbers already.
-    observed = Observed(votes, gold or Gold.nothing(len(votes.pairs)), gather_answers(votes), settings)
+    answers = gather_answers(votes, all_cells=settings.all_cells)
+    observed = Observed(votes, gold or Gold.nothing(len(votes.pairs)), answers, settings)
     place, monitor = first_place(observed), Monitor(settings.tol, settings.max_iter)
     for _ in monitor.rounds():
         before, place = place.value, next_place(place, observed)
@@ -101,11 +102,11 @@ def by_weight(state: PaperState) -> PaperState:
     )
 
 
-def check_paper_size(votes: Votes) -> None:
+def check_paper_size(votes: Votes, settings: PaperSettings) -> None:
     """Refuse what would not fit, before anything of that size is made."""
     n_workers, n_labels = votes.n_workers, votes.n_labels
     n_answers = int(votes.answers_per_worker.sum())
-    columns = 1 if len(votes) == n_answers * n_labels else n_labels
+    columns = 1 if settings.all_cells or len(votes) == n_answers * n_labels else n_labels
     # Sums of three anchors (now, tried, tried before), some ten matrices a worker, some five numbers a cell.
     numbers = n_workers * n_labels**2 * (3 * columns + 10) + 5 * n_labels * (n_answers + votes.n_items)
     if numbers > MAX_NUMBERS:

@@ -57,7 +57,8 @@ def individuality_hessian(state: PaperState, problem: PaperProblem) -> Floats:
 
     Linear kernels make HSIC quadratic in D_w, so eq17 is too: data − hsic_weight (L − 1)⁻² Σ_v H D_v D_vᵀ H + μ I.
     """
-    return _hessian(_data_weights(state, problem), problem.data.gram, _mates(state), problem)
+    weight = _data_weights(state, problem).sum(axis=0)
+    return _hessian(weight, problem.data.gram, _mates(state, problem), problem)
 
 
 def _hessian(weight: Floats, gram: Floats, mates: Floats, problem: PaperProblem) -> Floats:
@@ -66,17 +67,28 @@ def _hessian(weight: Floats, gram: Floats, mates: Floats, problem: PaperProblem)
     return np.asarray(weight[:, None, None, None] * gram + fixed[:, None])
 
 
-def _mates(state: PaperState) -> Floats:
-    """(n_workers, n_labels, n_labels) sum of H D_v D_vᵀ H over the other workers of each worker's group."""
+def _mates(state: PaperState, problem: PaperProblem) -> Floats:
+    """(n_workers, n_labels, n_labels) sum of H D_v D_vᵀ H over the other workers of each worker's group.
+
+    In print, over all other workers: so eq17 has it, and so Theorem 1 counts them. eq15 has the group, eq18 a W* that
+    it does not explain (D6).
+    """
     gram = dependence(state.individuality)
+    if problem.settings.printed:
+        return np.asarray(gram.sum(axis=0) - gram)
     return weighted_sums(state.members, gram)[state.worker_group] - gram
 
 
 def _data_weights(state: PaperState, problem: PaperProblem) -> Floats:
-    """(n_workers,) factor of a worker's residual in eq5, times the total scale."""
-    scales = np.maximum(group_scales(who_counts(state, problem), problem), RESIDUAL_FLOOR)
+    """(n_groups, n_workers) factor of a worker's residual in a group in eq5, times the total scale.
+
+    Only the own group has one. In print, all have λ_m^r: so eq15 to eq17 have it, and eq18, which is to minimise eq17,
+    forgets it (D6).
+    """
+    counts = who_counts(state, problem)
+    scales = np.maximum(group_scales(counts, problem), RESIDUAL_FLOOR)
     powers = state.group_weights**problem.settings.weight_exponent
-    return (powers * problem.total_scale / scales)[state.worker_group]
+    return (powers * problem.total_scale / scales)[:, None] * counts
 
 
 def project_rows(matrix: Floats, rows: Rows) -> Floats:
@@ -90,13 +102,14 @@ def admm(state: PaperState, problem: PaperProblem, n_steps: int = ADMM_STEPS) ->
     The copy starts as the state's D_w. The other workers' D_v inside HSIC are those of the state: with them fixed, the
     minimum over D_w is one linear system per column, and its matrix stays the same for all steps.
     """
-    weight, mates = _data_weights(state, problem), _mates(state)
+    by_group, mates = _data_weights(state, problem), _mates(state, problem)
+    weight, common = by_group.sum(axis=0), weighted_sums(by_group.T, state.commonality)
     copy, dual = np.empty_like(state.individuality), np.empty_like(state.admm_dual)
     for some in worker_blocks(problem.data.gram):
         gram, s, t = problem.data.gram[some], state.individuality[some], state.admm_dual[some]
         inverse = np.asarray(np.linalg.inv(_hessian(weight[some], gram, mates[some], problem)), dtype=np.float64)
-        rest = problem.data.cross[some] - times(gram, state.commonality[state.worker_group[some]])
-        from_data = times(inverse, weight[some, None, None] * rest)
+        rest = weight[some, None, None] * problem.data.cross[some] - times(gram, common[some])
+        from_data = times(inverse, rest)
         inverse *= problem.admm_penalty
         for _ in range(n_steps):
             d = from_data + times(inverse, s - t)  # eq18, first line: the minimum of eq17 over D_w

@@ -4,9 +4,9 @@
                           · (residual[m] + laplacian_weight · tr(C_mᵀ L C_m)) / scale[m]
     − hsic_weight · (sum over pairs of workers of one group of HSIC(D_w, D_v)) / total scale
 
-`residual[m]` is the sum over the group's workers of ‖A_w − Y_w · (D_w + C_m)‖², over asked cells only: eq1 with the
-consensus Y_w in the place of A_w on the right (D1). `scale[m]` is the amount of data of the group (D7), so that a group
-is not better because it is smaller.
+`residual[m]` is the sum over the group's workers of ‖A_w − Y_w · (D_w + C_m)‖², over asked cells only (D13): eq1 with
+the consensus Y_w in the place of A_w on the right (D1). `scale[m]` is the amount of data of the group (D7), so that a
+group is not better because it is smaller.
 """
 
 from __future__ import annotations
@@ -23,8 +23,20 @@ HALVINGS = 5
 
 
 def objective(state: PaperState, problem: PaperProblem) -> float:
-    """eq5."""
+    """eq5, with its scales (D6, D7) or by its letter."""
+    if problem.settings.printed:
+        return printed_objective(state, problem)
     return float(group_terms(state, problem).sum())
+
+
+def printed_objective(state: PaperState, problem: PaperProblem) -> float:
+    """eq5 by its letter: each worker in each group, sums that nothing divides, and no λ before the Laplacian (D2)."""
+    settings = problem.settings
+    residuals = worker_residuals(state.individuality, state.commonality, problem).sum(axis=1)
+    dependent = hsic_penalties(state.individuality, state.worker_group, state.n_groups)
+    unlike = laplacian_penalties(state.commonality, problem.label_laplacian)
+    data = state.group_weights**settings.weight_exponent @ residuals
+    return float(data + settings.hsic_weight * dependent.sum() + settings.laplacian_weight * unlike.sum())
 
 
 def group_terms(state: PaperState, problem: PaperProblem) -> Floats:

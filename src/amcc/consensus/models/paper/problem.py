@@ -7,17 +7,20 @@ frozen: an update makes a new state, so that a step that raises the objective is
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from amcc.arrays import Floats, Ints
 from amcc.consensus.models.paper.answers import Statistics
-from amcc.consensus.parameters import check_at_least_one, check_rounds
+from amcc.consensus.parameters import check_at_least_one, check_choice, check_rounds
 from amcc.errors import ParameterError
 
 Rows = Literal["simplex", "unit"]
 Anchor = Literal["consensus", "self"]
+Cells = Literal["asked", "all"]
+Cosines = Literal["signed", "clipped"]
+Start = Literal["identity", "uniform"]
 
 # Least loss and least scale of a group: a perfect group would have an endless weight by eq23, an empty one no loss.
 # Losses are shares of unexplained variation, so that this is one in a million.
@@ -26,7 +29,7 @@ RESIDUAL_FLOOR = 1e-6
 
 @dataclass(frozen=True)
 class PaperSettings:
-    """What a fit is told. M, α, β, r and `tol` are the paper's own choices; it stops after 100 rounds at most.
+    """What a fit is told. M, α, β, r and `tol` are the paper's own choices. `None` leaves a choice to `printed`.
 
     n_groups : int. M; with fewer workers, each is a group of their own.
     hsic_weight : float, at least 0. How much workers of one group should be alike. α of eq5; β from eq15 on (D5).
@@ -35,10 +38,13 @@ class PaperSettings:
     weight_exponent : float, above 1. r of eq5; near 1 the best group takes all, a large one makes groups equal.
     rows : "simplex" or "unit". What the rows of D_w must be (D4).
     anchor : "consensus" or "self". Whether answers are represented by the consensus, or by themselves (D1).
-    printed : bool. Follow the print as far as it runs: a worker's own ±1 answers as anchor, eq20 to eq23 over all
-        workers, eq6 from yes-votes only, Theorem 1's penalty by its letter. For comparison, not for use; nothing is
-        promised about its objective (D2).
-    max_iter, tol : rounds at most, and the change of the objective below which they end.
+    cells : "asked" or "all". Whether what was not asked enters nothing, or is an answer of 0, as printed (D13).
+    cosines : "signed" or "clipped". Whether negative cosines of labels count, as printed, or are zero (D14).
+    start : "identity" or "uniform". What D_w of everybody is before the first round (D15).
+    printed : bool. Follow the print as far as it runs: a worker's own ±1 answers as anchor, all cells, eq5 and eq15 to
+        eq23 over all workers and groups, eq6 from yes-votes only, Theorem 1's penalty by its letter. For comparison,
+        not for use; nothing is promised about its objective (D2).
+    max_iter, tol : rounds at most (the paper has 100, D16), and the change of the objective below which they end.
     random_state : int. Fixes the start of the groups.
     """
 
@@ -48,6 +54,9 @@ class PaperSettings:
     weight_exponent: float = 2.0
     rows: Rows = "simplex"
     anchor: Anchor = "consensus"
+    cells: Cells | None = None
+    cosines: Cosines = "signed"
+    start: Start | None = None
     printed: bool = False
     max_iter: int = 200
     tol: float = 1e-5
@@ -57,6 +66,16 @@ class PaperSettings:
     def by_itself(self) -> bool:
         """Whether a worker's answers are represented by themselves, as eq1 has it (D1)."""
         return self.printed or self.anchor == "self"
+
+    @property
+    def all_cells(self) -> bool:
+        """Whether what was not asked is an answer of 0 (D13)."""
+        return self.printed if self.cells is None else self.cells == "all"
+
+    @property
+    def starts_uniform(self) -> bool:
+        """Whether D_w starts as "gives any label" instead of "gives the true label" (D15)."""
+        return self.by_itself if self.start is None else self.start == "uniform"
 
     def check(self) -> None:
         """Raise ParameterError for what is out of range.
@@ -72,11 +91,16 @@ class PaperSettings:
             ("laplacian_weight", 0 <= self.laplacian_weight < np.inf, "at least 0"),
             # At 1, eq23 divides by zero: all weight goes to the best group.
             ("weight_exponent", 1 < self.weight_exponent < np.inf, "above 1"),
-            ("rows", self.rows in get_args(Rows), "'simplex' or 'unit'"),
-            ("anchor", self.anchor in get_args(Anchor), "'consensus' or 'self'"),
         ):
             if not holds:
                 raise ParameterError(f"{name} must be {what}; got {getattr(self, name)!r}.")
+        check_choice("rows", self.rows, Rows)
+        check_choice("anchor", self.anchor, Anchor)
+        check_choice("cosines", self.cosines, Cosines)
+        if self.cells is not None:
+            check_choice("cells", self.cells, Cells)
+        if self.start is not None:
+            check_choice("start", self.start, Start)
         check_rounds(self.max_iter, self.tol)
 
 

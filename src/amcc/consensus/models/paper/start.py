@@ -33,12 +33,12 @@ def start_state(problem: PaperProblem, worker_group: Ints) -> PaperState:
 
 
 def first_individuality(n_labels: int, settings: PaperSettings) -> Floats:
-    """(n_labels, n_labels) D_w of everybody at the start: "gives the true label".
+    """(n_labels, n_labels) D_w of everybody at the start: "gives the true label" (D15).
 
     From there, self-representation is perfect before it starts (D1), and nothing would move. So it starts from "gives
     any label".
     """
-    first = np.full((n_labels, n_labels), 1.0) if settings.by_itself else np.eye(n_labels)
+    first = np.full((n_labels, n_labels), 1.0) if settings.starts_uniform else np.eye(n_labels)
     return project_rows(first, settings.rows)
 
 

@@ -1,0 +1,107 @@
+"""Parameters of a method as people type them: `--param rows=unit --param n_groups=3`.
+
+What a value may be is read from the type of the constructor's argument, so that a new parameter of a model can be set
+from the command line without another word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from amcc.consensus.parameters import Parameters
+from amcc.errors import ParameterError
+from amcc.tables import number_in
+
+
+class Kind(NamedTuple):
+    """What a value may be, in words, and how its text is read; a text that does not fit raises ValueError."""
+
+    words: str
+    read: Callable[[str], Any]
+
+
+def set_parameters(model: Parameters, said: Sequence[str]) -> None:
+    """Change the model's parameters to what was said, each as NAME=VALUE."""
+    kinds = get_type_hints(type(model).__init__)
+    for each in said:
+        name, equals, text = (part.strip() for part in each.partition("="))
+        if not (name and equals):
+            raise ParameterError(f"--param must look like NAME=VALUE; got {each!r}.")
+        # A name that the model does not have is refused by the model, which lists those that it has.
+        model.set_params(**{name: parsed(name, text, kinds[name]) if name in kinds else text})
+
+
+def parsed(name: str, text: str, hint: Any) -> Any:
+    """The value that a text stands for, by the type of its parameter.
+
+    >>> parsed("rank", "3", int | None), parsed("rank", "none", int | None), parsed("tol", "1e-4", float)
+    (3, None, 0.0001)
+    >>> parsed("tol", "small", float)
+    Traceback (most recent call last):
+        ...
+    amcc.errors.ParameterError: --param tol=VALUE must be a number; got 'small'.
+    """
+    kinds = kinds_of(hint)
+    for kind in kinds:
+        try:
+            return kind.read(text)
+        except ValueError:
+            continue
+    words = " or ".join(kind.words for kind in kinds)
+    raise ParameterError(f"--param {name}=VALUE must be {words}; got {text!r}.")
+
+
+def kinds_of(hint: Any) -> list[Kind]:
+    """What may be typed for a parameter of this type.
+
+    >>> [kind.words for kind in kinds_of(Literal["votes", "all"] | float | None)]
+    ["'votes' or 'all'", 'a number', 'none']
+    """
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return [kind for part in parts for kind in kinds_of(part)]
+    if origin is Literal:
+        return [Kind(" or ".join(map(repr, parts)), _one_of({word: word for word in parts}))]
+    if origin is tuple and set(parts) == {float}:
+        return [Kind(f"{len(parts)} numbers with commas between them", lambda text: _numbers(text, len(parts)))]
+    return [SINGLE.get(hint, Kind("a value that only Python can give", _one_of({})))]
+
+
+def _one_of(values: dict[str, Any]) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        if text not in values:
+            raise ValueError(text)
+        return values[text]
+
+    return read
+
+
+def _number(text: str) -> float:
+    # As everywhere in tables: Python's own reading would take 1_0 and nan, too.
+    number = number_in(text)
+    if number is None:
+        raise ValueError(text)
+    return float(number)
+
+
+def _whole_number(text: str) -> int:
+    _number(text)
+    return int(text)
+
+
+def _numbers(text: str, count: int) -> tuple[float, ...]:
+    numbers = tuple(_number(part) for part in text.split(","))
+    if len(numbers) != count:
+        raise ValueError(text)
+    return numbers
+
+
+SINGLE = {
+    int: Kind("a whole number", _whole_number),
+    float: Kind("a number", _number),
+    bool: Kind("true or false", lambda text: _one_of({"true": True, "false": False})(text.lower())),
+    str: Kind("a text", str),
+    NoneType: Kind("none", lambda text: _one_of({"none": None})(text.lower())),
+}
