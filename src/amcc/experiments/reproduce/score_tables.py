@@ -52,9 +52,10 @@ READING_NOTE = (
     "Precision rewards small sets, so read Jaccard first (deviation D12)."
 )
 REPEATED = (
-    "The paper's numbers of AMCC stand three times: beside AMCC, which users get, beside the paper's objective, which "
-    "is its model with what had to be repaired (deviations D1 to D8), and beside AMCC as printed, as far as that runs. "
-    "Those of MV and MCMLD stand twice, for what the paper or MCMLD's authors leave open or approximate."
+    "The paper's numbers of AMCC stand three times: beside AMCC, which users get; beside the paper's objective, which "
+    "is its model with what had to be repaired (deviations D1 to D8); and beside AMCC as printed, as far as that runs. "
+    "Those of MV stand twice, because the paper does not say how it makes scores of votes; those of MCMLD as well, "
+    "beside our exact learning and beside its authors' approximation."
 )
 ONE_TIMERS = (
     "SONYC-UST 2+ is without the workers who answered once, as the paper has it; its numbers stand beside both. Movie "
@@ -263,6 +264,8 @@ def set_title(paper_set: PaperSet) -> str:
         return f"{paper_set.name}, {paper_set.answers} answers per item (not in the paper)"
     if paper_set.name in WITHOUT_ONE_TIMERS:
         return f"{paper_set.name}: without the workers who answered once, as in the paper"
+    if paper_set.name in WITHOUT_ONE_TIMERS.values():
+        return f"{paper_set.name}: all workers"
     return paper_set.name + (", all answers: truth made of these very answers" if paper_set.name in OWN_TRUTH else "")
 
 
