@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from amcc import AMCC, load_model
 from amcc.consensus.grouped import describe_groups, summary
 from amcc.consensus.models.paper import PaperAMCC
+from amcc.data import CrowdSpec, simulate_crowd
 from amcc.errors import FileFormatError
 from amcc.fields import read_fields, write_fields
 
@@ -48,6 +49,21 @@ def test_ranges(fitted):
 def test_group_weights_sum_to_one_and_the_best_comes_first(fitted):
     assert_allclose(fitted.group_weights_.sum(), 1)
     assert np.diff(fitted.group_weights_).max() <= 0
+
+
+def test_groups_of_nobody_come_last_and_weigh_nothing():
+    """Three workers cannot fill five groups; a group with the rates of a prior alone must not look like the best."""
+    n_empty = 0
+    for seed in range(3):
+        crowd = simulate_crowd(CrowdSpec(n_items=60, n_workers=3, n_labels=4, answers_per_item=3, seed=seed))
+        model = AMCC(adapt=False).fit(crowd.votes)
+        n_workers = np.bincount(model.worker_group_, minlength=5)
+        assert_array_equal(n_workers > 0, np.arange(5) < (n_workers > 0).sum())
+        assert model.group_weights_[n_workers == 0].max() < 1e-5
+        assert_allclose(model.group_weights_.sum(), 1)
+        assert_allclose(model.worker_membership_.sum(axis=1), 1)
+        n_empty += (n_workers == 0).sum()
+    assert n_empty > 3  # each crowd has at least two
 
 
 def test_label_correlation_is_symmetric(fitted):

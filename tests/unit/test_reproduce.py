@@ -40,6 +40,7 @@ TINY = replace(
     sensitivity=(("Affective", None),),
     growth_votes=(500, 1_000),
     patience=5.0,
+    round_sizes=(("labels", (3, 4)),),
 )
 
 

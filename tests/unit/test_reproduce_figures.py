@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose
 
+from amcc.experiments.paper_values import CHOICE_TERMS, ROUND_TERMS
 from amcc.experiments.reproduce import active_figures, active_replay, convergence, figures, groups, runtime, sensitivity
 from amcc.experiments.reproduce.fits import GrowthTask
-from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, QUICK, StudyPlan
+from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, FULL, PRINTED, QUICK, StudyPlan
 from amcc.experiments.reproduce.rows import columns, distinct, where
+from amcc.experiments.reproduce.score_tables import table4_sets, table5_sets, tasks_of
 from amcc.plotting import BLUE, GREY, ORANGE, PALE, VERMILION
 
 
@@ -175,7 +179,7 @@ GROUPS = {
     "weights": [0.7, 0.3],
     "worker_group": [0, 1, 0],
     "quality": [0.8, None, 0.6],
-    "names": ["w1", "random 1", "w2"],
+    "names": ["ranksvm 90%", "random 1", "ranksvm 30%"],
     "individuality": [[[1, 0], [0, 1]], [[0.5, 0.5], [0.5, 0.5]]],
     "commonality": [[[0.2, 0], [0, 0]], [[0, 0], [0, -0.4]]],
 }
@@ -192,13 +196,49 @@ def test_groups_as_a_table_by_hand():
     assert [row["workers"] for row in rows] == [2, 2, 1, 1]
 
 
+def test_groups_of_nobody_are_left_out_and_weights_of_the_others_sum_to_one():
+    """A group that is possible for many and likely for none must not carry the largest weight."""
+    rates = [[0.9, 0.8], [0.99, 0.99], [0.5, 0.4]]
+    found = {**GROUPS, "hit": rates, "false_alarm": rates, "weights": [0.3, 0.6, 0.1], "worker_group": [0, 2, 0]}
+    found |= {
+        name: [*GROUPS[name][:1], np.ones((2, 2)), *GROUPS[name][1:]] for name in ("individuality", "commonality")
+    }
+    left = groups.peopled(found)
+    assert_allclose(left["weights"], [0.75, 0.25])
+    assert left["worker_group"].tolist() == [0, 1, 0]
+    assert_allclose(left["hit"], [rates[0], rates[2]])
+    assert_allclose(left["commonality"], GROUPS["commonality"])
+    assert len(groups.draw_groups(left).axes[0].patches) == 2
+    assert len(groups.draw_matrices(left).axes) == 2 * 2 + 2  # panels and two colour bars
+    assert groups.group_table(left).num_rows == 4
+
+
+def test_it_is_said_which_kind_of_worker_landed_where():
+    said = groups.who_is_where(GROUPS)
+    assert "reliable, normal and sloppy workers, uniform and random spammers" in said
+    assert said.endswith("Group 1: ranksvm 90%, ranksvm 30%; 2: random 1. ")
+    assert groups.who_is_where({**GROUPS, "names": ["w1", "w2", "w3"]}) == ""
+
+
+def test_kinds_of_workers_have_marks_of_their_own():
+    found = {**GROUPS, "quality": [0.8, 0.1, 0.6, 0.0], "names": [*GROUPS["names"], "uniform 1"]}
+    figure = groups.draw_groups({**found, "worker_group": [0, 1, 0, 1]})
+    ticks = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert ticks == ["group 1\n2 classifiers", "group 2\n1 random spammer\n1 uniform spammer"]
+    colours = {tuple(marks.get_edgecolor()[0][:3].round(2)): len(marks.get_offsets())
+               for marks in figure.axes[3].collections}  # fmt: skip
+    assert sorted(colours.values()) == [1, 1, 2]
+
+
 def test_groups_are_drawn_with_the_best_on_top_and_spammers_as_crosses():
     figure = groups.draw_groups(GROUPS)
     bars, hits, alarms, workers = figure.axes[:4]
     assert [panel.get_title() for panel in (bars, hits, alarms)] == ["weight", "hits", "false alarms"]
     assert [bar.get_width() for bar in bars.patches] == [0.7, 0.3]
     assert bars.get_ylim() == (1.5, -0.5)
-    assert [label.get_text() for label in bars.get_yticklabels()] == ["group 1\n2 workers", "group 2\n1 worker"]
+    assert [label.get_text() for label in bars.get_yticklabels()] == [
+        "group 1\n2 classifiers", "group 2\n1 random spammer",
+    ]  # fmt: skip
     honest, spam = workers.collections
     assert (len(honest.get_offsets()), len(spam.get_offsets())) == (2, 1)
     assert hits.images[0].get_clim() == alarms.images[0].get_clim() == (0, 1)
@@ -207,8 +247,18 @@ def test_groups_are_drawn_with_the_best_on_top_and_spammers_as_crosses():
 def test_matrices_have_zero_in_the_middle():
     figure = groups.draw_matrices(GROUPS)
     top, _, bottom, _ = figure.axes[:4]
-    assert top.get_title() == "λ = 0.70, 2 workers"
+    assert top.get_title() == "group 1, λ = 0.70\n2 classifiers"
     assert bottom.images[0].get_clim() == (-0.4, 0.4)
+
+
+def test_matrices_have_titles_and_numbers_on_their_axes():
+    figure = groups.draw_matrices(GROUPS)
+    top, top_right, bottom, bottom_right, *bars = figure.axes
+    assert [panel.get_ylabel() for panel in (top, bottom, top_right)] == ["true label", "true label", ""]
+    assert [panel.get_xlabel() for panel in (bottom, bottom_right)] == ["given label"] * 2
+    assert [label.get_text() for label in bottom.get_xticklabels()] == ["1", "2"]
+    assert [label.get_text() for label in top.get_yticklabels()] == ["1", "2"]
+    assert [bar.get_ylabel() for bar in bars] == ["mean D of the group", "C of the group"]
 
 
 def test_many_labels_have_few_numbers():
@@ -223,16 +273,21 @@ def test_many_labels_have_few_numbers():
 # -- run time -------------------------------------------------------------------------------------------------------
 
 
+def round_results(plan: StudyPlan) -> dict:
+    return {task: {"sizes": [10, 20], "seconds": [0.5, 2.0]} for task in runtime.round_tasks(plan)}
+
+
 def test_run_time_is_told_by_size_and_growth(tmp_path, monkeypatch):
     plan = StudyPlan(QUICK, None, tmp_path)
     monkeypatch.setattr(StudyPlan, "entrants", [AMCC, FROBENIUS])
-    tasks = runtime.tasks(plan)
+    tasks = runtime.growth_tasks(plan)
     assert tasks == [GrowthTask(row, QUICK.growth_votes, QUICK.patience) for row in (AMCC, FROBENIUS)]
+    assert runtime.tasks(plan) == [*tasks, *runtime.round_tasks(plan)]
     results = {
         tasks[0]: {"votes": [1_000, 10_000], "seconds": [0.01, 0.1]},
         tasks[1]: {"votes": [1_000], "seconds": [2.0]},
-    }
-    shown, drawn = runtime.present(plan, results)
+    } | round_results(plan)
+    _, shown, drawn = runtime.present(plan, results)  # without the paper's sets, its minutes stand beside nothing
     assert shown.views[0].head == ["method", "1,000 votes", "10,000 votes", "growth"]
     assert shown.views[0].rows == [["AMCC", "0.01", "0.1", "1.00"], [FROBENIUS.name, "2", "—", "—"]]
     (panel,) = drawn.draw().axes
@@ -240,6 +295,35 @@ def test_run_time_is_told_by_size_and_growth(tmp_path, monkeypatch):
     assert [text.get_text() for text in panel.texts] == ["AMCC", FROBENIUS.name, "linear growth"]
     linear = panel.lines[-1]
     assert linear.get_ydata()[1] / linear.get_ydata()[0] == pytest.approx(10)
+
+
+def test_the_papers_minutes_stand_beside_our_seconds(tmp_path):
+    plan = StudyPlan(replace(FULL, mulan=("Yeast",)), tmp_path, tmp_path, frozenset(["SONYC-UST", "Movie", "Yeast"]))
+    fits = runtime.timed_fits(plan)
+    results = {
+        fit: {"seconds": float(fit.seed), "history": [0.0] * (5 + fit.seed)} for some in fits.values() for fit in some
+    }
+    (table,) = runtime.paper_times(plan, results)
+    (view,) = table.views
+    assert view.head == ["set", "paper's minutes", FROBENIUS.name, PRINTED.name, AMCC.name]
+    assert view.rows == [
+        ["Movie", "at most 4", *["1 s, 6 rounds"] * 3],
+        ["SONYC-UST", "about 18", *["1 s, 6 rounds"] * 3],
+        ["Yeast", "7", *["1 s, 6 rounds"] * 3],
+    ]
+    # No fit that tables 4 and 5 do not need: one that is measured twice would take twice as long.
+    needed = {*tasks_of(plan, table4_sets(plan)), *tasks_of(plan, table5_sets(plan))}
+    assert set(results) <= needed
+
+
+def test_every_cost_of_the_paper_has_ours_and_a_round_its_measured_power(tmp_path):
+    plan = StudyPlan(QUICK, None, tmp_path)
+    costs, grown = runtime.terms(plan, round_results(plan)).views
+    assert set(runtime.OUR_TERMS) == set(ROUND_TERMS) | set(CHOICE_TERMS)
+    assert costs.rows[0] == ["a round: C_m", "t₁ W N_l L²", runtime.OUR_TERMS["C_m"]]
+    assert len(costs.rows) == 6
+    assert grown.rows[0] == ["labels (L)", "0.5 s at 10, 2 s at 20", "2 to 3", "2.00"]
+    assert [row[0] for row in grown.rows] == ["labels (L)", "workers (W)", "items (N_l)"]
 
 
 # -- active studies -------------------------------------------------------------------------------------------------

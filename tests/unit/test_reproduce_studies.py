@@ -6,17 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import amcc
 from amcc import Votes
 from amcc.active import STRATEGIES
 from amcc.experiments.cells import Draw
 from amcc.experiments.entrants import Entrant
-from amcc.experiments.reproduce import STUDIES, active, active_replay, convergence, fits, groups, notes_of
+from amcc.experiments.paper_values import TABLE_2
+from amcc.experiments.reproduce import STUDIES, active, active_replay, convergence, fits, groups, notes_of, plan, sets
 from amcc.experiments.reproduce.active_runs import PaperRun, ReplayRun
-from amcc.experiments.reproduce.fits import FitTask, GrowthTask, run_tasks
-from amcc.experiments.reproduce.plan import AMCC, FULL, QUICK, StudyPlan
+from amcc.experiments.reproduce.fits import FitTask, GrowthTask, RoundTask, run_tasks
+from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, FULL, QUICK, StudyPlan
 from amcc.experiments.reproduce.sets import FURTHER, GENERATED, MULAN, REAL, PaperSet
 
 MV = Entrant("MV", "majority")
@@ -40,6 +41,8 @@ def everything(tmp_path) -> StudyPlan:
     [
         (PaperSet("Movie"), True),
         (PaperSet("Tweets"), True),
+        (PaperSet("SONYC-UST 2+"), True),
+        (PaperSet("SONYC-UST 2+", removed=0.1), False),
         (PaperSet("Movie", answers=3), False),
         (PaperSet("Movie", removed=0.1), False),
         (PaperSet("Yeast"), False),
@@ -66,6 +69,30 @@ def test_few_answers_are_drawn_from_what_a_seed_gave():
     np.testing.assert_array_equal(few.truth, PaperSet(GENERATED).draw(0).truth)
 
 
+def test_workers_who_answered_once_go_with_the_items_that_only_they_answered():
+    # a answers items 0 and 2, b and c one item each, d items 2 and 3; item 1 has c alone.
+    dense = np.zeros((4, 4, 2))
+    for worker, item in ((0, 0), (0, 2), (1, 0), (2, 1), (3, 2), (3, 3)):
+        dense[worker, item] = 1, -1
+    votes = Votes.from_dense(dense, worker_names=list("abcd"), item_names=["i0", "i1", "i2", "i3"])
+    truth = np.array([[1, 0], [1, 1], [0, 1], [0, 0]], dtype=bool)
+    draw = sets.without_one_timers(Draw(votes, truth, ~truth))
+    assert draw.votes.worker_names.to_pylist() == ["a", "d"]
+    assert draw.votes.item_names.to_pylist() == ["i0", "i2", "i3"]
+    assert draw.votes.answers_per_item.tolist() == [1, 2, 1]
+    assert_array_equal(draw.votes.to_dense(), dense[[0, 3]][:, [0, 2, 3]])
+    assert_array_equal(draw.truth, truth[[0, 2, 3]])
+    assert_array_equal(draw.known, ~truth[[0, 2, 3]])
+
+
+def test_sonyc_without_one_time_workers_has_the_items_of_the_paper(shared_data):
+    whole, part = (PaperSet(name, str(shared_data)).draw(0).votes for name in ("SONYC-UST", "SONYC-UST 2+"))
+    assert (whole.n_workers, whole.n_items, (whole.answers_per_worker == 1).sum()) == (301, 443, 110)
+    assert (part.n_workers, part.n_items) == (191, TABLE_2["SONYC-UST"].items)
+    assert part.answers_per_item.min() == 1
+    assert part.answers_per_worker.min() == 2
+
+
 def test_names_are_those_of_the_registry():
     from amcc.data import DATASETS
 
@@ -76,7 +103,9 @@ def test_figures_fall_back_on_what_is_there(quick, everything):
     assert [each.name for each in convergence.sets_of(quick)] == [GENERATED]
     assert [each.name for each in convergence.sets_of(everything)] == ["Affective", "SONYC-UST"]
     assert [each.name for each in groups.sets_of(quick)] == [GENERATED]
-    assert [each.name for each in groups.sets_of(everything)] == ["Yeast", "SONYC-UST"]
+    assert [each.name for each in groups.sets_of(everything)] == ["Yeast", "Emotions", "SONYC-UST"]
+    only_scene = replace(everything, sets=frozenset(["Scene"]))
+    assert [each.name for each in groups.sets_of(only_scene)] == ["Scene"]
     only_emotions = replace(everything, scale=QUICK)
     assert [each.name for each in groups.sets_of(only_emotions)] == ["Emotions", "SONYC-UST"]
 
@@ -118,6 +147,44 @@ def test_matrices_are_averaged_over_the_workers_of_a_group():
             assert_allclose(found["individuality"][group], mean, rtol=0, atol=1e-6)
     default, _ = fits.fit(amcc.AMCC(adapt=False, max_iter=2), draw.votes)
     assert "individuality" not in fits.groups(default)
+
+
+def test_mcmld_as_printed_is_scored_by_its_most_likely_sets():
+    """MCMLD eq24; all others are scored label by label."""
+    votes = PaperSet(GENERATED, answers=2).draw(0).votes
+    row = next(row for row in plan.ROWS if row.name == "MCMLD (as printed)")
+    printed, _ = fits.fit(row.model(0), votes)
+    assert printed.get_params()["variant"] == "paper"
+    proba = printed.predict_proba()
+    sets_of_eq24 = printed.most_likely_sets(votes)
+    assert (sets_of_eq24 != (proba > 0.5)).any()  # or the test would show nothing
+    assert_array_equal(fits.label_sets(printed, votes, proba), sets_of_eq24)
+    exact, _ = fits.fit(amcc.make_model("mcmld"), votes)
+    assert_array_equal(fits.label_sets(exact, votes, proba), proba > 0.5)
+
+
+def test_a_task_is_scored_by_the_sets_of_its_entrant():
+    paper_set = PaperSet(GENERATED, answers=2)
+    row = next(row for row in plan.ROWS if row.name == "MCMLD (as printed)")
+    draw = paper_set.draw(0)
+    model, _ = fits.fit(row.model(0), draw.votes)
+    wanted = fits.scores(draw, model.most_likely_sets(draw.votes), model.predict_proba())
+    assert FitTask(paper_set, 0, row).measure()["scores"] == pytest.approx(wanted)
+
+
+def test_rounds_are_timed_while_one_thing_grows(monkeypatch):
+    monkeypatch.setattr(fits, "ROUND_SPEC", replace(fits.ROUND_SPEC, n_items=20, n_workers=8, n_labels=3))
+    seen = []
+
+    def fit(model, votes):
+        seen.append((votes.n_items, votes.n_workers, votes.n_labels, model.max_iter))
+        model.objective_history_ = [0.0] * 4
+        return model, 2.0
+
+    monkeypatch.setattr(fits, "fit", fit)
+    found = RoundTask(FROBENIUS, "labels", (3, 5)).measure()
+    assert found == {"sizes": [3, 5], "seconds": [0.5, 0.5]}
+    assert seen == [(20, 8, n_labels, fits.ROUNDS) for n_labels in (3, 3, 3, 5, 5, 5)]
 
 
 def test_a_fit_does_not_use_what_an_earlier_one_left():

@@ -10,18 +10,21 @@ import pyarrow as pa
 import pytest
 
 from amcc.experiments.entrants import Entrant
-from amcc.experiments.paper_values import TABLE_2, TABLE_4, TABLE_6, Printed
+from amcc.experiments.paper_values import TABLE_2, TABLE_4, TABLE_5, TABLE_6, Printed
 from amcc.experiments.reproduce import data_tables, output
 from amcc.experiments.reproduce.fits import MEASURES, FitTask
-from amcc.experiments.reproduce.plan import AMCC, QUICK, Figure, Reproduction, StudyPlan, Table, View
+from amcc.experiments.reproduce.plan import AMCC, FULL, QUICK, ROWS, Figure, Reproduction, StudyPlan, Table, View
 from amcc.experiments.reproduce.score_tables import (
     MARKED,
     Line,
     _printed_share,
+    _table6_tasks,
     data_table,
     interval_text,
     long_rows,
     measured,
+    present_table4,
+    present_table6,
     printed_row,
     printed_text,
     removal_view,
@@ -161,9 +164,44 @@ def test_both_majorities_stand_beside_the_papers_one():
     assert printed_row(TABLE_4, MV, PaperSet(GENERATED)) == ()
 
 
+@pytest.mark.parametrize("printed", [TABLE_4, TABLE_5, TABLE_6], ids=["table4", "table5", "table6"])
+def test_every_reading_of_a_method_stands_beside_its_row(printed):
+    row_of = {
+        row.name: {name: printed_row(printed, row, PaperSet(name)) for name in printed} for row in ROWS
+    }  # fmt: skip
+    amcc, mcmld = ({name: rows[method] for name, rows in printed.items()} for method in ("AMCC", "MCMLD"))
+    assert row_of["AMCC"] == row_of["AMCC (paper's objective)"] == row_of["AMCC (as printed)"] == amcc
+    assert row_of["MCMLD"] == row_of["MCMLD (as printed)"] == mcmld
+    assert set(row_of["MCMLI"].values()) == set(row_of["Dawid–Skene"].values()) == {()}
+
+
+def test_sonyc_stands_beside_the_papers_with_and_without_one_time_workers(tmp_path):
+    whole, part = PaperSet("SONYC-UST"), PaperSet("SONYC-UST 2+")
+    assert printed_row(TABLE_5, AMCC, part) == printed_row(TABLE_5, AMCC, whole) == TABLE_5["SONYC-UST"]["AMCC"]
+    everything = StudyPlan(FULL, tmp_path, tmp_path, frozenset(REAL))
+    names = [each.title for each in table5_sets(everything)]
+    assert {"SONYC-UST", "SONYC-UST 2+"} < set(names)
+    assert not {"SONYC-UST @5", "SONYC-UST 2+ @5"} & set(names)  # three answers an item are all there are
+    shares = next(some for some in table6_sets(everything) if some[0].name == "SONYC-UST 2+")
+    printed = [_printed_share(AMCC, each)["precision_skip"] for each in shares]
+    assert tuple(printed) == TABLE_6["SONYC-UST"]["AMCC"]
+
+
+def test_captions_say_why_numbers_repeat_and_who_has_another_set_rule(tmp_path, monkeypatch):
+    monkeypatch.setattr(StudyPlan, "entrants", [AMCC])
+    plan = StudyPlan(replace(QUICK, removed=(0.1,)), None, tmp_path)
+    results = {fit: found(0.5, [], 1.0) for fit in (*tasks_of(plan, table4_sets(plan)), *_table6_tasks(plan))}
+    for present in (present_table4, present_table6):
+        shown, _ = present(plan, results)
+        assert "stand three times" in shown.caption
+        assert "MCMLD as printed gives the set that is most likely as a whole" in shown.caption
+
+
 @pytest.mark.parametrize(
     ("paper_set", "title"),
     [
+        (PaperSet("SONYC-UST"), "SONYC-UST: all workers"),
+        (PaperSet("SONYC-UST 2+"), "SONYC-UST 2+: without the workers who answered once, as in the paper"),
         (PaperSet(GENERATED), "Generated crowd (not in the paper; needs no data)"),
         (PaperSet("Movie", answers=5), "Movie, 5 answers per item (not in the paper)"),
         (PaperSet("LoveEkman"), "LoveEkman, all answers: truth made of these very answers"),

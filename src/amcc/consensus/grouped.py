@@ -34,14 +34,15 @@ class GroupedModel(ConsensusModel):
     Attributes
     ----------
     commonality_ : (2, n_groups, n_labels)
-        Usual hit rate and false-alarm rate of each group on each label. Groups are sorted, the best first.
+        Usual hit rate and false-alarm rate of each group on each label. Groups are sorted, the best first, and those
+        that nobody is in last.
     individuality_ : (n_coins, 2)
         How far the rates of each worker lie from their group's, for the labels they were asked about: `coin_worker_`,
         `coin_label_`.
     worker_group_ : (n_workers,) int; worker_membership_ : (n_workers, n_groups)
         The group that explains each worker best, and the probabilities of all.
     group_weights_ : (n_groups,)
-        How good each group is, in shares; spammers come last.
+        How good each group is, in shares. Spammers come last; a group of nobody has next to nothing.
     worker_cost_ : (n_workers,)
         What a worker's answers are worth by eq12.
     """

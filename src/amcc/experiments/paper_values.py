@@ -1,4 +1,4 @@
-"""Every number that the paper prints in its tables about data and consensus, to stand beside ours.
+"""Every number that the paper prints about data, consensus and run time, to stand beside ours.
 
 Tables 4 to 6 are data, not code: `paper_scores.csv` beside this file has one line per set and method. The tables carry
 the label of the paper's LaTeX source (`LABELS`), so that a test can compare them with it.
@@ -73,6 +73,18 @@ TABLE_3 = {
     "Scene": MulanSet(2407, 6, 1.074, 6, 6742),
     "Yeast": MulanSet(2417, 14, 4.237, 14, 6770),
 }
+
+# Minutes that the paper's AMCC takes "on a moderate PC", in its words; not said whether the active part is included.
+MINUTES = {
+    "SONYC-UST": "about 18",
+    **dict.fromkeys([name for name in TABLE_2 if name != "SONYC-UST"], "at most 4"),
+    **dict.fromkeys(TABLE_3, "7"),
+}
+
+# What the paper's parts cost: part → term, as it writes them. Those of a round are repeated t₁ = 100 times in a fit,
+# those of a choice once for every query, of which there are t₂.
+ROUND_TERMS = {"C_m": "t₁ W N_l L²", "D_w": "t₁ M L³", "λ_m": "t₁ M N_l L²"}
+CHOICE_TERMS = {"pairs": "M L N_u", "workers": "k N_l L² + N_l²", "costs": "nnz(A_w) L"}
 
 # Set → method → cells, in the order of the paper.
 Scores = dict[str, dict[str, tuple[Printed, ...]]]

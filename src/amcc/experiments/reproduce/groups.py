@@ -6,6 +6,7 @@ D_w and C_m of the paper's objective.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,24 +18,33 @@ from amcc.arrays import Floats, Ints
 from amcc.experiments.reproduce.fits import FitTask, Found, Results
 from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Study, StudyPlan
 from amcc.experiments.reproduce.sets import GENERATED, PaperSet
-from amcc.plotting import BLUE, GREY, HEAT, VERMILION, canvas
+from amcc.plotting import BLUE, GREY, HEAT, PURPLE, VERMILION, canvas
 
 if TYPE_CHECKING:
     from matplotlib import figure as mpl
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
-# How the names of simulated spammers begin.
-SPAMMERS = ("uniform ", "random ")
+# Kinds of simulated workers: how their names begin → what one of them is called.
+KINDS = {"ranksvm ": "classifier", "uniform ": "uniform spammer", "random ": "random spammer"}
+# Of people, and in generated crowds, kinds are not known.
+WORKER = "worker"
+# Kind → colour, marker and size; a cross has less ink than a dot.
+MARKS = {
+    WORKER: (BLUE, "o", 14),
+    "classifier": (BLUE, "o", 14),
+    "uniform spammer": (VERMILION, "x", 22),
+    "random spammer": (PURPLE, "+", 34),
+}
 
 
 def sets_of(plan: StudyPlan) -> list[PaperSet]:
-    """Yeast and SONYC-UST as in the paper, other sets where these are not to be had.
+    """Yeast and SONYC-UST as in the paper, and Emotions; other sets where these are not to be had.
 
-    One set with simulated workers, of whom it is known who spams, and one of people.
+    Sets with simulated workers, whose kinds are known, and one of people.
     """
-    simulated = [name for name in ("Yeast", *plan.mulan) if plan.has(name) and name in plan.scale.mulan][:1]
-    return [plan.paper_set(name) for name in (simulated or [GENERATED]) + plan.among(["SONYC-UST"])]
+    simulated = [name for name in ("Yeast", "Emotions") if name in plan.mulan] or plan.mulan[:1] or [GENERATED]
+    return [plan.paper_set(name) for name in simulated + plan.among(["SONYC-UST"])]
 
 
 def tasks(plan: StudyPlan) -> list[FitTask]:
@@ -46,7 +56,7 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     """Two figures per set."""
     shown = []
     for paper_set in sets_of(plan):
-        ours, printed = (results[FitTask(paper_set, 0, row)]["groups"] for row in (AMCC, FROBENIUS))
+        ours, printed = (peopled(results[FitTask(paper_set, 0, row)]["groups"]) for row in (AMCC, FROBENIUS))
         # Part of a file name.
         file = paper_set.name.lower().replace(" ", "-")
         # The default finds rates by group and label; matrices of labels are the paper's.
@@ -54,10 +64,10 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
             Figure(
                 f"groups-{file}",
                 f"Groups of workers on {paper_set.name}",
-                "AMCC, one run, the best group first. Weight: share in how informative groups are. Hits: how often a "
-                "label is given that is there; false alarms: that is not. A dot is a worker, judged by the truth: hit "
-                "rate minus false-alarm rate, 0 for whoever answers without looking."
-                + (" Crosses: simulated spammers." if paper_set.name != "SONYC-UST" else ""),
+                f"AMCC, one run, the best group first. Weight: share in how informative groups are. Hits: how often a "
+                "label is given that is there; false alarms: that is not. A mark is a worker, judged by the truth: hit "
+                f"rate minus false-alarm rate, 0 for whoever answers without looking. {who_is_where(ours)}The paper "
+                f"draws 3-D bars of D and λ; AMCC has rates in place of matrices, so these are shown. {EMPTY_GROUPS}",
                 group_table(ours),
                 partial(draw_groups, ours),
             )
@@ -67,12 +77,63 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
                 f"groups-{file}-matrices",
                 f"Individuality and commonality on {paper_set.name}",
                 "The paper's objective (amcc-frobenius): D averaged over the workers of a group, and C of the group; "
-                "rows: true label, columns: given label; λ: weight of the group.",
+                f"λ: weight of the group. {who_is_where(printed)}The paper draws D as 3-D bars, of which the front "
+                f"ones hide the others; here they are colours, and C is shown as well. {EMPTY_GROUPS}",
                 group_table(printed),
                 partial(draw_matrices, printed),
             )
         )
     return shown
+
+
+EMPTY_GROUPS = "Groups without workers are left out; the weights of the others sum to one."
+
+
+def peopled(found: Found) -> Found:
+    """What `fits.groups` says, without groups that nobody is in; the weights of the others sum to one.
+
+    The group of a worker is the likeliest one, so that a group may be possible for many and likely for none. Its rates
+    are then little more than a prior, and no weight of it would be about anybody.
+    """
+    member = np.array(found["worker_group"])
+    kept, renumbered = np.unique(member, return_inverse=True)
+    by_group = ("hit", "false_alarm", "weights", "individuality", "commonality")
+    chosen = {name: np.array(found[name])[kept] for name in by_group if name in found}
+    return {**found, **chosen, "weights": chosen["weights"] / chosen["weights"].sum(), "worker_group": renumbered}
+
+
+def kind_of(name: str) -> str:
+    """What a worker of this name is, as far as the name says it.
+
+    >>> kind_of("uniform 2"), kind_of("ranksvm 90%"), kind_of("w17")
+    ('uniform spammer', 'classifier', 'worker')
+    """
+    return next((word for start, word in KINDS.items() if name.startswith(start)), WORKER)
+
+
+def who_is_where(found: Found) -> str:
+    """A sentence, ending with a space, about the known kinds of workers in each group; nothing where none are known."""
+    kinds = [kind_of(name) for name in found["names"]]
+    if set(kinds) == {WORKER}:
+        return ""
+    groups = [f"{number + 1}: {', '.join(names)}" for number, names in enumerate(_names_by_group(found))]
+    return (
+        "The paper's five types are reliable, normal and sloppy workers, uniform and random spammers. Here kinds are "
+        "known: classifiers trained on 90 to 30 % of the items (dots), spammers who always give one label (×), and "
+        f"spammers who give a random one (+). Group {'; '.join(groups)}. "
+    )
+
+
+def _names_by_group(found: Found) -> list[list[str]]:
+    """Names of the workers of each group."""
+    member = np.array(found["worker_group"])
+    return [[found["names"][worker] for worker in np.flatnonzero(member == group)] for group in np.unique(member)]
+
+
+def _crews(found: Found) -> list[str]:
+    """Who is in each group, counted by kind: "2 classifiers", or "1 classifier, 3 random spammers"."""
+    counted = [Counter(map(kind_of, names)) for names in _names_by_group(found)]
+    return ["\n".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in crew.items()) for crew in counted]
 
 
 def group_table(found: Found) -> pa.Table:
@@ -115,14 +176,13 @@ def draw_groups(found: Found) -> mpl.Figure:
     n_groups = len(weights)
     figure, axes = canvas(1, 4, (2.9, 0.9 + 0.42 * n_groups), sharey=True, width_ratios=[0.7, 1.2, 1.2, 1.2])
     bars, hits, alarms, workers = axes[0]
-    n_workers = np.bincount(member, minlength=n_groups)  # also of groups that nobody is in
     rows = np.arange(n_groups)
     bars.barh(rows, weights, color=BLUE, height=0.6)
     for row, weight in enumerate(weights):
         bars.text(weight, row, f" {weight:.2f}", va="center", fontsize=8)
     # Room for the numbers beside the bars.
     bars.set_xlim(0, weights.max() * 1.25)
-    bars.set_yticks(rows, [f"group {row + 1}\n{_people(n_workers[row])}" for row in rows])
+    bars.set_yticks(rows, [f"group {row + 1}\n{crew}" for row, crew in enumerate(_crews(found))])
     bars.set_title("weight")
     bars.grid(axis="y", visible=False)
     for panel, rates, title in ((hits, hit, "hits"), (alarms, false_alarm, "false alarms")):
@@ -135,35 +195,38 @@ def draw_groups(found: Found) -> mpl.Figure:
     return figure
 
 
-def _people(count: int) -> str:
-    """So many workers, in words.
-
-    >>> _people(1), _people(3)
-    ('1 worker', '3 workers')
-    """
-    return f"{count} worker" if count == 1 else f"{count} workers"
-
-
 def _heat(panel: Axes, rates: Floats, title: str) -> AxesImage:
     """Rates of groups (rows) and labels (columns) as colours, from 0 to 1 in all panels."""
     image = panel.imshow(rates, cmap=HEAT, vmin=0, vmax=1, aspect="auto")
     panel.set_title(title)
     panel.grid(visible=False)
-    n_labels = rates.shape[1]
-    # Not more numbers than fit below the panel.
-    step = 1 if n_labels <= 10 else 3 if n_labels <= 16 else 5
-    panel.set_xticks(range(0, n_labels, step), [str(label + 1) for label in range(0, n_labels, step)])
+    panel.set_xticks(*_label_ticks(rates.shape[1]))
     return image
 
 
+def _label_ticks(n_labels: int, most: int = 10) -> tuple[list[int], list[str]]:
+    """Places and numbers of labels from 1 on, not more than fit.
+
+    >>> _label_ticks(4)
+    ([0, 1, 2, 3], ['1', '2', '3', '4'])
+    >>> _label_ticks(23)[1]
+    ['1', '6', '11', '16', '21']
+    """
+    step = 1 if n_labels <= most else 3 if n_labels <= 16 else 5
+    places = list(range(0, n_labels, step))
+    return places, [str(place + 1) for place in places]
+
+
 def _worker_dots(panel: Axes, found: Found, member: Ints) -> None:
-    """A dot per worker in the row of their group, a cross per spammer, and the mean of each group."""
+    """A mark per worker in the row of their group, by kind where that is known, and the mean of each group."""
     quality = np.array(found["quality"], dtype=np.float64)
-    spammer = np.array([name.startswith(SPAMMERS) for name in found["names"]])
+    kinds = np.array([kind_of(name) for name in found["names"]])
     # Dots of a group are spread over its height, or they would hide each other; a seed, so that figures are equal.
     jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(quality))
-    for chosen, colour, marker, size in ((~spammer, BLUE, "o", 14), (spammer, VERMILION, "x", 22)):
-        panel.scatter(quality[chosen], (member + jitter)[chosen], color=colour, marker=marker, s=size, alpha=0.75)
+    for kind, (colour, marker, size) in MARKS.items():
+        chosen = kinds == kind
+        if chosen.any():
+            panel.scatter(quality[chosen], (member + jitter)[chosen], color=colour, marker=marker, s=size, alpha=0.75)
     for group in np.unique(member):
         mean = _mean(quality[member == group])
         panel.plot([mean, mean], [group - 0.36, group + 0.36], color="black", linewidth=1.4)
@@ -175,25 +238,26 @@ def _worker_dots(panel: Axes, found: Found, member: Ints) -> None:
 def draw_matrices(found: Found) -> mpl.Figure:
     """Mean D_w and C_m of each group, one above the other; rows of a matrix are true labels, columns given ones."""
     individuality, commonality = np.array(found["individuality"]), np.array(found["commonality"])
-    weights, member = np.array(found["weights"]), np.array(found["worker_group"])
-    n_workers = np.bincount(member, minlength=len(weights))
-    figure, axes = canvas(2, len(weights), (1.85, 2.0), sharex=True, sharey=True)
+    n_groups, n_labels = commonality.shape[:2]
+    figure, axes = canvas(2, n_groups, (1.95, 2.15), sharex=True, sharey=True)
     # Commonality has both signs: one scale for all groups, with zero in its middle.
     reach = float(np.abs(commonality).max()) or 1.0
-    for group, weight in enumerate(weights):
+    for group, (weight, crew) in enumerate(zip(found["weights"], _crews(found), strict=True)):
         top, bottom = axes[:, group]
         upper = top.imshow(individuality[group], cmap=HEAT, vmin=0, vmax=1)
         lower = bottom.imshow(commonality[group], cmap="PuOr_r", vmin=-reach, vmax=reach)
-        top.set_title(f"λ = {weight:.2f}, {_people(n_workers[group])}", fontsize=8.5)
+        top.set_title(f"group {group + 1}, λ = {weight:.2f}\n{crew}", fontsize=8.5)
+        bottom.set_xlabel("given label")
         for panel in (top, bottom):
             panel.grid(visible=False)
-            panel.set_xticks([])
-            panel.set_yticks([])
-    axes[0, 0].set_ylabel("mean D of the group")
-    axes[1, 0].set_ylabel("C of the group")
-    figure.colorbar(upper, ax=axes[0, :], shrink=0.9, pad=0.01)
-    figure.colorbar(lower, ax=axes[1, :], shrink=0.9, pad=0.01)
+            # Panels are narrow: six numbers fit.
+            panel.set_xticks(*_label_ticks(n_labels, 6))
+            panel.set_yticks(*_label_ticks(n_labels, 6))
+    for panel in axes[:, 0]:
+        panel.set_ylabel("true label")
+    figure.colorbar(upper, ax=axes[0, :], shrink=0.9, pad=0.01, label="mean D of the group")
+    figure.colorbar(lower, ax=axes[1, :], shrink=0.9, pad=0.01, label="C of the group")
     return figure
 
 
-STUDIES = (Study("groups", "groups of workers and their weights", tasks, present, ("Yeast", "SONYC-UST")),)
+STUDIES = (Study("groups", "groups of workers and their weights", tasks, present, ("Yeast", "Emotions", "SONYC-UST")),)

@@ -23,7 +23,8 @@ AMCC = Entrant("AMCC", "amcc")
 FROBENIUS = Entrant("AMCC (paper's objective)", "amcc-frobenius")
 PRINTED = Entrant("AMCC (as printed)", "amcc-printed")
 
-# Rows of the paper's tables, in its order; hard majority beside soft, because the paper does not say which it used.
+# Rows of the paper's tables, in its order; hard majority beside soft, because the paper does not say which it used; and
+# MCMLD as its authors print it beside our exact one.
 PAPER_ROWS = (
     Entrant("MV", "majority"),
     Entrant("MV (hard output)", "majority", (("scores", "hard"),)),
@@ -31,6 +32,7 @@ PAPER_ROWS = (
     Entrant("RAkEL-GLAD", "rakel-glad"),
     Entrant("MCMLI", "mcmli"),
     Entrant("MCMLD", "mcmld"),
+    Entrant("MCMLD (as printed)", "mcmld", (("variant", "paper"),)),
     Entrant("ML-JMF", "ml-jmf"),
     Entrant("NAM", "nam"),
     AMCC,
@@ -46,6 +48,9 @@ FURTHER_ROWS = (
     PRINTED,
 )
 ROWS = PAPER_ROWS + FURTHER_ROWS
+
+# Method → the row of the paper whose numbers stand beside it: that of every reading of what the paper describes.
+PAPER_ROW = {"majority": "MV", "mcmld": "MCMLD", AMCC.method: "AMCC", FROBENIUS.method: "AMCC", PRINTED.method: "AMCC"}
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class Scale:
     sensitivity : sets of the sensitivity figures: name, answers per item.
     growth_votes : sizes of the generated crowds to be timed.
     patience : seconds of a fit after which no larger crowd follows.
+    round_sizes : what grows where a round of the paper's objective is timed, and how large it gets.
     """
 
     n_runs: int = 10  # as in the paper
@@ -76,6 +82,10 @@ class Scale:
     sensitivity: tuple[tuple[str, int | None], ...] = (("Affective", None), ("AppleNakamura", 5), ("SONYC-UST", None))
     growth_votes: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
     patience: float = 30.0
+    # Doubled and quadrupled: the smallest takes milliseconds, the largest a second a round.
+    round_sizes: tuple[tuple[str, tuple[int, ...]], ...] = (
+        ("labels", (10, 20, 40)), ("workers", (50, 200, 800)), ("items", (1_000, 4_000, 16_000)),
+    )  # fmt: skip
 
 
 FULL = Scale()
@@ -92,6 +102,7 @@ QUICK = Scale(
     sensitivity=(("Affective", None),),
     growth_votes=(1_000, 10_000, 100_000),
     patience=1.0,
+    round_sizes=(("labels", (10, 20)), ("workers", (50, 200)), ("items", (1_000, 4_000))),
 )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from amcc import Votes
 from amcc.data import (
     DATASETS,
     CrowdSpec,
@@ -37,7 +38,11 @@ REAL = {
     "LoveEkman": "love_ekman",
     "Affective": "affective",
     "SONYC-UST": "sonyc_ust_fine_val",
+    "SONYC-UST 2+": "sonyc_ust_fine_val",
 }
+
+# Sets without the workers who answered one item only, as the paper uses SONYC-UST; → what the paper calls them.
+WITHOUT_ONE_TIMERS = {"SONYC-UST 2+": "SONYC-UST"}
 
 # Sets of people that the paper does not have, for our larger replay.
 FURTHER = {"Tweets": "crowdtruth_tweets"}
@@ -50,11 +55,20 @@ GENERATED = "generated crowd"
 GENERATED_SPEC = CrowdSpec(n_items=400, n_workers=40, n_labels=8, answers_per_item=5, n_features=10)
 
 
+def printed_name(name: str) -> str:
+    """What the paper calls a set: its figures stand beside all our readings of the set.
+
+    >>> printed_name("SONYC-UST 2+"), printed_name("Movie")
+    ('SONYC-UST', 'Movie')
+    """
+    return WITHOUT_ONE_TIMERS.get(name, name)
+
+
 @dataclass(frozen=True)
 class PaperSet:
     """Data to measure on.
 
-    name : as the paper calls the set.
+    name : as the paper calls the set, or as `WITHOUT_ONE_TIMERS` does.
     data, cache : folders of data sets and of simulated workers.
     answers : thinned to so many answers per item.
     removed : without this share of each worker's answers.
@@ -110,7 +124,27 @@ def _whole(paper_set: PaperSet, seed: int) -> Draw:
         return Draw(workers.votes, workers.truth, np.ones_like(workers.truth), features=workers.features)
     found = read_set((REAL | FURTHER)[paper_set.name], Path(str(paper_set.data)))
     # Without features, even where a set has some: the paper's methods see votes only.
-    return Draw(found.votes, found.truth, found.known)
+    draw = Draw(found.votes, found.truth, found.known)
+    return without_one_timers(draw) if paper_set.name in WITHOUT_ONE_TIMERS else draw
+
+
+def without_one_timers(draw: Draw) -> Draw:
+    """Without the workers who answered one item, and without the items that nobody else answered.
+
+    About such an item no method could say more than how frequent labels are, and the paper does not count it either.
+    """
+    votes = draw.votes.select(draw.votes.answers_per_worker[draw.votes.worker] > 1)
+    item, worker = (np.flatnonzero(n_answers) for n_answers in (votes.answers_per_item, votes.answers_per_worker))
+    kept = Votes.from_codes(
+        np.searchsorted(item, votes.item),
+        np.searchsorted(worker, votes.worker),
+        votes.label,
+        votes.value,
+        item_names=votes.item_names.take(item).to_pylist(),
+        worker_names=votes.worker_names.take(worker).to_pylist(),
+        label_names=votes.label_names.to_pylist(),
+    )
+    return replace(draw, votes=kept, truth=draw.truth[item], known=draw.known[item])
 
 
 def feature_set(paper_set: PaperSet) -> FeatureSet:

@@ -286,13 +286,16 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     # -- publishing ----------------------------------------------------------------------------------------------
 
     def _publish_crowd(self, fit: LikelihoodFit, engine: Engine) -> None:
-        """What was learned about workers and groups, the most informative group first."""
+        """What was learned about workers and groups, the most informative group first, groups of nobody last."""
         crowd, coins, n_votes = fit.crowd, engine.coins, fit.counts.total
         # Groups are compared on the labels as often as they were asked: a label that nobody asks about tells nothing.
         asked = weight_per_code(coins.label, n_votes.yes + n_votes.no, engine.n_labels) + ASKED_FLOOR
         commonality = crowd.commonality
         informativeness = (commonality[0] - commonality[1]) @ (asked / asked.sum())
-        order = np.argsort(-informativeness, kind="stable")
+        # A group that is likeliest for nobody has the rates of a prior: that it looks good says nothing about anybody.
+        empty = np.bincount(crowd.member.argmax(axis=1), minlength=len(informativeness)) == 0
+        informativeness[empty] = 0.0
+        order = np.lexsort((-informativeness, empty))
         positive = np.maximum(informativeness[order], INFORMATIVE_FLOOR)
         rates = coin_rates(crowd, coins, fit.counts)
         weights = positive / positive.sum()
