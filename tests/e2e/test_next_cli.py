@@ -225,6 +225,20 @@ def test_items_and_labels_that_nobody_was_asked_about(folder, amcc_next):
     assert "after 4 votes" in why["i01", "label_1"]
 
 
+def test_prices_by_eq12(folder, amcc_next):
+    """The paper's cost, unless a file of that name is meant."""
+    arguments = ("--budget", "9.00", "--decimals", 2, "--strategy", "amcc", "--price", "0.50", "--batch", 12)
+    table = rows(amcc_next("--prices", "eq12", *arguments)[0])
+    prices = {row["worker"]: float(row["price"]) for row in table}
+    assert len(set(prices.values())) > 1
+    assert 0 < min(prices.values()) < max(prices.values()) <= 0.5
+    (folder / "eq12").write_text("")
+    (folder / "prices.csv").rename(folder / "eq12.csv")
+    assert rows(amcc_next("--prices", "eq12", *arguments)[0]) == table
+    by_list = rows(amcc_next("--prices", "./eq12.csv", *arguments)[0])
+    assert all(row["price"] == row["worker"].removeprefix("w") for row in by_list)
+
+
 def test_prices_of_others_do_not_matter(folder, amcc_next):
     """Who may not be asked has no price: whatever it is, it moves no utility."""
     only = ("--budget", 8, "--worker", "w7", "--worker", "w8", "--prices", "prices.csv")
@@ -271,6 +285,10 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "9", "--strategy", "magic"], "strategy must be one of amcc, "),
         (["--budget", "9", "--worker", "zoe"], "'zoe' is neither"),
         (["--budget", "9", "--prices", "none.csv"], "none.csv does not exist"),
+        (["--budget", "9", "--prices", "eq21"], "must be a file or one of eq12, eq12-printed; there is no file eq21"),
+        (["--budget", "9", "--prices", "eq12", "--price", "0"], "eq12 must be at least one minor unit; got 0"),
+        (["--budget", "9", "--prices", "eq12", "--price", "-1"], "eq12 must not be negative; got -1"),
+        (["--budget", "9", "--prices", "eq12", "--price", "900"], "the budget must pay for at least one vote, "),
         (["--budget", "9", "--strategy", "sac", "--features", "features.csv"], "a strategy that does: amcc, amcc-rw, "),
         (["--budget", "9", "--strategy", "amcc", "--features", "prices.csv"], "prices.csv: a column for the item is"),
         (["--budget", "9", "--features-items", "prices.csv"], "give both"),

@@ -66,7 +66,7 @@ def test_json_is_the_curve_and_its_goals(amcc_replay):
     found = json.loads(out, parse_constant=pytest.fail)
     assert list(found) == ["voi", "uniform"]
     for each in found.values():
-        assert list(each) == ["all_votes_jaccard", "sustained_cost", "curve"]
+        assert list(each) == ["all_votes_jaccard", "sustained_cost", "curve", "ends"]
         assert each["all_votes_jaccard"] == 1
         assert list(each["sustained_cost"]) == ["0.90", "0.95", "1.00"]
         for cost in each["sustained_cost"].values():
@@ -74,6 +74,7 @@ def test_json_is_the_curve_and_its_goals(amcc_replay):
             assert cost == pytest.approx({"median": 1 / 3, "min": 1 / 3, "max": 1 / 3})
         assert each["curve"][0] == pytest.approx([1 / 3, 1])
         assert each["curve"][-1] == pytest.approx([1, 1])
+        assert each["ends"] == [{"reason": "all", "cost_share": 1, "votes": 72, "jaccard": 1}]
 
 
 def test_files_hold_every_seed(folder, amcc_replay):
@@ -104,6 +105,30 @@ def test_prices_budget_and_start(folder, amcc_replay):
     out, err = amcc_replay("--prices", "prices.csv", "--price", "0.5", "--decimals", 2, *QUICK)
     assert "all 72 votes cost 30.00 and" in out
     assert "1 workers of the price list have no recorded vote" in err
+
+
+def test_by_eq12_prices_follow_the_model(folder, amcc_replay):
+    """The first 24 votes cost 100 each; who is always right costs a little less, as nobody is sure of that."""
+    out, _ = amcc_replay("--prices", "eq12", *QUICK, "-o", "curves.csv")
+    total = int(out.split("all 72 votes cost ")[1].split()[0])
+    assert 5000 < total < 7200
+    table = rows((folder / "curves.csv").read_text())
+    assert float(table[0]["cost_share"]) == pytest.approx(2400 / total)
+    paid = [float(row["cost_share"]) * total for row in table]
+    assert all(round(amount, 6) == int(round(amount, 6)) for amount in paid)  # whole units
+    assert paid[-1] < 7200
+    out, _ = amcc_replay("--prices", "eq12", "--price", "0.50", "--decimals", 2, "--budget", "20.00", *QUICK)
+    assert "all 72 votes cost 3" in out
+    assert "voi: 1 of 1 runs spent the budget, at " in out
+
+
+def test_where_the_rule_stops_and_why(folder, amcc_replay):
+    arguments = ("--patience", 1, "--strategy", "mv-rsw", "--seeds", 2, "--batch", 6, "--processes", 2)
+    out, _ = amcc_replay(*arguments)
+    assert "mv-rsw: 2 of 2 runs stopped without progress, at 42 % of the money, with Jaccard 1.0000" in out
+    ends = json.loads(amcc_replay(*arguments, "--json")[0])["mv-rsw"]["ends"]
+    assert [end["reason"] for end in ends] == ["patience", "patience"]
+    assert [end["votes"] for end in ends] == [30, 30]  # workers who agree are believed at once: no progress from there
 
 
 def test_a_goal_that_is_never_reached_is_null(folder, amcc_replay):
@@ -182,6 +207,11 @@ def test_features_tell_which_items_are_alike(folder, amcc_replay):
         (["--start", "two"], "start must be none, one or a percentage from 0 to 100; got 'two'"),
         (["--start", "nan"], "start must be none, one or a percentage from 0 to 100; got 'nan'"),
         (["--known-items", "truth.csv", "--known-pairs", "truth.csv"], "known items or known pairs"),
+        (["--patience", "0"], "patience must be a whole number of rounds of at least 1; got 0"),
+        (["--prices", "eq12", "--price", "0"], "the price at cost 1 of eq12 must be at least one minor unit; got 0"),
+        (["--prices", "eq12", "--price", "-3"], "the price at cost 1 of eq12 must not be negative; got -3"),
+        (["--prices", "eq12", "--budget", "2399"], "the budget must pay for what is bought first, 2400; got 2399"),
+        (["--prices", "./eq12"], "there is no file ./eq12"),
         (["--price", "-3"], "the default price must not be negative; got -3"),
         (["--plot", "curves.bmp"], "curves.bmp: the suffix must say the format, one of .png, .svg, .pdf"),
         (["--plot", "no/such/curves.png"], "there is no folder no/such"),

@@ -72,6 +72,43 @@ def test_without_prices_a_vote_costs_one(votes: Votes) -> None:
     assert next_questions(votes, budget=4).price.tolist() == [1, 1, 1, 1]
 
 
+def test_by_eq12_workers_cost_what_their_answers_are_worth(votes: Votes) -> None:
+    """By the model of the strategy, fitted to these votes: c_w of 100, in whole units."""
+    found = next_questions(votes, budget=2000, prices="eq12", strategy="amcc", batch=20)
+    worth = found.model.worker_cost_  # type: ignore[union-attr]
+    expected = dict(zip(WORKERS, np.floor(100 * worth + 0.5).astype(int).tolist(), strict=True))
+    assert 0 < found.cost <= 2000
+    assert all(price == expected[worker] for worker, price in by_worker(found).items())
+    assert len(set(expected.values())) > 1
+
+
+def test_eq12_decides_whom_to_ask(votes: Votes) -> None:
+    """Constant prices in its place would show: where all cost the same, other workers are asked."""
+    settings: dict[str, Any] = {"budget": 10**6, "strategy": "amcc", "batch": 12}
+    by_worth, alike, printed = (
+        next_questions(votes, **settings, prices=prices).table("arrow") for prices in ("eq12", 100, "eq12-printed")
+    )
+    assert by_worth["worker"].to_pylist() != alike["worker"].to_pylist()
+    assert by_worth["price"].to_pylist() != printed["price"].to_pylist()
+    with_q = next_questions(votes, **settings, prices="eq12").questions.parts
+    assert_array_equal(with_q["c"], by_worth["price"].to_numpy())  # eq13 divides by what is paid
+
+
+def test_eq12_with_a_price_of_one_s_own(votes: Votes) -> None:
+    settings: dict[str, Any] = {"strategy": "amcc", "batch": 5, "decimals": 2}
+    found = next_questions(votes, budget="9.00", prices="eq12", price="0.50", **settings)
+    assert 1 <= found.price.min() <= found.price.max() <= 50
+    with pytest.raises(InputError, match=r"the budget must pay for at least one vote, \d+\.\d\d; got 0.01"):
+        next_questions(votes, budget="0.01", prices="eq12", price="90.00", **settings)
+    with pytest.raises(InputError, match="the price at cost 1 of eq12 must be at least one minor unit; got 0"):
+        next_questions(votes, budget=9, prices="eq12", price=0)
+
+
+def test_before_the_first_vote_all_cost_the_same_by_eq12() -> None:
+    found = next_questions(budget=300, prices="eq12", items=["photo"], labels=["cat", "dog"], workers=["ann", "bob"])
+    assert found.price.tolist() == [100, 100]
+
+
 def test_amounts_are_written_as_people_write_them(votes: Votes) -> None:
     found = next_questions(votes, budget=Decimal("0.30"), prices="0.07", decimals=2)
     assert (found.budget, found.cost, found.amount(found.cost)) == (30, 28, 0.28)
@@ -101,7 +138,9 @@ def test_the_kinds_of_prices() -> None:
     assert listed_prices({7: 2}, None, 0) == ({"7": 2}, None)
     with pytest.raises(ParameterError, match="prices=3 is for everybody already"):
         listed_prices(3, 4, 0)
-    with pytest.raises(ParameterError, match=r"a mapping worker → price, a table .* or Prices; got list"):
+    with pytest.raises(
+        ParameterError, match=r"a mapping worker → price, a table .* Prices, or one of eq12, .*; got list"
+    ):
         listed_prices([1, 2], None, 0)
     with pytest.raises(ColumnError, match="a column for the price is missing"):
         listed_prices(pd.DataFrame({"worker": ["a"], "wage": [1]}), None, 0)

@@ -18,12 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amcc.active.beliefs import CurrentBeliefs, Learner, cold_beliefs
-from amcc.active.campaign import Campaign, Outcome, Standing, check_new, checked_answers, has_progress
+from amcc.active.campaign import Campaign, Outcome, Standing, check_new, checked_answers
 from amcc.active.candidates import Candidates
 from amcc.active.crowd import AskableCrowd, ReplayCrowd, SimulatedCrowd
 from amcc.active.ledger import answer_prices
-from amcc.active.prices import Prices
+from amcc.active.prices import Prices, eq12_prices
 from amcc.active.questions import Questions, Triplets
+from amcc.active.stopping import has_progress
 from amcc.active.strategies.baselines import Uniform
 from amcc.active.strategies.voi import ValueOfInformation
 from amcc.arrays import Floats, Signs
@@ -381,6 +382,16 @@ def test_stops_when_the_best_question_promises_too_little(world: World) -> None:
     later = campaign(SimulatedCrowd(world), prices, 5000, strategy=MostUncertain(), gain_floor=0.01).run()
     assert later.reason == "gain"
     assert 0 < later.spent < 5000
+
+
+def test_prices_hold_for_the_whole_campaign(world: World) -> None:
+    with pytest.raises(
+        ParameterError, match=r"must be Prices, .* got 'eq12'. For eq12 give eq12_prices\(model, start\)"
+    ):
+        campaign(SimulatedCrowd(world), "eq12", 100)
+    start = world.votes
+    prices = eq12_prices(DawidSkene().fit(start), start)
+    assert campaign(SimulatedCrowd(world), prices, 500, start=start, stop_settled=False).run().spent <= 500
 
 
 def test_progress_is_a_new_low() -> None:

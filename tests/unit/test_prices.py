@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amcc.active.prices import LARGEST, Prices, major_units, minor_units, price_list, read_price_list
+from amcc.active.prices import (
+    LARGEST,
+    Prices,
+    eq12_prices,
+    major_units,
+    minor_units,
+    price_list,
+    read_price_list,
+    whole_units,
+)
+from amcc.consensus import AMCC
 from amcc.errors import ColumnError, IdError, InputError, ParameterError
 from amcc.votes import Votes
 
@@ -160,3 +170,34 @@ def test_workers_of_a_price_list_are_those_of_the_votes_to_the_last_space(tmp_pa
     assert Prices.of(["ann ", "bob"], listed).vote.tolist() == [5, 3]
     with pytest.raises(IdError, match="'ann ' and 'ann' differ only in spaces"):
         Prices.of(["ann", "bob"], listed, default=1)
+
+
+def test_prices_by_eq12_are_shares_of_the_best(crowd: Any) -> None:
+    model = AMCC().fit(crowd.votes)
+    cost = model.worker_cost_
+    assert eq12_prices(model, crowd.votes).vote.tolist() == np.floor(100 * cost + 0.5).tolist()
+    finer = eq12_prices(model, crowd.votes, price="25.00", decimals=2)
+    assert (finer.decimals, finer.vote.tolist()) == (2, np.floor(2500 * cost + 0.5).tolist())
+    assert eq12_prices(model, crowd.votes, price=1).vote.tolist() == [1] * crowd.votes.n_workers  # nobody is free
+    printed = eq12_prices(model, crowd.votes, "eq12-printed").vote
+    assert printed.tolist() != eq12_prices(model, crowd.votes).vote.tolist()
+
+
+def test_amounts_are_rounded_half_up() -> None:
+    assert whole_units(np.array([0.0, 0.4, 1.5, 2.5, 2.49])).tolist() == [1, 1, 2, 3, 2]
+    with pytest.raises(InputError, match="a vote must cost at most"):
+        whole_units(np.array([1.0, 1e20]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"price": 0}, "the price at cost 1 of eq12 must be at least one minor unit; got 0"),
+        ({"price": -1}, "the price at cost 1 of eq12 must not be negative; got -1"),
+        ({"price": "0.5"}, "the price at cost 1 of eq12 must be a whole number of minor units"),
+        ({"kind": "eq13"}, "kind must be one of eq12, eq12-printed; got 'eq13'"),
+    ],
+)
+def test_wrong_prices_by_eq12(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises((InputError, ParameterError), match=words):
+        eq12_prices(None, Votes.from_dense([[[1]]]), **settings)

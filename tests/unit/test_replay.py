@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC
-from amcc.active.beliefs import Learner
+from amcc.active.beliefs import CurrentBeliefs, Learner
 from amcc.active.replay import Curve, Recording, cost_of_goals, first_votes, mean_curve, purchases, replay
 from amcc.active.strategies import STRATEGIES
 from amcc.consensus import DawidSkene, MajorityVote
@@ -245,6 +245,33 @@ def test_shares_are_of_what_all_votes_cost_in_the_end(recording):
     assert curve.n_votes[-1] == len(votes)
     doubled = run(recording, prices=worker_costs, batch=300, total=2 * total)
     assert_allclose(doubled.cost_share, curve.cost_share / 2)
+
+
+@pytest.mark.parametrize(
+    ("patience", "n_looks"),
+    [(1, 4), (2, 5), (3, 11), (20, 31)],  # 31: all votes are bought
+)
+def test_without_progress_a_replay_ends(recording, monkeypatch, patience, n_looks):
+    """The expected error falls until the third look, then again from the sixth to the eighth."""
+    errors = iter([0.4, 0.3, 0.2, 0.3, 0.2, 0.1, 0.09, 0.08, *[0.5] * 16, 0.07, *[0.6] * 9])
+    monkeypatch.setattr(CurrentBeliefs, "expected_error", lambda beliefs: next(errors))
+    curve = run(recording, "uniform", model=MajorityVote, batch=100, patience=patience)
+    assert (len(curve.jaccard), curve.end) == (n_looks, "all" if patience == 20 else "patience")
+
+
+def test_why_a_replay_ended(recording):
+    """Patience that is never lost changes nothing, and neither does a rule that nobody asked for."""
+    patient, without = (run(recording, model=MajorityVote, batch=400, patience=each) for each in (100, None))
+    assert (patient.end, without.end) == ("all", "all")
+    assert_array_equal(patient.jaccard, without.jaccard)
+    assert run(recording, model=MajorityVote, batch=400, budget=1500).end == "money"
+    assert run(recording, model=MajorityVote, batch=30, budget=1500, patience=1).end == "patience"
+
+
+@pytest.mark.parametrize("patience", [0, -1, 1.5, True])
+def test_patience_is_a_number_of_rounds(recording, patience):
+    with pytest.raises(ParameterError, match="patience must be a whole number of rounds of at least 1; got"):
+        run(recording, patience=patience)
 
 
 def test_value_of_information_is_cheaper_than_chance(recording):

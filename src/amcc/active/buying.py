@@ -23,7 +23,17 @@ from amcc import tables
 from amcc.active.basket import Basket
 from amcc.active.beliefs import CurrentBeliefs, Learner
 from amcc.active.candidates import Anything
-from amcc.active.prices import Money, Prices, budget_units, major_units, price_list
+from amcc.active.prices import (
+    EQ12,
+    Money,
+    Prices,
+    budget_units,
+    eq12_prices,
+    is_eq12,
+    major_units,
+    price_list,
+    price_of_the_best,
+)
 from amcc.active.questions import Questions
 from amcc.active.reasons import reasons
 from amcc.active.strategies import check_features_used, make_strategy
@@ -128,8 +138,10 @@ def next_questions(
     votes : Votes, or a table as `Votes.from_frame` reads it; None before the first vote.
     budget : what all questions together may cost. It is never overspent.
     prices : what a vote costs: one number for everybody; a mapping worker → price; a pandas, polars or Arrow table with
-        the columns worker and price; or `Prices` of the workers of the votes, in their order.
-    price : what a vote costs of everybody who is not listed. Without `prices`, and without this, it is 1.
+        the columns worker and price; `Prices` of the workers of the votes, in their order; or "eq12" or
+        "eq12-printed", the paper's own cost by what the model then knows, see `eq12_prices`.
+    price : what a vote costs of everybody who is not listed. Without `prices`, and without this, it is 1. With eq12,
+        what a worker costs whose answers are all right; without this, 100 minor units.
     decimals : digits after the point of all amounts: 0 for whole cents, 2 for "1.25". `Prices` have their own.
     strategy : a name among `STRATEGIES`, or a strategy with settings of your own.
     batch : at most so many questions; then come back with the answers.
@@ -154,11 +166,15 @@ def next_questions(
     wanted = None if workers is None else as_list(workers, "worker")
     votes = with_people(with_things(votes, items, labels), listed, wanted or ())
     allowed = allowed_workers(votes, wanted)
+    learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
+    beliefs = None
+    if is_eq12(prices):  # only the model can tell; other prices are checked before it is fitted, which may take minutes
+        beliefs = learner.learn(votes)
+        prices = eq12_prices(learner.model, votes, prices, price=price, decimals=decimals)
     vote_prices = prices_of_allowed(votes, allowed, prices if isinstance(prices, Prices) else listed, others, decimals)
     basket = Basket(vote_prices, money, batch, np.where(allowed, batch, 0))
-    basket.check_pays_for_a_vote()  # before a model is fitted, which may take minutes
-    learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
-    beliefs = learner.learn(votes)
+    basket.check_pays_for_a_vote()
+    beliefs = beliefs or learner.learn(votes)
     fill_basket(basket, chooser, beliefs, vote_prices, batch, np.random.default_rng(seed))
     # Choices that took the place of refused ones come last in the basket, but may be better than some before them.
     order = basket.best_first()
@@ -277,6 +293,9 @@ def listed_prices(prices: Any, price: Any, decimals: int) -> tuple[Mapping[str, 
     """Amounts by worker, and the amount of everybody who is not listed; None where everybody must be."""
     if prices is None:
         return {}, 1 if price is None else price
+    if is_eq12(prices):
+        price_of_the_best(price, decimals)  # refused before a model is fitted
+        return {}, None
     if isinstance(prices, Prices):  # these are complete, and `prices_of_allowed` takes them as they are
         return {}, None
     if isinstance(prices, Mapping):
@@ -287,8 +306,8 @@ def listed_prices(prices: Any, price: Any, decimals: int) -> tuple[Mapping[str, 
         return {}, prices
     if not hasattr(prices, "columns"):
         raise ParameterError(
-            "prices must be a number, a mapping worker → price, a table with the columns worker and price, or Prices; "
-            f"got {type(prices).__name__}."
+            "prices must be a number, a mapping worker → price, a table with the columns worker and price, Prices, or "
+            f"one of {', '.join(EQ12)}; got {type(prices).__name__}."
         )
     return price_list(prices, decimals=decimals), price
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -35,6 +35,7 @@ from amcc.active.crowd import AskableCrowd
 from amcc.active.ledger import Ledger, PlannedRound, workers_on_record
 from amcc.active.prices import Money, Prices, budget_units
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
+from amcc.active.stopping import check_patience, has_progress
 from amcc.active.strategy import Strategy, check_features_used
 from amcc.arrays import ROUNDING, Floats, Signs
 from amcc.consensus.base import ConsensusModel
@@ -86,7 +87,7 @@ class Campaign:
     crowd : whom to ask.
     strategy : what to ask. It must keep nothing in mind between rounds, or resumed campaigns would differ.
     make_model : makes a new consensus model.
-    prices : what the votes of the crowd's workers cost.
+    prices : what the votes of the crowd's workers cost, the same from the first round to the last.
     budget : what may be spent, an amount as the prices are written. It is never overspent.
     batch : questions in a round; fewer where money or the worker's shares do not allow more.
     worker_share : no worker gives a larger share of all votes (rounded up, counted with a full batch).
@@ -129,6 +130,11 @@ class Campaign:
     _budget: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.prices, Prices):
+            raise ParameterError(
+                f"prices must be Prices, which hold for the whole campaign; got {self.prices!r}. For eq12 give "
+                "eq12_prices(model, start), by a model of the votes at the start."
+            )
         self._budget = budget_units(self.budget, self.prices.decimals)
         _check("batch", self.batch, Integral, 1, math.inf)
         _check("worker_share", self.worker_share, Real, 0, 1)
@@ -137,8 +143,7 @@ class Campaign:
         _check("seed", self.seed, Integral, 0, math.inf)
         if self.gain_floor is not None:
             _check("gain_floor", self.gain_floor, Real, -math.inf, math.inf)
-        if self.patience is not None:
-            _check("patience", self.patience, Integral, 1, math.inf)
+        check_patience(self.patience)
         if self.features is not None:
             check_features_used(self.strategy, self.make_model())
         if self.expected_head is not None and self.path is None:
@@ -344,11 +349,6 @@ class Campaign:
             "features": None if self.features is None else _digest(np.asarray(self.features, dtype=np.float64)),
             **({} if self.truth is None else {"truth": _digest(*self.truth.matrices(*names))}),
         }
-
-
-def has_progress(errors: Sequence[float], patience: int) -> bool:
-    """Whether the error reached a new low in the last `patience` rounds; `errors` has one before each and the last."""
-    return len(errors) <= patience or min(errors[-patience:]) < min(errors[:-patience])
 
 
 def checked_answers(value: Signs, n_questions: int) -> Signs:

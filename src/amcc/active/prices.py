@@ -17,13 +17,25 @@ import numpy as np
 import pyarrow as pa
 
 from amcc import tables
-from amcc.arrays import Ints
+from amcc.arrays import Floats, Ints
+from amcc.consensus.base import ConsensusModel
+from amcc.consensus.worth import worker_costs
 from amcc.errors import ColumnError, InputError, ParameterError
 from amcc.io import naming, read_table
 from amcc.truth import positions
 from amcc.votes import Votes
 
-__all__ = ["Prices", "budget_units", "major_units", "minor_units", "price_list", "read_price_list"]
+__all__ = [
+    "EQ12",
+    "Prices",
+    "budget_units",
+    "eq12_prices",
+    "is_eq12",
+    "major_units",
+    "minor_units",
+    "price_list",
+    "read_price_list",
+]
 
 Money = Ints
 
@@ -35,6 +47,12 @@ LARGEST = 10**15
 
 # What the column of prices may be called; the first that is there counts.
 PRICE_COLUMNS = ("price", "cost", "rate", "pay", "reward")
+
+# What may stand where a price list does: the paper's own cost of a worker, and the same as printed (`worker_worth`).
+EQ12 = ("eq12", "eq12-printed")
+
+# Minor units that a worker costs by eq12 whose answers are all right, unless it is said: others cost whole percents.
+PRICE_OF_THE_BEST = 100
 
 
 def minor_units(amount: Any, decimals: int = 0, what: str = "an amount") -> int:
@@ -198,6 +216,50 @@ def _places(names: list[Any], workers: pa.Array) -> Ints:
             "spelling, leave them out, or add them to the workers."
         )
     return place
+
+
+def is_eq12(prices: Any) -> bool:
+    """Whether prices are to be what workers cost by eq12."""
+    return isinstance(prices, str) and prices in EQ12
+
+
+def eq12_prices(
+    model: ConsensusModel | None, votes: Votes, kind: str = "eq12", *, price: Any = None, decimals: int = 0
+) -> Prices:
+    """What workers cost by the paper's eq12, after these votes and by what the model knows; its reward is linear.
+
+    model : fitted to the votes or to earlier ones; None before the first vote, when everybody costs the same.
+    kind : "eq12", or "eq12-printed" for the equation as printed.
+    price : what a worker costs whose answers are all right, c_w = 1; 100 minor units, unless it is given. Others cost
+        their c_w of it, in whole minor units and at least one.
+
+    >>> eq12_prices(None, Votes.from_dense([[[1]], [[-1]]]), price="0.25", decimals=2).vote
+    array([25, 25])
+    """
+    if not is_eq12(kind):
+        raise ParameterError(f"kind must be one of {', '.join(EQ12)}; got {kind!r}.")
+    best = price_of_the_best(price, decimals)
+    cost = worker_costs(model, votes, printed=kind == "eq12-printed")
+    return Prices(whole_units(cost * best), decimals=decimals)
+
+
+def price_of_the_best(price: Any, decimals: int) -> int:
+    """What a worker costs by eq12 whose answers are all right, in minor units."""
+    best = PRICE_OF_THE_BEST if price is None else minor_units(price, decimals, "the price at cost 1 of eq12")
+    if best == 0:
+        raise InputError(f"the price at cost 1 of eq12 must be at least one minor unit; got {price}.")
+    return best
+
+
+def whole_units(amount: Floats) -> Money:
+    """Amounts in minor units, rounded half up; nobody is free, for strategies divide by the price.
+
+    >>> whole_units(np.array([0.2, 2.5, 3.4]))
+    array([1, 3, 3])
+    """
+    if amount.max(initial=0.0) > LARGEST:
+        raise InputError(f"a vote must cost at most {LARGEST} minor units; by eq12 one costs {amount.max():.3g}.")
+    return np.maximum(np.floor(amount + 0.5), 1).astype(np.int64)
 
 
 def price_list(frame: Any, *, decimals: int = 0) -> dict[str, Any]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner
 from amcc.active.candidates import Recorded
 from amcc.active.prices import Money, Prices
 from amcc.active.questions import Triplets
+from amcc.active.stopping import check_patience, has_progress
 from amcc.active.strategy import Strategy, check_features_used
 from amcc.arrays import Floats, Mask, find_sorted
 from amcc.consensus.base import ConsensusModel
@@ -25,6 +26,10 @@ from amcc.votes import Votes
 
 # What is known before the first question: nothing, one answer per item, or a share of the votes.
 Start = Literal["none", "one"] | float
+
+# Why a replay ended: all votes are bought; the money does not pay for what the strategy wants next; no progress in
+# `patience` batches.
+EndReason = Literal["all", "money", "patience"]
 
 # A batch, unless its size is given, is at most this part of the votes and of the pairs: enough for a smooth curve, and
 # small enough that there is something to choose, because a batch asks about a pair only once.
@@ -62,11 +67,12 @@ class Recording:
 
 @dataclass(frozen=True)
 class Curve:
-    """Quality against money: (n_points,) share of the cost of all votes, votes, and mean Jaccard."""
+    """Quality against money: (n_points,) share of the cost of all votes, votes, and mean Jaccard; why it ended."""
 
     cost_share: Floats
     n_votes: Floats
     jaccard: Floats
+    end: EndReason | None = field(default=None, kw_only=True)  # a mean of curves has none
 
     def sustained_cost(self, jaccard: float) -> float | None:
         """The share of the cost from which on the quality is never again below this; None where the end is below.
@@ -127,17 +133,19 @@ def replay(
     batch: int | None = None,
     budget: float | None = None,
     total: float | None = None,
+    patience: int | None = None,
     seed: int = 0,
     features: Floats | None = None,
     growth: float = GROWTH,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Curve:
-    """Ask until all votes are bought, or the budget is spent.
+    """Ask until all votes are bought, the budget is spent, or there was no progress for too long.
 
     recording : votes with their truth. make_model : makes a new consensus model, see `Learner`.
     prices : (n_workers,) what one vote of each worker costs, or what says it before each batch, see `purchases`.
     budget : in the same units; all votes, unless it is given.
     total : what all votes cost, of which the curve gives shares; at the prices after all votes, unless it is given.
+    patience : end after so many batches in which the expected error did not reach a new low.
     start : what is there before the first question, see `Start`. batch : see `usual_batch`.
     progress : is told the share of the budget that is spent.
     """
@@ -149,13 +157,14 @@ def replay(
     total = cost_of_all(votes, prices, Learner(make_model, features=features)) if total is None else total
     limit = np.inf if budget is None else budget
     first = first_votes(votes, start, rng)
-    settings: dict[str, Any] = {"batch": batch or usual_batch(votes), "limit": limit, "rng": rng}
+    settings: dict[str, Any] = {"batch": batch or usual_batch(votes), "limit": limit, "patience": patience, "rng": rng}
     points: list[tuple[float, float, float]] = []
     for moment in purchases(votes, first, strategy, learner, prices, **settings):
         jaccard = metrics.jaccard(recording.truth, moment.beliefs.proba > 0.5, recording.known)
         points.append((moment.spent / total, moment.asked.sum(), jaccard))
         progress(min(moment.spent / min(limit, total), 1.0))  # prices may change, and all votes cost more in the end
-    return Curve(*(np.array(column, dtype=np.float64) for column in zip(*points, strict=True)))
+    end: EndReason = "all" if moment.asked.all() else "patience" if moment.stuck else "money"
+    return Curve(*(np.array(column, dtype=np.float64) for column in zip(*points, strict=True)), end=end)
 
 
 def cost_of_all(votes: Votes, prices: Floats | PricesNow, learner: Learner) -> float:
@@ -168,11 +177,15 @@ def cost_of_all(votes: Votes, prices: Floats | PricesNow, learner: Learner) -> f
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a replay stands: (n_votes,) which votes were bought, what they cost, and what is believed after them."""
+    """Where a replay stands: (n_votes,) which votes were bought, what they cost, and what is believed after them.
+
+    stuck : whether it ends here for want of progress.
+    """
 
     asked: Mask
     spent: float
     beliefs: CurrentBeliefs
+    stuck: bool = False
 
 
 def purchases(
@@ -185,21 +198,27 @@ def purchases(
     batch: int,
     rng: np.random.Generator,
     limit: float = np.inf,
+    patience: int | None = None,
 ) -> Iterator[Moment]:
     """Buy batch after batch of `votes` until all are bought or the limit is spent; `first` are there at the start.
 
     prices : (n_workers,), or what says them before each batch. What was bought keeps the price at which it was bought,
         and the first votes have the price that there is before any vote.
+    patience : see `replay`.
     """
+    check_patience(patience)
     price_now, keys = as_prices_now(prices), Triplets.of_votes(votes).keys(votes)
     asked, money = first.copy(), _money(votes, prices, limit)
     before = price_now(None, votes.select(np.zeros_like(first)))
     paid = np.where(first, before[votes.worker], 0.0)  # (n_votes,)
+    errors: list[float] = []
     while True:
         beliefs = learner.learn(votes.select(asked), fresh=bool(asked.all()))
-        yield Moment(asked.copy(), float(paid[asked].sum()), beliefs)
+        errors.append(beliefs.expected_error())
+        stuck = patience is not None and not has_progress(errors, patience)
+        yield Moment(asked.copy(), float(paid[asked].sum()), beliefs, stuck)
         left = money - int(_units(paid).sum())
-        if asked.all() or left <= 0:
+        if asked.all() or stuck or left <= 0:
             return
         price = price_now(learner.model, beliefs.votes)
         basket = Basket(Prices(_units(price)), left, batch)

@@ -128,7 +128,7 @@ def ask_crowd(
         # The library would add them, too; here they are needed for notes about the roster.
         votes = buying.with_people(votes, listed, choice.worker or ())
         wanted |= {"roster": listed_workers(roster, votes.worker_names), "features": described.read(votes)}
-        wanted |= {"prices": listed, "price": money.of_others, "decimals": money.decimals}
+        wanted |= {"prices": money.by_eq12 or listed, "price": money.of_others, "decimals": money.decimals}
         with busy(f"Choosing after {len(votes):,} votes"):
             found = buying.next_questions(votes, strategy=choice.strategy, workers=choice.worker, **wanted)
     # Before the first vote there is no model, and truth has changed nothing yet.

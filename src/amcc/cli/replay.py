@@ -23,9 +23,10 @@ from rich.table import Table
 from amcc import metrics, tables
 from amcc.active import STRATEGIES, Curve, Prices, cost_of_goals, first_votes, mean_curve
 from amcc.active.buying import DEFAULT_STRATEGY, check_batch, checked_strategy
-from amcc.active.prices import budget_units
-from amcc.active.replay import ENOUGH_RUNS, GOALS, CostOfGoal, Recording, Start
+from amcc.active.prices import budget_units, eq12_prices
+from amcc.active.replay import ENOUGH_RUNS, GOALS, CostOfGoal, PricesNow, Recording, Start, as_prices_now
 from amcc.active.replay import replay as replayed
+from amcc.active.stopping import check_patience
 from amcc.active.strategies import make_strategy
 from amcc.arrays import Floats
 from amcc.cli.console import busy, notes, screen
@@ -37,7 +38,7 @@ from amcc.cli.options.truth import TruthCoverage, TruthPath
 from amcc.cli.options.votes import ReadingOptions, VotesPath
 from amcc.cli.output import Json, print_json
 from amcc.cli.paths import PICTURE, TABLE
-from amcc.consensus import make_model
+from amcc.consensus import ConsensusModel, make_model
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError
 from amcc.files import whole_file
 from amcc.io import write_table
@@ -79,6 +80,10 @@ def replay(
     budget: Annotated[
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
     ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(help="Stop after so many batches in which the error that the model expects reached no new low."),
+    ] = None,
     seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = ENOUGH_RUNS,
     coverage: TruthCoverage,
     start: Annotated[
@@ -101,15 +106,21 @@ def replay(
     """
     votes, names = reading.read(path), strategy_names(strategy)
     check_runs(names, seeds, batch, described)
+    check_patience(patience)
     first = parse_start(start)
     limit = None if budget is None else budget_units(budget, money.decimals)
     recording = recorded(votes, coverage.read(truth))
-    prices = prices_of_recorded(votes, money)
-    settings = {"start": first, "batch": batch, "budget": limit, "features": described.read(votes)}
-    check_start(votes, prices, first, limit, seeds)
+    before = first_prices(votes, money)
+    settings = {"start": first, "batch": batch, "budget": limit, "patience": patience}
+    settings |= {"features": described.read(votes)}
+    check_start(votes, before, first, limit, seeds)
     with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
-        quality = quality_of_all(recording)
-    run = partial(run_once, recording, prices.vote.astype(np.float64), settings)
+        model = make_model(DEFAULT_METHOD).fit(votes)
+    quality = metrics.jaccard(recording.truth, model.predict_proba() > 0.5, recording.known)
+    prices = PricesByEq12(money) if money.by_eq12 else before.vote.astype(np.float64)
+    # One sum for all strategies, though by eq12 each pays by its own model: their shares can then be compared.
+    total = int(as_prices_now(prices)(model, votes)[votes.worker].sum())
+    run = partial(run_once, recording, prices, settings | {"total": float(total)})
     curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
     found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
     note_few_seeds(seeds)
@@ -117,7 +128,9 @@ def replay(
     if as_json:
         print_json({name: each.as_json() for name, each in found.items()})
     else:
-        show(found, quality, len(votes), prices.text(int(prices.vote[votes.worker].sum())))
+        show(found, quality, len(votes), before.text(total))
+        if limit is not None or patience is not None:
+            show_ends(found)
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -176,9 +189,11 @@ def recorded(votes: Votes, truth: Truth) -> Recording:
     return Recording(votes, true, known)
 
 
-def prices_of_recorded(votes: Votes, money: PriceOptions) -> Prices:
-    """What the votes of each worker cost; others in the price list do not matter."""
+def first_prices(votes: Votes, money: PriceOptions) -> Prices:
+    """What the votes of each worker cost before the first vote; others in the price list do not matter."""
     listed = money.listed()
+    if money.by_eq12:
+        return eq12_prices(None, votes, money.by_eq12, price=money.price, decimals=money.decimals)
     tables.refuse_slips(pa.array(list(listed), pa.string()), votes.worker_names, "worker")
     # A list for the whole crowd is fine, and a note is enough: only recorded votes can be bought.
     there = set(votes.worker_names.cast(pa.string()).to_pylist())
@@ -186,6 +201,19 @@ def prices_of_recorded(votes: Votes, money: PriceOptions) -> Prices:
         notes.print(f"{len(strangers)} workers of the price list have no recorded vote")
     amounts = {name: amount for name, amount in listed.items() if name in there}
     return Prices.of(votes.worker_names, amounts, default=money.of_others, decimals=money.decimals)
+
+
+@dataclass(frozen=True)
+class PricesByEq12:
+    """What votes cost now by eq12, in minor units; a class, so that other processes can be handed it."""
+
+    money: PriceOptions
+
+    def __call__(self, model: ConsensusModel | None, votes: Votes) -> Floats:
+        """(n_workers,) by what the model knows, see `amcc.active.replay.PricesNow`."""
+        money = self.money
+        now = eq12_prices(model, votes, str(money.by_eq12), price=money.price, decimals=money.decimals)
+        return now.vote.astype(np.float64)
 
 
 def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, seeds: int) -> None:
@@ -205,15 +233,9 @@ def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, s
 # -- running ---------------------------------------------------------------------------------------------------------
 
 
-def quality_of_all(recording: Recording) -> float:
-    """Mean Jaccard index of the default consensus of all votes."""
-    proba = make_model(DEFAULT_METHOD).fit(recording.votes).predict_proba()
-    return metrics.jaccard(recording.truth, proba > 0.5, recording.known)
-
-
 def run_once(
     recording: Recording,
-    vote_price: Floats,
+    prices: Floats | PricesNow,
     settings: Mapping[str, Any],
     name: str,
     seed: int,
@@ -224,7 +246,7 @@ def run_once(
     model = partial(make_model, strategy.model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of models that are fitted again soon
-        return replayed(recording, strategy, model, vote_price, seed=seed, progress=progress, **settings)
+        return replayed(recording, strategy, model, prices, seed=seed, progress=progress, **settings)
 
 
 def run_all(
@@ -283,7 +305,12 @@ class Replay:
             f"{goal:.2f}": {"median": cost.median, "min": cost.least, "max": cost.most, "seeds": list(cost.of_runs)}
             for goal, cost in self.sustained_cost.items()
         }
-        return {"all_votes_jaccard": self.all_votes_jaccard, "sustained_cost": costs, "curve": curve}
+        ends = [
+            {"reason": each.end, "cost_share": each.cost_share[-1], "votes": int(each.n_votes[-1]),
+             "jaccard": each.jaccard[-1]}
+            for each in self.curves
+        ]  # fmt: skip
+        return {"all_votes_jaccard": self.all_votes_jaccard, "sustained_cost": costs, "curve": curve, "ends": ends}
 
 
 def verdict(cost: CostOfGoal) -> str:
@@ -305,6 +332,33 @@ def show(found: Mapping[str, Replay], quality: float, n_votes: int, total: str) 
     screen.print(result_table(found))
     for name, each in found.items():
         screen.print(f"{name}: {verdict(each.sustained_cost[1.0])}", soft_wrap=True)
+
+
+# What a run had done when it ended, by reason.
+ENDED = {"all": "bought all votes", "money": "spent the budget", "patience": "stopped without progress"}
+
+
+def show_ends(found: Mapping[str, Replay]) -> None:
+    """Where the runs of each strategy ended, and why, for people."""
+    for name, each in found.items():
+        for reason, text in ENDED.items():
+            ended = [curve for curve in each.curves if curve.end == reason]
+            if not ended:
+                continue
+            share = _spread(np.array([100 * curve.cost_share[-1] for curve in ended]), ".0f")
+            jaccard = _spread(np.array([curve.jaccard[-1] for curve in ended]), ".4f")
+            runs = f"{len(ended)} of {len(each.curves)} runs {text}"
+            screen.print(f"{name}: {runs}, at {share} % of the money, with Jaccard {jaccard}", soft_wrap=True)
+
+
+def _spread(values: Floats, digits: str) -> str:
+    """The middle one, and where there are several, the least and the most.
+
+    >>> _spread(np.array([31.0, 29.6, 40.0]), ".0f"), _spread(np.array([0.5]), ".2f")
+    ('31 (30–40)', '0.50')
+    """
+    middle, least, most = (format(of(values), digits) for of in (np.median, np.min, np.max))
+    return middle if least == most else f"{middle} ({least}–{most})"
 
 
 def result_table(found: Mapping[str, Replay]) -> Table:
