@@ -59,7 +59,7 @@ def update_docs(
     """Put what studies have found into the document.
 
     found : by study. drawn : their figures, by name. order : all studies, in the order that their parts shall have.
-    All files are written before the first takes its place, the document as the last: what fails leaves all as it was.
+    All files are written before the first takes its place, the document as the last: a full disk leaves all as it was.
     """
     check_docs(path)
     before, between, after = _split(path.read_text(encoding="utf-8"))
