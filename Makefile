@@ -36,7 +36,7 @@ bench: $(VENV)/.bench  ## speed, memory and quality against others, packed votes
 board: $(VENV)/.bench  ## every method, and crowd-kit's, on every crowd with known truth; DATA=folder adds real ones
 	@$(BIN)/amcc board --known 10,30 $(if $(DATA),--data $(DATA))
 
-reproduce: $(VENV)/.dev  ## every table and figure of the paper; DATA=folder adds real crowds, QUICK=1 takes two minutes
+reproduce: $(VENV)/.dev  ## every table and figure of the paper; DATA=folder adds real crowds, QUICK=1 takes five minutes
 	@$(BIN)/amcc reproduce $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)
 
 docs: $(VENV)/.dev  ## write the generated pages

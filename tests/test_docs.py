@@ -16,6 +16,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc.active.strategies import STRATEGIES
+from amcc.experiments.reproduce import STUDIES
+from amcc.experiments.reproduce.document import FIGURES, check_docs
 from amcc.votes import Votes
 from running import amcc
 
@@ -136,6 +138,23 @@ def test_links_lead_somewhere():
     for folder, page in pages:
         for target in re.findall(r"\]\(([^)#:]+)\)", page):
             assert (folder / target).exists(), target
+
+
+def test_every_figure_of_the_studies_is_on_a_page():
+    """A figure whose name has changed would else stay, forgotten; the other way round, see above."""
+    linked = {
+        target
+        for page in (ROOT / "docs").glob("*.md")
+        for target in re.findall(rf"\]\(({FIGURES}/[^)]+)\)", page.read_text())
+    }
+    assert {f"{FIGURES}/{path.name}" for path in (ROOT / "docs" / FIGURES).glob("*")} == linked
+
+
+@pytest.mark.parametrize("name", ["results.md", "active-results.md"])
+def test_parts_of_pages_are_those_of_studies(name):
+    check_docs(ROOT / "docs" / name)
+    parts = re.findall("^<!-- reproduce (.+) -->$", (ROOT / "docs" / name).read_text(), flags=re.MULTILINE)
+    assert set(parts) <= set(STUDIES)
 
 
 def test_demo_output_in_the_readme_is_what_the_demo_prints(tmp_path):

@@ -106,15 +106,15 @@ def test_only_their_commands_import_experiments_and_only_when_called() -> None:
 def test_help_of_the_commands_names_what_experiments_have() -> None:
     """It says so without importing them."""
     from amcc.cli.board import LARGEST, METHOD_NAMES
-    from amcc.cli.reproduce import BEGIN, END, STUDY_NAMES
+    from amcc.cli.reproduce import BEGIN, END, FIGURES, STUDY_NAMES
     from amcc.experiments.cells import SIZES
     from amcc.experiments.entrants import known_methods
-    from amcc.experiments.reproduce import STUDIES, output
+    from amcc.experiments.reproduce import STUDIES, document
 
     assert list(METHOD_NAMES) == known_methods()
     assert SIZES[-1] == LARGEST
     assert list(STUDY_NAMES) == list(STUDIES)
-    assert (BEGIN, END) == (output.BEGIN, output.END)
+    assert (BEGIN, END, FIGURES) == (document.BEGIN, document.END, document.FIGURES)
 
 
 def test_every_room_has_a_row() -> None:

@@ -1,4 +1,4 @@
-"""How figures look: colours (also those of reports), fonts, panels, and names next to lines.
+"""How figures look: colours (also those of reports), fonts, panels, names next to lines, and small SVG files.
 
 matplotlib is an optional package, imported when a figure is drawn. Colours are those of Okabe and Ito, which most
 colour-blind people can tell apart; shapes or line styles say the same once more, for print in grey. Names stand next
@@ -7,6 +7,8 @@ to what they name.
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
@@ -32,7 +34,9 @@ HEAT = "cividis"
 # Light lines, no box, the title at the left where reading begins; a salt, so that equal figures are equal files.
 STYLE: dict[Any, Any] = {
     "font.size": 9,
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
+    # The first comes with matplotlib; the second has nearly its widths, and is where the first is not.
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -53,7 +57,20 @@ STYLE: dict[Any, Any] = {
     "savefig.bbox": "tight",
     "savefig.facecolor": "white",
     "svg.hashsalt": "amcc",
+    "svg.fonttype": "none",  # text as text: smaller than drawn letters, and found by a search
+    # One pixel per cell of a matrix, enlarged by who shows it: sharp at any size, and a small file.
+    "image.interpolation": "none",
+    "image.composite_image": False,
 }
+
+# Hundredths of a point, far below what an eye can tell. Last digits of numbers differ from machine to machine; these
+# do not, and the file is smaller.
+SVG_DIGITS = 2
+# Places of things in an SVG file. Scales and the text of labels are not among them.
+_PLACES = re.compile(r'(?<= )(?:d|x|y|points)="[^"]*"|(?:translate|rotate)\([^)]*\)')
+# What shows nothing: turns by no angle, lines of one point (below their marker), and space before and after lines.
+_IDLE = re.compile(r' transform="rotate\(-?0 [^"]*"|<path d="M [-.\d]+ [-.\d]+\s*"[^>]*/>|[ \t]+(?=\n)|(?<=\n)[ \n\t]+')
+_STYLES = re.compile(r' style="([^"]*)"')
 
 
 def check_matplotlib() -> None:
@@ -74,6 +91,34 @@ def style() -> Iterator[None]:
 
     with mpl.rc_context(STYLE):
         yield
+
+
+def to_svg(figure: Figure) -> bytes:
+    """A small SVG file of a figure: the same bytes for the same figure, whenever and wherever it is drawn."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    svg = _PLACES.sub(lambda found: _rounded(found[0]), file.getvalue())
+    return _with_classes(_IDLE.sub("", svg)).encode()
+
+
+def _rounded(text: str) -> str:
+    """The same text with fewer digits.
+
+    >>> _rounded('d="M 48.350703 240.0480 L -0.001 7.2"')
+    'd="M 48.35 240.05 L 0 7.2"'
+    """
+    return re.sub(r"-?\d+\.\d+", lambda found: f"{round(float(found[0]), SVG_DIGITS) + 0.0:.10g}", text)
+
+
+def _with_classes(svg: str) -> str:
+    """The same file where every style is said once, at the beginning, however many things have it.
+
+    >>> _with_classes('<style></style><path style="fill: red"/><path style="fill: red"/>')
+    '<style>\\n.s0{fill: red}</style><path class="s0"/><path class="s0"/>'
+    """
+    names = {style: f"s{number}" for number, style in enumerate(dict.fromkeys(_STYLES.findall(svg)))}
+    rules = "".join(f"\n.{name}{{{style}}}" for style, name in names.items())
+    return _STYLES.sub(lambda found: f' class="{names[found[1]]}"', svg).replace("</style>", f"{rules}</style>", 1)
 
 
 def canvas(n_rows: int, n_columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:

@@ -34,8 +34,11 @@ def test_without_data_and_into_a_document(tmp_path):
     assert "no data sets" in run.stderr
     assert "amcc data list" in found["notes"][0]
     text = docs.read_text()
-    assert "amcc reproduce table2 convergence --quick --seeds 1" in text
-    assert str(tmp_path) not in text
+    assert "amcc reproduce convergence --quick --seeds 1" in text
+    assert "](figures/convergence.svg)" in text
+    figure = (tmp_path / "figures" / "convergence.svg").read_text()
+    assert figure == (out / "convergence.svg").read_text()
+    assert str(tmp_path) not in text + figure
     assert not [path for path in out.rglob("*") if path.name.startswith(".part")]
 
 

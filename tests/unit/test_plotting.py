@@ -1,8 +1,13 @@
-"""How figures look: names that do not overlap, panels that are not needed, and settings that go as they came."""
+"""How figures look: names that do not overlap, settings that go as they came, and SVG files that are small."""
 
 from __future__ import annotations
 
+import base64
+import io
+import re
+import struct
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,7 +17,7 @@ from numpy.testing import assert_allclose
 
 from amcc import plotting
 from amcc.errors import MissingExtraError
-from amcc.plotting import canvas, check_matplotlib, grid, key, label_ends, spread, style
+from amcc.plotting import canvas, check_matplotlib, grid, key, label_ends, spread, style, to_svg
 
 GAP = 0.1
 HEIGHTS = st.lists(st.floats(-1, 1), min_size=1, max_size=8)
@@ -94,3 +99,55 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
 
 def test_colours_are_told_apart():
     assert len(set(plotting.COLOURS)) == len(plotting.COLOURS) == len(plotting.MARKERS)
+
+
+# -- SVG ------------------------------------------------------------------------------------------------------------
+
+
+def drawing():
+    """A figure with a line of many points, points alone, a matrix, and a label with many digits."""
+    with style():
+        figure, axes = canvas(1, 2, (3.0, 2.0))
+        axes[0, 0].plot(np.linspace(0, 1, 50), np.sin(np.linspace(0, 9, 50)))
+        axes[0, 0].plot([0.123456], [0.5], "o")
+        axes[0, 0].set_title("0.123456 <of> d")
+        axes[0, 1].imshow(np.arange(6.0).reshape(2, 3))
+        return to_svg(figure).decode(), figure
+
+
+def test_equal_figures_are_equal_files():
+    assert drawing()[0] == drawing()[0]
+
+
+def test_svg_files_are_small_and_keep_their_text():
+    svg, figure = drawing()
+    root = ElementTree.fromstring(svg)
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "0.123456 <of> d" in texts  # text is text, with all of its digits
+    assert "style=" not in svg
+    assert not re.search(r' d="[^"]*\.\d{3}', svg)
+    assert not re.search(r'<path d="M [\d.]+ [\d.]+\s*"', svg)  # lines of one point
+    plain = io.StringIO()
+    with style():
+        figure.savefig(plain, format="svg")
+    assert len(svg) < 0.7 * len(plain.getvalue())
+
+
+def test_svg_files_say_nothing_of_when_and_where():
+    svg, _ = drawing()
+    assert "<dc:date>" not in svg
+    assert "Matplotlib" not in svg
+
+
+def test_every_class_has_its_style():
+    svg, _ = drawing()
+    used, said = set(re.findall(r'class="(\w+)"', svg)), set(re.findall(r"^\.(\w+)\{", svg, flags=re.MULTILINE))
+    assert used
+    assert used == said
+
+
+def test_cells_of_a_matrix_are_pixels():
+    svg, _ = drawing()
+    (content,) = re.findall(r'href="data:image/png;base64,\s*([^"]+)"', svg)
+    width, height = struct.unpack(">II", base64.b64decode(content)[16:24])
+    assert (width, height) == (3, 2)

@@ -15,12 +15,22 @@ from numpy.testing import assert_allclose
 import amcc
 from amcc import plotting, write_votes
 from amcc.data import CrowdSpec
-from amcc.errors import EmptyInputError, InputError, MissingExtraError, ParameterError
+from amcc.errors import EmptyInputError, MissingExtraError, ParameterError
 from amcc.experiments import cache
 from amcc.experiments.cells import Draw
 from amcc.experiments.entrants import Entrant
 from amcc.experiments.paper_values import TABLE_4
-from amcc.experiments.reproduce import STUDIES, chosen_studies, fits, make_plan, output, run_studies, score_tables, sets
+from amcc.experiments.reproduce import (
+    STUDIES,
+    by_study,
+    chosen_studies,
+    fits,
+    make_plan,
+    output,
+    run_studies,
+    score_tables,
+    sets,
+)
 from amcc.experiments.reproduce.data_tables import count_mulan, count_real
 from amcc.experiments.reproduce.fits import MEASURES, FitTask, GrowthTask, by_item, fits_of, run_tasks, scores
 from amcc.experiments.reproduce.plan import AMCC, QUICK, Figure, Reproduction, StudyPlan, Table, View
@@ -196,7 +206,7 @@ def test_everything_with_data(data, tmp_path):
         drawn = [made.draw() for made in found.all() if isinstance(made, Figure)]
     assert len(drawn) == 10
     few = Reproduction({name: found.outputs[name] for name in ("table5", "m")}, found.notes)
-    written = output.write_all(few, tmp_path / "out", output.Provenance("amcc reproduce", 2))
+    written = output.write_all(few, output.draw_all(few), tmp_path / "out", output.Provenance([], [], 2))
     names = {path.name for path in written}
     assert {"table5.csv", "table5-scores.png", "m.svg", "index.html", "results.md"} <= names
     assert {path.name for path in (tmp_path / "out").iterdir()} == names
@@ -261,6 +271,7 @@ def test_rows_that_amcc_does_not_have_are_told(monkeypatch, tmp_path):
 
 def test_choosing_studies(monkeypatch):
     assert [study.name for study in chosen_studies(["r", "table2", "r"])] == ["r", "table2"]
+    assert [study.name for study in chosen_studies([])] == list(STUDIES)
     with pytest.raises(ParameterError, match=r"among table2, .*; got 'table9'"):
         chosen_studies(["table2", "table9"])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -282,7 +293,7 @@ def tiny_reproduction() -> Reproduction:
     return Reproduction({"t": [Table("t", "Table 1", "a | b", pa.table({"x": [1]}), views)]}, ["a note"])
 
 
-PROVENANCE = output.Provenance("amcc reproduce t", 3)
+PROVENANCE = output.Provenance(["t"], [], 3)
 
 
 def test_the_page_escapes_and_folds():
@@ -293,28 +304,15 @@ def test_the_page_escapes_and_folds():
     assert "Seeds 0 to 2" in page
 
 
-def test_docs_get_the_tables_between_the_markers(tmp_path):
-    path = tmp_path / "results.md"
-    path.write_text(f"before\n\n{output.BEGIN}\nold\n{output.END}\n\nafter\n")
-    for _ in range(2):  # the second time replaces the first
-        output.update_docs(path, tiny_reproduction(), PROVENANCE)
-    text = path.read_text()
-    assert text.startswith("before\n\n<!-- reproduce -->\n\nWritten on ")
-    assert text.endswith("| AMCC | **0.5** |\n\n<!-- /reproduce -->\n\nafter\n")
-    assert "old" not in text
-    assert "more" not in text
-    assert text.count("## Table 1") == 1
-
-
-@pytest.mark.parametrize(
-    "text", ["nothing", f"{output.END} {output.BEGIN}", f"{output.BEGIN} {output.BEGIN} {output.END}"]
-)
-def test_docs_need_both_markers(tmp_path, text):
-    path = tmp_path / "results.md"
-    path.write_text(text)
-    with pytest.raises(InputError, match="<!-- reproduce -->"):
-        output.check_docs(path)
-    assert path.read_text() == text
+def test_notes_are_told_to_the_study_that_they_concern(tmp_path):
+    plan = make_plan(TINY, None, tmp_path / "cache")
+    outputs = {name: tiny_reproduction().outputs["t"] for name in ("table4", "convergence")}
+    found = by_study(Reproduction(outputs, ["all notes"]), plan)
+    assert {name: list(each.outputs) for name, each in found.items()} == {
+        "table4": ["table4"], "convergence": ["convergence"],
+    }  # fmt: skip
+    assert any("take longer" in note for note in found["table4"].notes)  # it compares methods
+    assert not any("take longer" in note for note in found["convergence"].notes)
 
 
 def test_figures_that_fail_leave_no_file(tmp_path):
@@ -326,5 +324,4 @@ def test_figures_that_fail_leave_no_file(tmp_path):
     broken = Figure("f", "F", "", pa.table({"x": [1]}), fail)
     found = Reproduction({**tiny_reproduction().outputs, "f": [broken]})
     with pytest.raises(RuntimeError, match="no figure"):
-        output.write_all(found, tmp_path / "out", PROVENANCE)
-    assert not (tmp_path / "out").exists()
+        output.draw_all(found)

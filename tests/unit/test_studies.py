@@ -8,8 +8,9 @@ import pytest
 
 from amcc.cli import studies
 from amcc.cli.board import _between_commas, _numbers, _variants
-from amcc.cli.reproduce import _command, _scale
+from amcc.cli.reproduce import _options, _scale
 from amcc.errors import ParameterError
+from amcc.experiments.reproduce.output import Provenance
 from amcc.experiments.reproduce.plan import FULL, QUICK
 
 
@@ -72,4 +73,4 @@ def test_seeds_change_nothing_else():
     ],
 )
 def test_the_command_names_no_folder(what, with_data, quick, seeds, command):
-    assert _command(what, with_data, quick, seeds) == command
+    assert Provenance(what, _options(with_data, quick, seeds), 10).command == command

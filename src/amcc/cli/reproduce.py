@@ -11,12 +11,13 @@ results.md     the tables as markdown, with links to the figures
 *.png, *.svg   the figures
 cache/         what was measured; a run that was interrupted goes on from there
 
+With --docs, tables and figures of the studies that were run also go into a document, and its other parts stay.
+
 To stdout go the names of what was made, or one object with --json; what is missing, and why, goes to stderr.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,7 @@ STUDY_NAMES = (
     "table2", "table3", "table4", "table5", "table6", "groups", "alpha-beta", "r", "m", "convergence", "runtime",
     "active", "active-batch", "active-eta", "active-replay",
 )  # fmt: skip
-BEGIN, END = "<!-- reproduce -->", "<!-- /reproduce -->"
+BEGIN, END, FIGURES = "<!-- reproduce -->", "<!-- /reproduce -->", "figures"
 
 What = Annotated[
     list[str] | None,
@@ -52,11 +53,16 @@ Data = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for all files and the cache."), FOLDER]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="In a few minutes: fewer runs, sets and methods; active studies only by name.")
+    bool, typer.Option("--quick", help="In five minutes on two cores: all, with fewer runs, sets and methods.")
 ]
 Seeds = Annotated[int | None, typer.Option(help="Runs where there is chance. Default: 10, with --quick 2.")]
 Docs = Annotated[
-    Path | None, typer.Option(help=f"Also put the tables into this markdown file, between {BEGIN} and {END}."), FILE
+    Path | None,
+    typer.Option(
+        help=f"Also put tables and figures into this markdown file, between {BEGIN} and {END}; parts of other studies "
+        f"stay. Files of figures go into the folder {FIGURES} beside it."
+    ),
+    FILE,
 ]
 
 
@@ -71,20 +77,21 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Reproduce tables and figures of the paper beside its numbers; interrupted, it goes on where it stopped."""
-    from amcc.experiments.reproduce import chosen_studies, make_plan, output, run_studies
+    from amcc.experiments.reproduce import STUDIES, by_study, chosen_studies, document, make_plan, output, run_studies
 
     # All that can be wrong is looked at first: the run may take hours.
-    studies, scale = chosen_studies(what or [], quick=quick), _scale(quick, seeds)
+    studies, scale = chosen_studies(what or []), _scale(quick, seeds)
     if docs is not None:  # before hours of measuring
-        output.check_docs(docs)
+        document.check_docs(docs)
     plan = make_plan(scale, data_folder(data), out / "cache")
     with progress_bar("Reproducing") as progress:
         found = run_studies(studies, plan, n_processes=n_processes(processes), progress=progress)
-    provenance = output.Provenance(_command(what or [], plan.data is not None, quick, seeds), scale.n_runs)
+    provenance = output.Provenance(what or [], _options(plan.data is not None, quick, seeds), scale.n_runs)
     with progress_bar("Drawing"):
-        written = output.write_all(found, out, provenance)
+        drawn = output.draw_all(found)
+    written = output.write_all(found, drawn, out, provenance)
     if docs is not None:
-        output.update_docs(docs, found, provenance)
+        document.update_docs(docs, by_study(found, plan), drawn, provenance, order=STUDIES)
     # What is missing goes to stderr, also with --json: it is for people.
     for note in found.notes:
         notes.print(note, soft_wrap=True)
@@ -108,11 +115,11 @@ def _scale(quick: bool, seeds: int | None) -> Scale:
     return replace(scale, n_runs=seeds)
 
 
-def _command(what: Sequence[str], with_data: bool, quick: bool, seeds: int | None) -> str:
-    """What to type for the same tables; whose folders these were is nobody's business."""
+def _options(with_data: bool, quick: bool, seeds: int | None) -> list[str]:
+    """What to type for the same tables, beside their names; whose folders these were is nobody's business."""
     # Folders of one machine would be wrong on every other.
     options = [*(["--data", "DATA"] if with_data else []), *(["--quick"] if quick else [])]
-    return shlex.join(["amcc", "reproduce", *what, *options, *([] if seeds is None else ["--seeds", str(seeds)])])
+    return [*options, *([] if seeds is None else ["--seeds", str(seeds)])]
 
 
 def _as_json(found: Reproduction, written: Sequence[Path], docs: Path | None) -> dict[str, Any]:

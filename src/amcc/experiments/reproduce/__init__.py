@@ -3,7 +3,8 @@
 plan.py     what a study, a table and a figure are; how large; which data are there
 sets.py     the paper's data sets   fits.py    measuring, with a cache      statistics.py   means, intervals, tests
 *_tables.py, groups.py, …           one file per family of tables or figures, each with its STUDIES
-figures.py  figures of the score tables     rows.py    long tables    output.py   the files
+figures.py  figures of the score tables     rows.py    long tables
+output.py   the files               document.py    tables and figures inside of a document
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ from amcc.experiments.reproduce.plan import Reproduction, Scale, Study, StudyPla
 from amcc.experiments.reproduce.sets import MULAN, REAL
 from amcc.plotting import check_matplotlib
 
-ACTIVE = active, active_replay
 # Modules with STUDIES; a further family of figures is one more name here.
-FAMILIES = (data_tables, score_tables, groups, sensitivity, convergence, runtime, *ACTIVE)
+FAMILIES = data_tables, score_tables, groups, sensitivity, convergence, runtime, active, active_replay
 
 # The paper's name of a set → its name in the registry.
 ENTRIES = MULAN | REAL
@@ -38,17 +38,12 @@ ENTRIES = MULAN | REAL
 STUDIES: dict[str, Study] = {study.name: study for family in FAMILIES for study in family.STUDIES}
 
 
-def chosen_studies(names: Sequence[str], *, quick: bool = False) -> list[Study]:
-    """Studies by name; without any all, or where it must be quick all but the active ones.
-
-    Raises where figures are wanted and cannot be drawn.
-    """
+def chosen_studies(names: Sequence[str]) -> list[Study]:
+    """Studies by name; without any, all. Raises where figures are wanted and cannot be drawn."""
     for name in names:
         if name not in STUDIES:
             raise ParameterError(f"what to reproduce must be among {', '.join(STUDIES)}; got {name!r}.")
-    # They take hours even where all else takes minutes.
-    left_out = {study.name for family in ACTIVE for study in family.STUDIES} if quick else set()
-    studies = [STUDIES[name] for name in dict.fromkeys(names or (name for name in STUDIES if name not in left_out))]
+    studies = [STUDIES[name] for name in dict.fromkeys(names or STUDIES)]
     # Asked before anything is measured.
     if any(study.draws for study in studies):
         check_matplotlib()
@@ -80,6 +75,11 @@ def run_studies(
     if not any(outputs.values()):
         raise EmptyInputError(" ".join(f"{note}." for note in notes_of(studies, plan)))
     return Reproduction({name: made for name, made in outputs.items() if made}, notes_of(studies, plan))
+
+
+def by_study(found: Reproduction, plan: StudyPlan) -> dict[str, Reproduction]:
+    """What each study has found, with the notes that concern it."""
+    return {name: Reproduction({name: made}, notes_of([STUDIES[name]], plan)) for name, made in found.outputs.items()}
 
 
 def notes_of(studies: Sequence[Study], plan: StudyPlan) -> list[str]:

@@ -1,7 +1,7 @@
 """Files of a reproduction: CSV of tables, PNG and SVG of figures, one HTML page, and markdown.
 
-The page needs no other file and no network: figures are inside of it. The markdown can also be put into a document,
-between two markers; there figures are left out, because a document has its own.
+The page needs no other file and no network: figures are inside of it. How the markdown gets into a document of people
+is in `document.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import base64
 import io
 import platform
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from html import escape
@@ -18,14 +19,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import amcc
-from amcc.errors import InputError
 from amcc.experiments.reproduce.plan import AMCC, Figure, Reproduction, Table, View
 from amcc.experiments.text import EMPTY, markdown_table
-from amcc.files import check_readable, make_folder, whole_file
+from amcc.files import make_folder, whole_file
 from amcc.io import write_table
-from amcc.plotting import style
+from amcc.plotting import style, to_svg
 
-BEGIN, END = "<!-- reproduce -->", "<!-- /reproduce -->"
 TITLE = "The paper's tables and figures, reproduced"
 
 
@@ -41,11 +40,18 @@ class Drawn:
 class Provenance:
     """What to know about how the numbers came about.
 
-    command : what to type for the same tables. seeds : how many runs where there is chance.
+    what : studies as they were named, none for all. options : of the command. seeds : how many runs where there is
+    chance.
     """
 
-    command: str
+    what: Sequence[str]
+    options: Sequence[str]
     seeds: int
+
+    @property
+    def command(self) -> str:
+        """What to type for the same tables."""
+        return shlex.join(["amcc", "reproduce", *self.what, *self.options])
 
     def sentences(self) -> list[str]:
         """For people: date, versions and seeds. Numbers may change with any of the versions."""
@@ -65,13 +71,16 @@ def _version(package: str) -> str:
         return EMPTY
 
 
-def write_all(found: Reproduction, folder: Path, provenance: Provenance) -> list[Path]:
-    """Write everything and say which files; figures and pages are made before the first file is written.
+def draw_all(found: Reproduction) -> dict[str, Drawn]:
+    """All figures, by name.
 
-    So a figure that fails leaves the files of an earlier run as they were, all of one kind.
+    Before the first file is written: a figure that fails leaves the files of an earlier run as they were.
     """
-    # Drawn first: what fails, fails before the first file.
-    drawn = {output.name: render(output) for output in found.all() if isinstance(output, Figure)}
+    return {output.name: render(output) for output in found.all() if isinstance(output, Figure)}
+
+
+def write_all(found: Reproduction, drawn: Mapping[str, Drawn], folder: Path, provenance: Provenance) -> list[Path]:
+    """Write everything and say which files."""
     texts = {"index.html": page(found, drawn, provenance), "results.md": markdown(found, provenance)}
     make_folder(folder)
     paths = []
@@ -98,11 +107,10 @@ def render(figure: Figure) -> Drawn:
     """Draw once, save twice: PNG for pages of others, SVG for ours."""
     with style():
         made = figure.draw()
-        png, svg = io.BytesIO(), io.BytesIO()
+        png = io.BytesIO()
         made.savefig(png, format="png")
         made.set_layout_engine("none")  # it stays as it is laid out
-        made.savefig(svg, format="svg", metadata={"Date": None})  # equal figures give equal files
-    return Drawn(png.getvalue(), svg.getvalue())
+        return Drawn(png.getvalue(), to_svg(made))
 
 
 # -- markdown -------------------------------------------------------------------------------------------------------
@@ -110,48 +118,32 @@ def render(figure: Figure) -> Drawn:
 
 def markdown(found: Reproduction, provenance: Provenance) -> str:
     """The whole of results.md, with links to the figures beside it; folded views are on the page only."""
-    return "\n".join([f"# {TITLE}", "", *_markdown_lines(found, provenance, links=True), ""])
+    return "\n".join([f"# {TITLE}", "", *note_lines(found, provenance), *output_lines(found, "{}.png"), ""])
 
 
-def _markdown_lines(found: Reproduction, provenance: Provenance, *, links: bool) -> Iterator[str]:
-    """Everything but the title; figures only as links to their files."""
+def note_lines(found: Reproduction, provenance: Provenance) -> Iterator[str]:
+    """How the numbers came about, and what is missing."""
     yield from provenance.sentences()
     yield from ("", f"    {provenance.command}")
     if found.notes:
         yield ""
         yield from (f"- {note}" for note in found.notes)
-    for output in found.all():
-        if isinstance(output, Table):
-            yield from ("", f"## {output.title}", "", output.caption)
-            for view in output.views:
-                if not view.folded:
-                    yield from ("", f"### {view.title}") if view.title else ()
-                    yield from ("", *markdown_table(view.head, view.rows))
-        elif links:
-            yield from ("", f"## {output.title}", "", output.caption, "", f"![{output.title}]({output.name}.png)")
 
 
-def check_docs(path: Path) -> None:
-    """Raise unless the document is there and has one place for the tables.
+def output_lines(found: Reproduction, place: str) -> Iterator[str]:
+    """Tables and figures, each after an empty line.
 
-    Asked before anything is measured: hours later would be late to learn of a wrong path.
+    place : where the file of a figure is, seen from the document, with {} for its name.
     """
-    check_readable(path)
-    text = path.read_text(encoding="utf-8")
-    # Twice would be two places for one table, the wrong way round none.
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise InputError(
-            f"{path} must hold the line {BEGIN} and, after it, {END}, each once. What is between is replaced."
-        )
-
-
-def update_docs(path: Path, found: Reproduction, provenance: Provenance) -> None:
-    """Replace what stands between the markers by the tables; the rest of the document stays as it is."""
-    check_docs(path)
-    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    part = "\n".join(_markdown_lines(found, provenance, links=False))
-    _write(path, f"{before}{BEGIN}\n\n{part}\n\n{END}{after}".encode())
+    for output in found.all():
+        yield from ("", f"## {output.title}", "", output.caption)
+        if isinstance(output, Figure):
+            yield from ("", f"![{output.title}]({place.format(output.name)})")
+            continue
+        for view in output.views:
+            if not view.folded:
+                yield from ("", f"### {view.title}") if view.title else ()
+                yield from ("", *markdown_table(view.head, view.rows))
 
 
 # -- the page -------------------------------------------------------------------------------------------------------
@@ -178,7 +170,7 @@ img { max-width: 100%; height: auto; } details { margin: .4rem 0; } summary { cu
 """
 
 
-def page(found: Reproduction, drawn: dict[str, Drawn], provenance: Provenance) -> str:
+def page(found: Reproduction, drawn: Mapping[str, Drawn], provenance: Provenance) -> str:
     """One HTML page that needs no other file and no network: styles and figures are inside.
 
     drawn : the figures by name. Names and captions are escaped: labels of real sets hold what they like.
