@@ -14,10 +14,13 @@ whole matrices. Beyond 2 GB the fit is refused before anything is made; `AMCC` h
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-from amcc.arrays import Floats
+from amcc.arrays import Floats, Ints
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.paper.anchor import Observed, Place, follow_consensus
 from amcc.consensus.models.paper.answers import gather_answers
@@ -29,6 +32,8 @@ from amcc.consensus.models.paper.updates import update_all
 from amcc.consensus.monitor import Monitor
 from amcc.errors import TooLargeError
 from amcc.votes import Votes
+
+AnyArray = npt.NDArray[Any]
 
 # Numbers held at a time beyond which the fit is refused: 2 GB, which a small machine has.
 MAX_NUMBERS = 250_000_000
@@ -55,6 +60,8 @@ def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | 
     gold : pairs whose truth is known. They keep it in the consensus and, where that is the anchor, workers are judged
         by it from the start. A worker who represents themselves cannot be.
 
+    Workers who said nothing are no part of eq5: there is no A_w to represent. They come out as newcomers do.
+
     Raises
     ------
     TooLargeError
@@ -62,6 +69,9 @@ def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | 
     """
     settings = settings or PaperSettings()
     settings.check()
+    heard = np.flatnonzero(votes.answers_per_worker)
+    if len(heard) < votes.n_workers:
+        return with_newcomers(fit_paper(of_workers(votes, heard), gold, settings), heard, votes.n_workers)
     check_paper_size(votes, settings)
     # Only now that it is known to fit: gathering answers takes items × labels numbers already.
     answers = gather_answers(votes, all_cells=settings.all_cells)
@@ -89,6 +99,39 @@ def next_place(place: Place, observed: Observed) -> Place:
     if observed.settings.by_itself:
         return place._replace(value=objective(place.state, place.problem))  # eq5
     return follow_consensus(place, place.verdict(observed).pair_proba, observed.statistics)  # eq6, D1
+
+
+def of_workers(votes: Votes, worker: Ints) -> Votes:
+    """The same votes with the names of these workers only, who gave all of them."""
+    place = np.zeros(votes.n_workers, dtype=np.int32)
+    place[worker] = np.arange(len(worker))
+    return replace(votes, worker=place[votes.worker], worker_names=votes.worker_names.take(pa.array(worker)))
+
+
+def with_newcomers(fit: PaperFit, heard: Ints, n_workers: int) -> PaperFit:
+    """The fit of the workers who were `heard`, and for all others what is usual: mean D_w, rates of the crowd.
+
+    Their group is the largest.
+    """
+
+    def filled(of_heard: AnyArray, usual: AnyArray) -> AnyArray:
+        """(n_workers, ...) what was learned, and what is usual for the others."""
+        every = np.repeat(np.asarray(usual, of_heard.dtype)[None], n_workers, axis=0)
+        every[heard] = of_heard
+        return every
+
+    state, rates = fit.state, fit.verdict.rates
+    largest = np.asarray(np.bincount(state.worker_group).argmax())
+    state = replace(
+        state,
+        individuality=filled(state.individuality, state.individuality.mean(axis=0)),
+        admm_dual=filled(state.admm_dual, np.zeros(state.admm_dual.shape[1:])),
+        worker_group=filled(state.worker_group, largest),
+    )
+    of_workers = np.stack([filled(own, crowd) for own, crowd in zip(rates.worker, rates.crowd, strict=True)])
+    weight = filled(fit.verdict.vote_weight, fit.verdict.vote_weight.mean())
+    verdict = fit.verdict._replace(rates=replace(rates, worker=of_workers), vote_weight=weight)
+    return replace(fit, state=state, verdict=verdict)
 
 
 def by_weight(state: PaperState) -> PaperState:
