@@ -173,6 +173,9 @@ def check_command(line: str) -> None:
         unknown = set(value.split(",") if isinstance(value, str) else value) - set(known)
         if unknown:
             raise LookupError(f"{line}: {name} must be known; got {', '.join(sorted(unknown))}")
+    for said in given.get("param") or ():
+        if said.partition("=")[0] not in METHODS[given["method"]]().get_params():
+            raise LookupError(f"{line}: {given['method']} has no parameter {said}")
 
 
 @cache
@@ -307,6 +310,7 @@ def test_broken_tables_are_found():
         "amcc replay votes.csv",
         "amcc replay votes.csv truth.csv --strategy no-such-strategy",
         "amcc consensus votes.csv -m no-such-method",
+        "amcc consensus votes.csv -m amcc-frobenius --param no_such_parameter=1",
         "amcc data no-such-command",
         "tests/unit/test_no_such_file.py",
         "test_no_such_test",
