@@ -65,7 +65,8 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
                 f"groups-{file}",
                 f"Groups of workers on {paper_set.name}",
                 f"AMCC, one run, the best group first. Weight: share in how informative groups are. Hits: how often a "
-                "label is given that is there; false alarms: that is not. A mark is a worker, judged by the truth: hit "
+                "label is given that is there; false alarms: that is not. A mark is a worker (×: uniform spammer, +: "
+                "random spammer, where that is known), judged by the truth: hit "
                 f"rate minus false-alarm rate, 0 for whoever answers without looking. {who_is_where(ours)}The paper "
                 f"draws 3-D bars of D and λ; AMCC has rates in place of matrices, so these are shown. {EMPTY_GROUPS}",
                 group_table(ours),
@@ -119,8 +120,8 @@ def who_is_where(found: Found) -> str:
     groups = [f"{number + 1}: {', '.join(names)}" for number, names in enumerate(_names_by_group(found))]
     return (
         "The paper's five types are reliable, normal and sloppy workers, uniform and random spammers. Here kinds are "
-        "known: classifiers trained on 90 to 30 % of the items (dots), spammers who always give one label (×), and "
-        f"spammers who give a random one (+). Group {'; '.join(groups)}. "
+        "known: classifiers trained on 90 to 30 % of the items, uniform spammers, who always give one label, and "
+        f"random ones, who give any. Group {'; '.join(groups)}. "
     )
 
 
