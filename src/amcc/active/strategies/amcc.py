@@ -16,11 +16,13 @@ import numpy as np
 from amcc.active import scores
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Candidates
+from amcc.active.classifier import Presence, presence_of
 from amcc.active.picking import best_places, pick_batch, questions_about
 from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies.common import check_count, check_share, credibility_of, queried
 from amcc.active.strategy import UsualStrategy, register
 from amcc.arrays import Floats, Mask
+from amcc.consensus.parameters import check_choice
 
 # The paper fixes η of eq9 at 0.3 "according to the experiments"; `amcc reproduce active-eta` varies it.
 CORRELATION_MIX = 0.3
@@ -38,22 +40,25 @@ class PaperCriterion(UsualStrategy):
     ----------
     correlation_mix : η of eq9, how much the correlation with unqueried labels counts; 0 is AMCC(nLC).
     n_neighbors : k of eq11, answered items that tell how credible a worker is.
+    presence : who says p of eq7, see `Presence`.
     """
 
     correlation_mix: float = CORRELATION_MIX
     n_neighbors: int = N_NEIGHBORS
+    presence: Presence = "consensus"
     uses_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_share("correlation_mix", self.correlation_mix)
         check_count("n_neighbors", self.n_neighbors)
+        check_choice("presence", self.presence, Presence)
 
     def select(
         self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         """See `Strategy`."""
         known = queried(beliefs.votes)
-        pair_parts = uncertainty_parts(beliefs, candidates.open_pairs(), known, self.correlation_mix)
+        pair_parts = uncertainty_parts(beliefs, candidates.open_pairs(), known, self.correlation_mix, self.presence)
         asked = questions_about(pair_parts["u"], candidates, batch, len(prices), rng)  # eq10, more than will be asked
         parts = at_pairs(pair_parts, asked)
         parts |= {"q": credibility_of(beliefs, asked, known, self.n_neighbors), "c": prices[asked.worker]}
@@ -110,10 +115,15 @@ class RandomPairs(UsualStrategy):
 # AMCC(nLC): eq7 alone. The paper says that it "only uses eq8", which is what the ablation is meant to remove.
 register("amcc-nlc", correlation_mix=0.0)(PaperCriterion)
 
+# p of eq7 by a predictor that looks at the item, where nobody was asked; without features it is `amcc`.
+register("amcc-classifier", presence="classifier")(PaperCriterion)
 
-def uncertainty_parts(beliefs: CurrentBeliefs, allowed: Mask, known: Mask, correlation_mix: float) -> dict[str, Floats]:
+
+def uncertainty_parts(
+    beliefs: CurrentBeliefs, allowed: Mask, known: Mask, correlation_mix: float, presence: Presence = "consensus"
+) -> dict[str, Floats]:
     """(n_items, n_labels) u1, u2 and u of eq7, eq8 and eq9; `known` are the pairs that anybody was asked about."""
-    u1 = scores.pair_uncertainty(beliefs.proba, allowed)
+    u1 = scores.pair_uncertainty(presence_of(beliefs, known, presence), allowed)
     u2 = scores.correlation_gain(beliefs.correlation, ~known)
     return {"u1": u1, "u2": u2, "u": scores.pair_utility(u1, u2, correlation_mix)}
 
