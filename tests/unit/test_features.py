@@ -242,7 +242,8 @@ def test_strategies_use_features_or_refuse_them(name, crowd):
             partial(Campaign, **options, prices=prices, budget=1, features=features),
         ):
             with pytest.raises(
-                ParameterError, match=f"strategy {name} does not use.*amcc, amcc-rw, amcc-rsl, amcc-nlc, nam-a"
+                ParameterError,
+                match=f"strategy {name} does not use.*amcc, amcc-rw, amcc-rsl, amcc-nlc, amcc-classifier, nam-a",
             ):
                 refuse()
         return

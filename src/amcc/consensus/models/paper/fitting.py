@@ -70,7 +70,7 @@ def fit_paper(votes: Votes, gold: Gold | None = None, settings: PaperSettings | 
     settings = settings or PaperSettings()
     settings.check()
     heard = np.flatnonzero(votes.answers_per_worker)
-    if len(heard) < votes.n_workers:
+    if 0 < len(heard) < votes.n_workers:
         return with_newcomers(fit_paper(of_workers(votes, heard), gold, settings), heard, votes.n_workers)
     check_paper_size(votes, settings)
     # Only now that it is known to fit: gathering answers takes items × labels numbers already.
