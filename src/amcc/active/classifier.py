@@ -118,7 +118,7 @@ def coordinates(features: Floats, answered: Ints, variance: float) -> tuple[Floa
     Principal directions of the answered items, scaled so that the loss is about equally curved in all of them: L-BFGS
     then needs few steps. They are no more than the answered items, and what lies beside them no regression can use.
     """
-    penalty = max(np.count_nonzero(features.any(axis=0)), 1) / variance
+    penalty = max(int(features.any(axis=0).sum()), 1) / variance
     _, size, direction = np.linalg.svd(features[answered], full_matrices=False)
     scale = np.sqrt(size**2 / 4 + penalty)  # p (1 − p) is at most ¼
     return features @ (direction.T / scale), penalty / scale**2
