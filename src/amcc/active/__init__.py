@@ -7,6 +7,7 @@
 | `prices` | money in whole minor units, price lists |
 | `campaign`, `ledger`, `chain` | ask, pay, record, repeat; what was asked and paid; hashes that show changes |
 | `replay` | what would it have cost? |
+| `stopping` | when there is no progress any more |
 | `questions`, `candidates`, `beliefs` | what is asked, what may be asked, what is believed |
 | `strategy`, `strategies/` | whom to ask about what: the protocol with its registry; one file for each kind |
 | `scores`, `commonality` | equations of the strategies; the matrix of eq8 |

@@ -69,6 +69,13 @@ class CurveOutput(OptionGroup):
             notes.print(f"drew the curves in {self.plot}")
 
 
+Batch = Annotated[int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")]
+Patience = Annotated[
+    int | None,
+    typer.Option(help="Stop after so many batches in which the error that the model expects reached no new low."),
+]
+
+
 def replay(
     *,
     path: VotesPath,
@@ -80,18 +87,13 @@ def replay(
     budget: Annotated[
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
     ] = None,
-    patience: Annotated[
-        int | None,
-        typer.Option(help="Stop after so many batches in which the error that the model expects reached no new low."),
-    ] = None,
+    patience: Patience = None,
     seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = ENOUGH_RUNS,
     coverage: TruthCoverage,
     start: Annotated[
         str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
     ] = "one",
-    batch: Annotated[
-        int | None, typer.Option(help="Questions asked at a time. Default: about 1 % of the votes.")
-    ] = None,
+    batch: Batch = None,
     described: ItemFeatures,
     processes: Annotated[int, typer.Option(min=0, help="How many at a time; 0 for one per core.")] = 0,
     target: CurveOutput,
@@ -105,21 +107,21 @@ def replay(
     the cheapest and the most expensive stand beside it.
     """
     votes, names = reading.read(path), strategy_names(strategy)
-    check_runs(names, seeds, batch, described)
-    check_patience(patience)
+    check_runs(names, seeds, batch, patience, described)
     first = parse_start(start)
     limit = None if budget is None else budget_units(budget, money.decimals)
     recording = recorded(votes, coverage.read(truth))
     before = first_prices(votes, money)
-    settings = {"start": first, "batch": batch, "budget": limit, "patience": patience}
-    settings |= {"features": described.read(votes)}
+    settings = {
+        "start": first,
+        "batch": batch,
+        "budget": limit,
+        "patience": patience,
+        "features": described.read(votes),
+    }
     check_start(votes, before, first, limit, seeds)
-    with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
-        model = make_model(DEFAULT_METHOD).fit(votes)
-    quality = metrics.jaccard(recording.truth, model.predict_proba() > 0.5, recording.known)
     prices = PricesByEq12(money) if money.by_eq12 else before.vote.astype(np.float64)
-    # One sum for all strategies, though by eq12 each pays by its own model: their shares can then be compared.
-    total = int(as_prices_now(prices)(model, votes)[votes.worker].sum())
+    quality, total = all_votes(recording, prices)
     run = partial(run_once, recording, prices, settings | {"total": float(total)})
     curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
     found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
@@ -128,9 +130,7 @@ def replay(
     if as_json:
         print_json({name: each.as_json() for name, each in found.items()})
     else:
-        show(found, quality, len(votes), before.text(total))
-        if limit is not None or patience is not None:
-            show_ends(found)
+        show(found, quality, len(votes), before.text(total), ends=limit is not None or patience is not None)
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -144,7 +144,9 @@ def strategy_names(text: str) -> list[str]:
     return names
 
 
-def check_runs(names: Sequence[str], seeds: int, batch: int | None, described: ItemFeatures) -> None:
+def check_runs(
+    names: Sequence[str], seeds: int, batch: int | None, patience: int | None, described: ItemFeatures
+) -> None:
     """Raise ParameterError for what makes no sense, before hours are spent on it."""
     for name in names:
         checked_strategy(name, features=described.features is not None, roster=False)
@@ -152,6 +154,7 @@ def check_runs(names: Sequence[str], seeds: int, batch: int | None, described: I
         raise ParameterError(f"seeds must be at least 1; got {seeds}.")
     if batch is not None:
         check_batch(batch)
+    check_patience(patience)
 
 
 def parse_start(text: str) -> Start:
@@ -231,6 +234,16 @@ def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, s
 
 
 # -- running ---------------------------------------------------------------------------------------------------------
+
+
+def all_votes(recording: Recording, prices: Floats | PricesNow) -> tuple[float, int]:
+    """Mean Jaccard index of the default consensus of all votes, and what they cost at the prices after them."""
+    votes = recording.votes
+    with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
+        model = make_model(DEFAULT_METHOD).fit(votes)
+    quality = metrics.jaccard(recording.truth, model.predict_proba() > 0.5, recording.known)
+    # One sum for all strategies, though by eq12 each pays by its own model: their shares can then be compared.
+    return quality, int(as_prices_now(prices)(model, votes)[votes.worker].sum())
 
 
 def run_once(
@@ -326,12 +339,14 @@ def verdict(cost: CostOfGoal) -> str:
     return f"same quality as all votes from {_in_percent(cost)} of the money on"
 
 
-def show(found: Mapping[str, Replay], quality: float, n_votes: int, total: str) -> None:
-    """What each strategy needed, for people; `total` is what all votes cost."""
+def show(found: Mapping[str, Replay], quality: float, n_votes: int, total: str, *, ends: bool) -> None:
+    """What each strategy needed, for people; `total` is what all votes cost. ends : also where runs ended, and why."""
     screen.print(f"all {n_votes:,} votes cost {total} and reach Jaccard {quality:.4f}", soft_wrap=True)
     screen.print(result_table(found))
     for name, each in found.items():
         screen.print(f"{name}: {verdict(each.sustained_cost[1.0])}", soft_wrap=True)
+    if ends:
+        show_ends(found)
 
 
 # What a run had done when it ended, by reason.
