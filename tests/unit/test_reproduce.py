@@ -213,6 +213,7 @@ def test_everything_with_data(data, tmp_path):
     assert (tmp_path / "out" / "m.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "out" / "index.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == sum(name.endswith(".svg") for name in names)
+    assert page.count('<div class="figure"><img alt=') == page.count("<img")  # a frame that scrolls on phones
     assert not re.search(r'(src|href)="(?!data:|#)', page)  # it needs no other file
     rows = list(csv.DictReader((tmp_path / "out" / "table5.csv").read_text().splitlines()))
     ours = {(row["answers_per_item"], row["method"]): row for row in rows if row["measure"] == "precision_skip"}

@@ -149,6 +149,7 @@ def output_lines(found: Reproduction, place: str) -> Iterator[str]:
 # -- the page -------------------------------------------------------------------------------------------------------
 
 # Wide tables scroll inside of a frame, their first column stays in sight; the paper's numbers have their own colour.
+# On phones figures keep their size and scroll as well: shrunk to such a width, nobody could read their labels.
 CSS = """
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2329; margin: 0 auto; max-width: 1180px; padding: 1.5rem; }
@@ -166,6 +167,7 @@ th:first-child { background: #f6f8f9; }
 td.paper, th.paper { color: #6a4a00; background: #fdf8ec; }
 tr.ours td { background: #eaf2f8; } tr.ours td.paper { background: #f3efe2; }
 img { max-width: 100%; height: auto; } details { margin: .4rem 0; } summary { cursor: pointer; color: #0060a0; }
+.figure { overflow-x: auto; } @media screen and (max-width: 600px) { .figure img { max-width: none; } }
 @media print { .wide { overflow: visible; } table { font-size: 7pt; } h2 { break-after: avoid; } }
 """
 
@@ -199,7 +201,8 @@ def page(found: Reproduction, drawn: Mapping[str, Drawn], provenance: Provenance
 def _image(figure: Figure, drawn: Drawn) -> str:
     """A figure inside of the page, as text."""
     content = base64.b64encode(drawn.svg).decode()
-    return f'<img alt="{escape(figure.title)}" src="data:image/svg+xml;base64,{content}">'
+    image = f'<img alt="{escape(figure.title)}" src="data:image/svg+xml;base64,{content}">'
+    return f'<div class="figure">{image}</div>'
 
 
 def _table_html(table: Table) -> Iterator[str]:
