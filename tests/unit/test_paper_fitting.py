@@ -184,6 +184,14 @@ def test_half_of_the_labels_unasked_still_works():
 T1 = np.array([[[1, -1], [-1, 1]], [[1, -1], [-1, 1]], [[-1, 1], [0, 1]]])
 
 
+def test_opposite_labels_outweigh_few_answers_in_print():
+    """D14: a label that everybody denies wins an item, unless negative cosines count as zero."""
+    votes = Votes.from_dense(np.concatenate([T1, -np.ones((3, 2, 1), dtype=int)], axis=2))
+    signed, clipped = (fit_with(votes, printed=True, cosines=cosines) for cosines in ("signed", "clipped"))
+    assert table(votes, signed)[1].argmax() == 2
+    assert table(votes, clipped)[1].argmax() == 1
+
+
 @pytest.mark.parametrize(
     "settings",
     [
