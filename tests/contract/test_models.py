@@ -31,6 +31,7 @@ EXACT = {"rtol": 0, "atol": 1e-9}  # two routes to the same result; sums may run
 ONE_LABEL = "D8: eq6 as printed names one label per item, so the shares of all sum to one"
 LOW_RANK = "a low-rank matrix cannot hold every set of labels, not even of one worker"
 NOES_IGNORED = "D8: eq6 as printed counts yes-votes only"
+OPPOSITES = "D14: with two items and opposite labels, the printed Laplacian is negative and outweighs the data"
 BY_COUNT = "a majority does not weigh who voted, so what is known about workers does not change it"
 CANNOT = {
     ("amcc-printed", "test_one_worker_is_believed"): ONE_LABEL,
@@ -38,6 +39,8 @@ CANNOT = {
     ("amcc-printed", "test_probabilities_and_better_than_chance"): ONE_LABEL,
     ("amcc-printed", "test_unasked_is_not_absent"): NOES_IGNORED,
     ("amcc-printed", "test_known_truth_teaches_the_consensus"): ONE_LABEL,
+    ("amcc-printed", "test_label_nobody_gave"): OPPOSITES,
+    ("amcc-printed", "test_crowd_kit_habits"): OPPOSITES,
     ("majority", "test_known_truth_teaches_the_consensus"): BY_COUNT,
     ("ml-jmf", "test_one_worker_is_believed"): LOW_RANK,
     ("ml-jmf", "test_half_of_the_labels_unasked_still_works"): LOW_RANK,

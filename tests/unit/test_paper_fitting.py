@@ -52,8 +52,8 @@ def test_printed_penalty_holds_individuality_back(fits, monkeypatch):
 
 def test_unasked_as_answers_of_zero_cost_much():
     """D13: where half of the labels are not asked, what was not asked is not a no."""
-    crowd = simulate_crowd(CrowdSpec(n_items=200, n_workers=20, n_labels=6, asked_share=0.5, seed=5))
-    asked, every = (fit_with(crowd.votes, cells=cells, max_iter=10) for cells in ("asked", "all"))
+    crowd = simulate_crowd(CrowdSpec(n_items=300, n_workers=30, n_labels=8, asked_share=0.5, seed=5))
+    asked, every = (fit_with(crowd.votes, cells=cells, max_iter=6) for cells in ("asked", "all"))
     scores = [metrics.jaccard(crowd.truth, table(crowd.votes, fit) > 0.5) for fit in (asked, every)]
     assert scores[0] > scores[1] + 0.1
     assert_array_equal(fit_with(crowd.votes, max_iter=1).verdict.pair_proba,
@@ -182,6 +182,14 @@ def test_half_of_the_labels_unasked_still_works():
 
 
 T1 = np.array([[[1, -1], [-1, 1]], [[1, -1], [-1, 1]], [[-1, 1], [0, 1]]])
+
+
+def test_opposite_labels_outweigh_few_answers_in_print():
+    """D14: a label that everybody denies wins an item, unless negative cosines count as zero."""
+    votes = Votes.from_dense(np.concatenate([T1, -np.ones((3, 2, 1), dtype=int)], axis=2))
+    signed, clipped = (fit_with(votes, printed=True, cosines=cosines) for cosines in ("signed", "clipped"))
+    assert table(votes, signed)[1].argmax() == 2
+    assert table(votes, clipped)[1].argmax() == 1
 
 
 @pytest.mark.parametrize(
