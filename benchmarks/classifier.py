@@ -66,9 +66,9 @@ def alone(sets: Sets) -> None:
             print(f"{paper_set.title:16} {share:4.0%} answered ", *(f"{each:.3f}" for each in row), flush=True)
 
 
-def by_protocol(paper_set: PaperSet, seed: int, presence: str) -> PaperRun:
+def by_protocol(paper_set: PaperSet, seed: int, predictor: str) -> PaperRun:
     """Strategy `amcc` with this p of eq7; only its beginning and its end are measured."""
-    return PaperRun(paper_set, seed, "amcc", (("presence", presence),), every=N_QUESTIONS)
+    return PaperRun(paper_set, seed, "amcc", (("predictor", predictor),), every=N_QUESTIONS)
 
 
 def protocol(sets: Sets, cache: Path, jobs: int) -> None:
@@ -82,7 +82,7 @@ def protocol(sets: Sets, cache: Path, jobs: int) -> None:
             show(f"{paper_set.title:16} {name:17}", np.array(ends))
 
 
-def at_equal_prices(paper_set: PaperSet, seed: int, presence: str, describe: bool) -> tuple[float, float]:
+def at_equal_prices(paper_set: PaperSet, seed: int, predictor: str, describe: bool) -> tuple[float, float]:
     """Jaccard of the training items half way, and at the end."""
     draw, rng = paper_set.draw(seed), np.random.default_rng(seed)
     votes = draw.votes
@@ -90,7 +90,7 @@ def at_equal_prices(paper_set: PaperSet, seed: int, presence: str, describe: boo
     training = votes.select(~test[votes.item])
     first, n_questions = initial[training.item], int((~test).sum()) * votes.n_labels // 2
     moments = purchases(
-        training, first, PaperCriterion(presence=presence),
+        training, first, PaperCriterion(predictor=predictor),
         Learner(AMCC, features=draw.features, describe=describe), np.ones(votes.n_workers),
         batch=n_questions // N_BATCHES, limit=float(first.sum() + n_questions), rng=rng,
     )  # fmt: skip

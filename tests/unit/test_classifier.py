@@ -185,9 +185,9 @@ def chosen(name, beliefs, **options):
     return STRATEGIES[name](**options).select(beliefs, Anything(beliefs.votes), prices, 20, rng)
 
 
-@pytest.mark.parametrize("presence", ["consensus", "classifier", "printed"])
-def test_uncertainty_is_that_of_whoever_says_p(described, presence):
-    questions = chosen("amcc", described, presence=presence)
+@pytest.mark.parametrize("predictor", ["consensus", "classifier", "printed"])
+def test_uncertainty_is_that_of_whoever_says_p(described, predictor):
+    questions = chosen("amcc", described, predictor=predictor)
     asked = queried(described.votes)
     by_features = presence_by_features(described.features, described.proba, asked)
     p = {
@@ -198,9 +198,9 @@ def test_uncertainty_is_that_of_whoever_says_p(described, presence):
     for name, each in p.items():
         u1 = scores.pair_uncertainty(each, np.ones(each.shape, dtype=bool))
         same = np.array_equal(u1[questions.asked.item, questions.asked.label], questions.parts["u1"])
-        if name == presence:
+        if name == predictor:
             assert same
-        elif "classifier" not in (name, presence):  # of pairs that nobody was asked about, two say the same
+        elif "classifier" not in (name, predictor):  # of pairs that nobody was asked about, two say the same
             assert not same
 
 
@@ -218,7 +218,7 @@ def test_without_features_it_is_the_consensus(described):
     assert_array_equal(ours.utility, theirs.utility)
 
 
-def test_presence_is_one_of_three_words():
-    assert STRATEGIES["amcc-classifier"]() == PaperCriterion(presence="classifier")
-    with pytest.raises(ParameterError, match="presence must be one of consensus, classifier, printed; got 'oracle'"):
-        PaperCriterion(presence="oracle")
+def test_predictor_is_one_of_three_words():
+    assert STRATEGIES["amcc-classifier"]() == PaperCriterion(predictor="classifier")
+    with pytest.raises(ParameterError, match="predictor must be one of consensus, classifier, printed; got 'oracle'"):
+        PaperCriterion(predictor="oracle")

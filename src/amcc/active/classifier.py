@@ -31,7 +31,7 @@ from amcc.errors import ParameterError
 # Who says p of eq7, where items have features. "consensus": the votes, and of a pair that nobody was asked about how
 # frequent its label is. "classifier": of such a pair the features, of any other the votes. "printed": the features, of
 # all pairs, whatever was voted on them.
-Presence = Literal["consensus", "classifier", "printed"]
+Predictor = Literal["consensus", "classifier", "printed"]
 
 # Variance of β·x, in squared log-odds, that is expected before any answer: a deviation of 2 takes a label with even
 # odds to 12 or 88 %. With 1, unanswered items were predicted worse after few answers; with 16, after many, where
@@ -46,12 +46,12 @@ N_FOLDS = 5
 MOST_STEPS = 100
 
 
-def presence_of(beliefs: CurrentBeliefs, asked: Mask, presence: Presence) -> Floats:
+def presence_of(beliefs: CurrentBeliefs, asked: Mask, predictor: Predictor) -> Floats:
     """(n_items, n_labels) p of eq7; without features, that of the consensus in any case."""
-    if presence == "consensus" or beliefs.features is None:
+    if predictor == "consensus" or beliefs.features is None:
         return beliefs.proba
     by_features = presence_by_features(beliefs.features, beliefs.proba, asked)
-    return by_features if presence == "printed" else np.where(asked, beliefs.proba, by_features)
+    return by_features if predictor == "printed" else np.where(asked, beliefs.proba, by_features)
 
 
 def presence_by_features(features: Floats, proba: Floats, asked: Mask, *, variance: float = FEATURE_VARIANCE) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from amcc.active import scores
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Candidates
-from amcc.active.classifier import Presence, presence_of
+from amcc.active.classifier import Predictor, presence_of
 from amcc.active.picking import best_places, pick_batch, questions_about
 from amcc.active.questions import Questions, Triplets
 from amcc.active.search import best_triplets
@@ -53,14 +53,14 @@ class PaperCriterion(UsualStrategy):
         ours, how the presence of labels goes together in the consensus.
     shortlist : look only at so many pairs, those with the highest u (eq10); at all of them unless it is given. For
         large crowds: the best triplet may be missed.
-    presence : who says p of eq7, see `Presence`.
+    predictor : who says p of eq7, see `Predictor`.
     """
 
     correlation_mix: float = CORRELATION_MIX
     n_neighbors: int = N_NEIGHBORS
     correlation: LabelMatrix = "commonality"
     shortlist: int | None = None
-    presence: Presence = "consensus"
+    predictor: Predictor = "consensus"
     uses_features: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class PaperCriterion(UsualStrategy):
         check_choice("correlation", self.correlation, LabelMatrix)
         if self.shortlist is not None:
             check_count("shortlist", self.shortlist)
-        check_choice("presence", self.presence, Presence)
+        check_choice("predictor", self.predictor, Predictor)
 
     def select(
         self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
@@ -78,7 +78,7 @@ class PaperCriterion(UsualStrategy):
         known = queried(beliefs.votes)
         matrix = beliefs.commonality if self.correlation == "commonality" else beliefs.correlation
         pair_parts = uncertainty_parts(
-            beliefs, candidates.open_pairs(), known, matrix, self.correlation_mix, self.presence
+            beliefs, candidates.open_pairs(), known, matrix, self.correlation_mix, self.predictor
         )
         u = pair_parts["u"]
         if self.shortlist is not None:
@@ -158,7 +158,7 @@ register("amcc-short", shortlist=1000)(PaperCriterion)
 
 
 # p of eq7 by a predictor that looks at the item, where nobody was asked; without features it is `amcc`.
-register("amcc-classifier", presence="classifier")(PaperCriterion)
+register("amcc-classifier", predictor="classifier")(PaperCriterion)
 
 
 def uncertainty_parts(
@@ -167,13 +167,13 @@ def uncertainty_parts(
     known: Mask,
     correlation: Floats,
     correlation_mix: float,
-    presence: Presence = "consensus",
+    predictor: Predictor = "consensus",
 ) -> dict[str, Floats]:
     """(n_items, n_labels) u1, u2 and u of eq7, eq8 and eq9.
 
     allowed : pairs that may be asked. known : those that anybody was asked about. correlation : the matrix of eq8.
     """
-    u1 = scores.pair_uncertainty(presence_of(beliefs, known, presence), allowed)
+    u1 = scores.pair_uncertainty(presence_of(beliefs, known, predictor), allowed)
     u2 = scores.correlation_gain(correlation, ~known)
     return {"u1": u1, "u2": u2, "u": scores.pair_utility(u1, u2, correlation_mix)}
 
