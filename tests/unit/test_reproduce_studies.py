@@ -220,7 +220,7 @@ def test_the_papers_mix_is_the_default_of_the_strategy():
 def test_runs_with_the_papers_mix_are_those_of_the_strategies(quick):
     strategies, mixes = active.strategy_curves(quick), active.mix_curves(quick)
     paper_set = strategies.sets[0]
-    assert mixes.runs(paper_set, active.PAPER_MIX) == strategies.runs(paper_set, "amcc")
+    assert mixes.runs(paper_set, active.PAPER_MIX) == strategies.runs(paper_set, "AMCC")
     assert mixes.runs(paper_set, 0.0)[0].params == (("correlation_mix", 0.0),)
 
 
@@ -258,16 +258,16 @@ def test_curves_of_different_length_are_cut_to_the_shortest():
 
 def test_the_table_of_ends_marks_strategies_against_amcc():
     curves = active.Curves(
-        "strategy", [PaperSet("A")], ["amcc", "uniform"],
+        "strategy", [PaperSet("A")], ["AMCC", "uniform"],
         lambda each, name: [PaperRun(each, seed, name) for seed in range(4)],
     )  # fmt: skip
-    values = {"amcc": (0.8, 0.81, 0.83, 0.82), "uniform": (0.5, 0.52, 0.5, 0.53)}
+    values = {"AMCC": (0.8, 0.81, 0.83, 0.82), "uniform": (0.5, 0.52, 0.5, 0.53)}
     results = {run: measured_run(values[run.strategy][run.seed]) for run in curves.tasks()}
-    table = active.end_table(curves, results, None)
+    table = active.end_table(curves, results, None, "1…W")
     jaccard = table.views[0]
     assert jaccard.head == ["strategy", "A"]
-    assert jaccard.rows == [["amcc", "0.815 ±0.013"], ["uniform", "0.512 ±0.015 •"]]
-    assert table.views[-1].rows == [["amcc", "10"], ["uniform", "10"]]
+    assert jaccard.rows == [["AMCC", "0.815 ±0.013"], ["uniform", "0.512 ±0.015 •"]]
+    assert table.views[-1].rows == [["AMCC", "10"], ["uniform", "10"]]
     assert [view.folded for view in table.views] == [False, True, False, True, False]
 
 

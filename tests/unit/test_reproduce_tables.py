@@ -279,7 +279,7 @@ def test_equal_figures_are_equal_files():
 
 def test_markdown_links_to_figures_and_documents_do_not():
     reproduction = Reproduction({"s": [tiny_figure()]}, ["one", "two"])
-    text = output.markdown(reproduction, output.Provenance("amcc reproduce s", 1))
+    text = output.markdown(reproduction, output.Provenance(["s"], [], 1))
     assert "![F & G](f.png)" in text
     assert "Seed 0." in text
     assert "- one\n- two\n" in text
@@ -288,7 +288,9 @@ def test_markdown_links_to_figures_and_documents_do_not():
 
 def test_the_page_shows_figures_inside(tmp_path):
     reproduction = Reproduction({"s": [tiny_figure()]})
-    written = output.write_all(reproduction, tmp_path / "out", output.Provenance("amcc reproduce", 2))
+    written = output.write_all(
+        reproduction, output.draw_all(reproduction), tmp_path / "out", output.Provenance([], [], 2)
+    )
     assert [path.name for path in written] == ["f.csv", "f.png", "f.svg", "index.html", "results.md"]
     page = (tmp_path / "out" / "index.html").read_text()
     assert "<h2>F &amp; G</h2>" in page and "a &lt; b" in page
@@ -306,7 +308,7 @@ def test_bold_is_bold(text, html):
 
 def test_untitled_views_have_no_heading():
     table = Table("t", "T", "c", pa.table({"x": [1]}), [View("", ["a"], [["1"]])])
-    text = output.markdown(Reproduction({"t": [table]}), output.Provenance("x", 1))
+    text = output.markdown(Reproduction({"t": [table]}), output.Provenance(["x"], [], 1))
     assert "###" not in text
-    page = output.page(Reproduction({"t": [table]}), {}, output.Provenance("x", 1))
+    page = output.page(Reproduction({"t": [table]}), {}, output.Provenance(["x"], [], 1))
     assert "<h3>" not in page and "<details>" not in page

@@ -45,7 +45,7 @@ def counted_commonality(votes: Votes, proba: Floats, share: Floats) -> Floats:
 
     >>> votes = Votes.from_dense([[[1, 1], [1, -1], [-1, 1]]])
     >>> counted_commonality(votes, np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), np.ones(1)).round(2).tolist()
-    [[0.89, 0.56], [0.56, 0.89]]
+    [[0.87, 0.53], [0.53, 0.87]]
     """
     shape, weight = (votes.n_items, votes.n_labels), share[votes.worker]
     yes, asked = (csr_array((weight * kind, (votes.item, votes.label)), shape=shape) for kind in (votes.value > 0, 1.0))
