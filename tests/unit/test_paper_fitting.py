@@ -376,3 +376,21 @@ def test_published_groups(fits):
         assert_allclose(fit.label_similarity, fit.label_similarity.T, **EXACT)
         reliable = crowd.worker_kind == "reliable"
         assert fit.state.worker_group[reliable].max() <= 1
+
+
+def test_workers_who_said_nothing_are_newcomers_and_change_nothing(fits):
+    """At the start of a campaign most of the crowd has not been asked: their empty A_w are nobody's to represent."""
+    crowd, heard = fits[0]
+    names = [f"w{number}" for number in range(crowd.votes.n_workers)]
+    # One silent worker in front and one behind: codes of all others move.
+    votes = Votes.from_codes(
+        crowd.votes.item, crowd.votes.worker + 1, crowd.votes.label, crowd.votes.value,
+        item_names=crowd.votes.item_names, worker_names=["first", *names, "last"], label_names=crowd.votes.label_names,
+    )  # fmt: skip
+    fit = fit_with(votes)
+    assert_array_equal(fit.verdict.pair_proba, heard.verdict.pair_proba)
+    assert_array_equal(fit.state.individuality[1:-1], heard.state.individuality)
+    assert_array_equal(fit.state.worker_group[1:-1], heard.state.worker_group)
+    assert_allclose(fit.state.individuality[0], heard.state.individuality.mean(axis=0))
+    assert_array_equal(fit.verdict.rates.worker[:, -1], heard.verdict.rates.crowd)
+    assert_allclose(fit.verdict.vote_weight[-1], heard.verdict.vote_weight.mean())
