@@ -35,10 +35,12 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "D1 anchor=self": {"anchor": "self"},
     "D4 rows=unit": {"rows": "unit"},
     "D4 rows=unit, printed": {**PRINTED, "rows": "unit"},
+    "D5 α and β exchanged, printed": {**PRINTED, "hsic_weight": 10.0, "laplacian_weight": 0.1},
     "D15 start=uniform": {"start": "uniform"},
     "D15 start=identity, anchor=self": {"anchor": "self", "start": "identity"},
     "D15 start=identity, printed": {**PRINTED, "start": "identity"},
     "D16 200 rounds, printed": {"printed": True},
+    "D17 ridge=0.1": {"ridge": 0.1},
 }
 # Only where answers are partial, or cosines negative, do these change anything.
 PARTIAL: Mapping[str, Mapping[str, Any]] = {

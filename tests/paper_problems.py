@@ -54,6 +54,7 @@ def dense_objective(state: PaperState, problem: PaperProblem, dense) -> float:
         group = np.flatnonzero(state.worker_group == m)
         C = state.commonality[m]
         loss = problem.prior_scale + problem.settings.laplacian_weight * np.trace(C.T @ problem.label_laplacian @ C)
+        loss += problem.settings.ridge * np.sum(C**2)
         loss += sum(dense_residual(w, state.individuality[w] + C, dense) for w in group)
         scale = problem.prior_scale + sum(problem.worker_scale[w] for w in group)
         total += state.group_weights[m] ** problem.settings.weight_exponent * loss / scale

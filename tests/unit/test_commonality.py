@@ -40,6 +40,16 @@ def test_the_papers_model_gives_its_own_matrices(votes):
     assert_allclose(beliefs.commonality, expected, atol=1e-12)
 
 
+def test_it_stays_until_the_next_fit(votes):
+    """New votes count at once; what groups have in common is learned again with the model."""
+    learner = Learner(AMCC)
+    before = learner.learn(votes.select(np.arange(len(votes)) > 0))
+    model = learner.model
+    assert_allclose(learner.learn(votes).commonality, before.commonality)
+    assert learner.model is model  # no new fit
+    assert not np.allclose(before.commonality, np.eye(5), atol=0.01)
+
+
 @pytest.mark.parametrize("make", [PaperAMCC, AMCC, MajorityVote])
 def test_it_says_something_about_other_labels_at_the_papers_start(votes, make):
     """The correlation of presence is nearly the identity there: eq8 would add a constant, and η would not matter."""

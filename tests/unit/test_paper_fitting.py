@@ -341,7 +341,9 @@ def test_known_truth_teaches_who_is_right():
     assert np.mean(untaught == right[unseen]) < 0.8
 
 
-@pytest.mark.parametrize("settings", [{}, {"anchor": "self"}, {"rows": "unit"}, {"weight_exponent": 3.0}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"anchor": "self"}, {"rows": "unit"}, {"weight_exponent": 3.0}, {"ridge": 0.1}], ids=str
+)
 @pytest.mark.parametrize("asked_share", [1.0, 0.5], ids=["whole answers", "partial answers"])
 def test_no_round_raises_the_objective(settings, asked_share):
     """ADMM and anchor included; up to rounding errors."""
@@ -394,3 +396,12 @@ def test_workers_who_said_nothing_are_newcomers_and_change_nothing(fits):
     assert_allclose(fit.state.individuality[0], heard.state.individuality.mean(axis=0))
     assert_array_equal(fit.verdict.rates.worker[:, -1], heard.verdict.rates.crowd)
     assert_allclose(fit.verdict.vote_weight[-1], heard.verdict.vote_weight.mean())
+
+
+def test_a_ridge_keeps_commonality_small():
+    """D17: labels that hardly anybody gave leave the system of eq20 nearly singular."""
+    spec = CrowdSpec(n_items=20, n_workers=8, n_labels=12, answers_per_item=3, labels_per_item=1, seed=4)
+    votes = simulate_crowd(spec).votes
+    free, held = (np.abs(fit_with(votes, ridge=ridge).state.commonality).max() for ridge in (0.0, 0.1))
+    assert free > 1
+    assert held < 0.3

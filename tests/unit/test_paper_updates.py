@@ -21,10 +21,10 @@ from paper_problems import EXACT, L, M, dense_objective, small
 
 
 @pytest.mark.parametrize("partial", [True, False], ids=["partial answers", "whole answers"])
-@pytest.mark.parametrize("seed", range(2))
-def test_commonality_is_the_minimum(seed, partial):
-    """D2: eq19–eq21 with D_w, over the group's own workers."""
-    state, problem, dense = small(seed, partial=partial)
+@pytest.mark.parametrize(("seed", "ridge"), [(0, 0.0), (1, 0.0), (0, 0.5)])
+def test_commonality_is_the_minimum(seed, ridge, partial):
+    """D2: eq19–eq21 with D_w, over the group's own workers; D17: with a ridge, if there is one."""
+    state, problem, dense = small(seed, partial=partial, ridge=ridge)
     updated = update_commonality(state, problem)
 
     def at(flat):

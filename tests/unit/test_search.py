@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from amcc.active import Learner, search
 from amcc.active.beliefs import CurrentBeliefs
-from amcc.active.candidates import Anything
+from amcc.active.candidates import Anything, Recorded
 from amcc.active.picking import pick_batch
 from amcc.active.scores import per_price
 from amcc.active.search import best_triplets
@@ -109,6 +109,24 @@ def test_the_strategy_asks_for_the_arg_max_of_eq13(beliefs):
     assert short.utility[0] < exact.utility[0] * 0.999
 
 
+def test_no_pair_is_left_out_however_many_are_more_uncertain():
+    """Mutant: a shortlist of 1,000 pairs by u. The best triplet is about the least uncertain pair."""
+    n_items, n_labels = 600, 2
+    votes = Votes.from_dense(np.ones((2, n_items, n_labels), dtype=int))
+    none = votes.select(np.zeros(len(votes), dtype=bool))
+    proba = np.full((n_items, n_labels), 0.5)
+    proba[-1, -1] = 0.0  # u is lowest here, by a third
+    sure = np.full((2, n_labels), 0.9)
+    world = CurrentBeliefs(none, proba, sure, 1 - sure, none.answers_per_worker, np.eye(2), np.eye(2))
+    last = (votes.item == n_items - 1) & (votes.label == 1)
+    # Worker 1, who is cheap, can only be asked about the last pair, and worker 0 about all others.
+    candidates, prices = Recorded(votes, last != (votes.worker == 1)), np.array([10.0, 1.0])
+    found = STRATEGIES["amcc"]().select(world, candidates, prices, 1, rng())
+    assert found.asked.rows() == [(n_items - 1, 1, 1)]
+    short = STRATEGIES["amcc-short"]().select(world, candidates, prices, 1, rng())
+    assert short.asked.rows() != found.asked.rows()
+
+
 def at_all_pairs(beliefs: CurrentBeliefs):
     """u of eq9 as the paper prints it, with loops."""
     unqueried, n_labels = ~queried(beliefs.votes), beliefs.votes.n_labels
@@ -124,5 +142,9 @@ def test_nobody_is_more_credible_than_the_bound(beliefs):
     known = queried(beliefs.votes)
     everywhere = credibility_on(beliefs, np.arange(300), known, 10)
     assert (everywhere <= most_credible(beliefs) * (1 + 1e-6)).all()
+    # Nearly reached where the nearest answered item is equal and a worker is perfect on the only label that counts.
+    perfect = replace(beliefs, proba=np.zeros_like(beliefs.proba), false_alarm=np.zeros_like(beliefs.false_alarm))
+    reached = credibility_on(perfect, np.arange(300), known, 1).max()
+    assert_allclose(reached, most_credible(perfect).max(), rtol=1e-6)
     alone = replace(beliefs, features=np.arange(300.0)[:, None] * 1e9)  # nobody is near
     assert (credibility_on(alone, np.arange(300), known, 10) <= most_credible(beliefs)).all()

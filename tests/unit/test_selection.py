@@ -338,4 +338,4 @@ def test_mv_rsw_asks_a_set_of_workers_about_one_label_of_a_random_item(beliefs):
 
 def test_models_that_strategies_were_published_with():
     given = {name: make().model for name, make in STRATEGIES.items() if make().model != "amcc"}
-    assert given == {"sac": "dawid-skene", "nam-a": "nam", "mv-rsw": "majority"}
+    assert given == {"amcc-paper": "amcc-frobenius", "sac": "dawid-skene", "nam-a": "nam", "mv-rsw": "majority"}

@@ -148,7 +148,7 @@ def per_price(score: Floats, cost: Floats) -> Floats:
 
 
 def triplet_utility(utility: Floats, worker_credibility: Floats, cost: Floats) -> Floats:
-    """The criterion of eq13: u · q / c. For c, strategies take the price of a vote and not the estimate of eq12."""
+    """The criterion of eq13: u · q / c; c is the price of a vote, which may be that of eq12."""
     return per_price(utility * worker_credibility, cost)
 
 

@@ -99,6 +99,14 @@ class PaperCriterion(UsualStrategy):
         return Questions(asked, scores.triplet_utility(parts["u"], parts["q"], parts["c"]), parts)  # eq13
 
 
+@register("amcc-paper")
+@dataclass(frozen=True)
+class PaperThroughout(PaperCriterion):
+    """The paper's criterion with the paper's consensus: C_m of eq8 and D_w of eq12 as they are fitted."""
+
+    model: ClassVar[str] = "amcc-frobenius"
+
+
 @register("amcc-rw")
 @dataclass(frozen=True)
 class RandomWorkers(UsualStrategy):

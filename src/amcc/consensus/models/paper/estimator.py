@@ -37,6 +37,8 @@ class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"p
         How much workers of one group should be alike, α of eq5.
     laplacian_weight : float
         How much similar labels should be answered alike, β of eq5.
+    ridge : float
+        How much smaller matrices C_m are preferred, in answers. The paper has none (D17).
     weight_exponent : float
         r of eq5, above 1; near 1 the best group takes all, a large one makes groups equal.
     rows : "simplex" or "unit"
@@ -95,6 +97,7 @@ class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"p
         n_groups: int = 5,
         hsic_weight: float = 0.1,
         laplacian_weight: float = 10.0,
+        ridge: float = 0.0,
         weight_exponent: float = 2.0,
         rows: Rows = "simplex",
         anchor: Anchor = "consensus",
@@ -109,6 +112,7 @@ class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"p
         self.n_groups = n_groups
         self.hsic_weight = hsic_weight
         self.laplacian_weight = laplacian_weight
+        self.ridge = ridge
         self.weight_exponent = weight_exponent
         self.rows = rows
         self.anchor = anchor

@@ -34,9 +34,9 @@ def printed_objective(state: PaperState, problem: PaperProblem) -> float:
     settings = problem.settings
     residuals = worker_residuals(state.individuality, state.commonality, problem).sum(axis=1)
     dependent = hsic_penalties(state.individuality, state.worker_group, state.n_groups)
-    unlike = laplacian_penalties(state.commonality, problem.label_laplacian)
     data = state.group_weights**settings.weight_exponent @ residuals
-    return float(data + settings.hsic_weight * dependent.sum() + settings.laplacian_weight * unlike.sum())
+    common = commonality_penalties(state.commonality, problem)
+    return float(data + settings.hsic_weight * dependent.sum() + common.sum())
 
 
 def group_terms(state: PaperState, problem: PaperProblem) -> Floats:
@@ -61,9 +61,8 @@ def group_totals(residuals: Floats, member: Floats, commonality: Floats, problem
     Every group starts with `prior_scale` of data, all unexplained: a small group has as many parameters as a large one,
     and would be explained perfectly by them alone.
     """
-    penalties = laplacian_penalties(commonality, problem.label_laplacian)
     own = np.sum(residuals * member, axis=1)
-    return np.asarray(own + problem.settings.laplacian_weight * penalties + problem.prior_scale)
+    return np.asarray(own + commonality_penalties(commonality, problem) + problem.prior_scale)
 
 
 def group_scales(member: Floats, problem: PaperProblem) -> Floats:
@@ -121,6 +120,13 @@ def hsic_penalties(individuality: Floats, worker_group: Ints, n_groups: int) -> 
     together = np.sum(weighted_sums(members_of(worker_group, n_groups), gram) ** 2, axis=(1, 2))
     alone = weight_per_code(worker_group, np.einsum("wgh,wgh->w", gram, gram), n_groups)
     return np.asarray((alone - together) / 2 * linalg.hsic_scale(individuality.shape[1]))
+
+
+def commonality_penalties(commonality: Floats, problem: PaperProblem) -> Floats:
+    """(n_groups,) what eq5 and eq19 charge for each C_m: β tr(C_mᵀ L C_m), and `ridge` ‖C_m‖² (D17)."""
+    unlike = laplacian_penalties(commonality, problem.label_laplacian)
+    size = np.sum(commonality**2, axis=(1, 2))
+    return np.asarray(problem.settings.laplacian_weight * unlike + problem.settings.ridge * size)
 
 
 def laplacian_penalties(commonality: Floats, laplacian: Floats) -> Floats:

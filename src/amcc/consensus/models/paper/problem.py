@@ -35,6 +35,7 @@ class PaperSettings:
     hsic_weight : float, at least 0. How much workers of one group should be alike. α of eq5; β from eq15 on (D5).
     laplacian_weight : float, at least 0. How much similar labels should be answered alike, in answers. β of eq5; α from
         eq15 on (D5).
+    ridge : float, at least 0. How much smaller C_m are preferred, in answers; the paper has none (D17).
     weight_exponent : float, above 1. r of eq5; near 1 the best group takes all, a large one makes groups equal.
     rows : "simplex" or "unit". What the rows of D_w must be (D4).
     anchor : "consensus" or "self". Whether answers are represented by the consensus, or by themselves (D1).
@@ -51,6 +52,7 @@ class PaperSettings:
     n_groups: int = 5
     hsic_weight: float = 0.1
     laplacian_weight: float = 10.0
+    ridge: float = 0.0
     weight_exponent: float = 2.0
     rows: Rows = "simplex"
     anchor: Anchor = "consensus"
@@ -89,6 +91,7 @@ class PaperSettings:
             # With a negative weight, eq5 would have no minimum.
             ("hsic_weight", 0 <= self.hsic_weight < np.inf, "at least 0"),
             ("laplacian_weight", 0 <= self.laplacian_weight < np.inf, "at least 0"),
+            ("ridge", 0 <= self.ridge < np.inf, "at least 0"),
             # At 1, eq23 divides by zero: all weight goes to the best group.
             ("weight_exponent", 1 < self.weight_exponent < np.inf, "above 1"),
         ):

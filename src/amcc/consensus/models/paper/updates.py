@@ -56,7 +56,8 @@ def commonality_system(state: PaperState, problem: PaperProblem) -> tuple[Floats
     data, settings = problem.data, problem.settings
     member = who_counts(state, problem)
     target = data.cross if settings.printed else data.cross - times(data.gram, state.individuality)
-    system = weighted_sums(member, data.gram) + settings.laplacian_weight * problem.label_laplacian
+    penalty = settings.laplacian_weight * problem.label_laplacian + settings.ridge * np.eye(problem.n_labels)
+    system = weighted_sums(member, data.gram) + penalty
     return system, weighted_sums(member, target)
 
 
