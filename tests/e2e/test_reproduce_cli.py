@@ -40,6 +40,9 @@ def test_without_data_and_into_a_document(tmp_path):
     assert figure == (out / "convergence.svg").read_text()
     assert str(tmp_path) not in text + figure
     assert not [path for path in out.rglob("*") if path.name.startswith(".part")]
+    again = amcc_reproduce("convergence", "--quick", "--seeds", 1, "-o", out, "--processes", 1)
+    # Not "all": pages hold one run.
+    assert again.stdout.replace("\n", " ").rstrip().endswith(f"this run on one page: {out / 'index.html'}")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,7 @@ def test_without_data_and_into_a_document(tmp_path):
         (["table2", "--data", "nowhere"], "nowhere must be a folder with data sets"),
         (["table2", "--docs", "nowhere.md"], "nowhere.md does not exist"),
         (["table2", "--docs", str(ROOT / "LICENSE")], "must hold the line <!-- reproduce -->"),
-        (["table2"], "no data sets"),
+        (["table2"], "table2 needs data; nothing was computed"),
     ],
 )
 def test_bad_arguments_leave_nothing(tmp_path, arguments, message):

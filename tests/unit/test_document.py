@@ -86,6 +86,12 @@ def test_parts_stand_in_the_order_of_the_studies(page):
     assert part_of(text, "old") == "<!-- reproduce old -->\nof long ago\n<!-- /reproduce old -->"
 
 
+def test_a_document_must_be_utf_8(page):
+    page.write_bytes(b"gr\xfcn")
+    with pytest.raises(InputError, match=r"results\.md cannot be read: byte 2 is not UTF-8\. Save it as UTF-8\."):
+        check_docs(page)
+
+
 @pytest.mark.parametrize("text", ["nothing", f"{END} {BEGIN}", f"{BEGIN} {BEGIN} {END}"])
 def test_both_markers_are_needed(page, text):
     page.write_text(text)

@@ -292,6 +292,12 @@ def test_everything_without_data(tmp_path, monkeypatch):
     tables = {made.name: made for made in found.all() if isinstance(made, Table)}
     assert list(tables) == ["active", "active-replay", "active-replay-leads"]
     assert {view.title for view in tables["active"].views} >= {"Jaccard on training items", "cost"}
+    captions = {made.name: made.caption for made in found.all()}
+    assert active.PROTOCOL in captions["active"]
+    for name in curves:  # said once, above them
+        assert "Protocol as in the table above." in captions[name] and active.PROTOCOL not in captions[name]
+    assert active.PROTOCOL in captions["active-eta"]  # a study of its own, without a table
+    assert "training and test items" not in captions["active-cost"]  # it has one panel for both
     goals = tables["active-replay"].data.to_pylist()
     assert {row["goal"] for row in goals} == {0.9, 0.95, 1.0}
     assert {row["strategy"] for row in goals} == {"voi", "amcc", "uniform"}

@@ -68,6 +68,21 @@ def test_scores_stand_in_the_order_of_the_table_with_intervals_and_the_paper():
     assert list(drawn["x", GREY]) == [0.8]
     assert list(drawn["s", ORANGE]) == [0.7]
     assert len(panel.lines) == 5  # what has no mean is not drawn
+    assert panel.get_xlabel() == "score"
+    assert figure.texts[-1].get_text() == "× Accuracy in the paper"
+
+
+def test_the_papers_number_does_not_hide_ours():
+    rows = [score_row("MV", "jaccard", 0.7), score_row("MV", "precision_skip", 0.7, paper_mean=0.7)]
+    (panel,) = figures.score_panels(table(*rows)).axes
+    assert len({float(line.get_ydata()[0]) for line in panel.lines}) == 3
+
+
+def test_scores_end_at_one_and_the_key_names_what_is_there():
+    figure = figures.score_panels(table(score_row("MV", "jaccard", 0.9, ci_low=0.5, ci_high=1.3)))
+    low, high = figure.axes[0].get_xlim()
+    assert low < 0.5 and 1 < high < 1.05
+    assert not [text for text in figure.texts if "paper" in text.get_text()]
 
 
 def test_thinned_sets_have_panels_of_their_own():
@@ -160,6 +175,19 @@ def test_curves_have_both_measures_and_a_line_at_the_choice():
     assert [text.get_text() for text in panel.texts] == ["Jaccard", "precision"]
 
 
+def test_names_stand_at_their_lines_where_panels_share_their_height():
+    rows = [
+        {"set": "A", "method": method, "groups": m, "measure": measure, "mean": mean, "ci_low": mean, "ci_high": mean}
+        for method, means in (("AMCC", (0.7, 0.9)), ("paper's", (0.1, 0.3)))
+        for measure, mean in zip(sensitivity.SHOWN, means, strict=True)
+        for m in (2, 5)
+    ]
+    for panel in sensitivity.draw_curves(table(*rows), "groups", 5).axes:
+        to_panel = panel.transData + panel.transAxes.inverted()
+        ends = [to_panel.transform(text.xy)[1] for text in panel.texts]
+        assert_allclose([text.xyann[1] for text in panel.texts], ends, rtol=0, atol=1e-9)
+
+
 def test_every_weight_is_tried_with_every_other_on_all_sets(tmp_path):
     plan = StudyPlan(QUICK, None, tmp_path)
     assert len(sensitivity.grid_tasks(plan)) == 4 * 4 * 2  # powers, powers, runs
@@ -242,6 +270,9 @@ def test_groups_are_drawn_with_the_best_on_top_and_spammers_as_crosses():
     honest, spam = workers.collections
     assert (len(honest.get_offsets()), len(spam.get_offsets())) == (2, 1)
     assert hits.images[0].get_clim() == alarms.images[0].get_clim() == (0, 1)
+    assert [text.get_text() for text in bars.texts] == ["0.70", "0.30"]  # a space before them is lost in SVG files
+    rates = figure.axes[4]
+    assert (rates.get_title(), rates.get_ylabel()) == ("rate", "")  # beside it, it would name the workers' axis
 
 
 def test_matrices_have_zero_in_the_middle():
@@ -368,7 +399,7 @@ def test_batches_and_mixes_have_a_panel_for_each_evaluation_and_reading():
     ]
     figure = active_figures.draw_batches(table(*rows))
     assert len(figure.axes) == 4
-    assert [text.get_text() for text in figure.axes[0].texts] == ["5", "25"]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["5 at a time", "25 at a time"]
     assert [panel.get_ylabel() for panel in figure.axes] == ["Jaccard", "precision"] * 2
     rows = [curve_row(eta=eta, evaluation=part, measure=reading) for eta in (0.0, 1.0) for part, reading in views]
     panel = active_figures.draw_mixes(table(*rows), 0.3).axes[0]

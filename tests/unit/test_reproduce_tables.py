@@ -189,12 +189,28 @@ def test_sonyc_stands_beside_the_papers_with_and_without_one_time_workers(tmp_pa
 
 def test_captions_say_why_numbers_repeat_and_who_has_another_set_rule(tmp_path, monkeypatch):
     monkeypatch.setattr(StudyPlan, "entrants", [AMCC])
-    plan = StudyPlan(replace(QUICK, removed=(0.1,)), None, tmp_path)
+    plan = StudyPlan(replace(QUICK, removed=(0.1,)), tmp_path, tmp_path, frozenset(["Emotions", "Affective"]))
     results = {fit: found(0.5, [], 1.0) for fit in (*tasks_of(plan, table4_sets(plan)), *_table6_tasks(plan))}
     for present in (present_table4, present_table6):
         shown, _ = present(plan, results)
         assert "stand three times" in shown.caption
         assert "MCMLD as printed gives the set that is most likely as a whole" in shown.caption
+    shown, drawn = present_table4(plan, results)
+    assert shown.caption.startswith("Seven classifiers and six spammers as workers; ")
+    assert "Crosses: " in drawn.caption
+
+
+def test_captions_without_data_say_nothing_of_the_papers_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(StudyPlan, "entrants", [AMCC])
+    plan = StudyPlan(replace(QUICK, removed=(0.1,)), None, tmp_path)
+    results = {fit: found(0.5, [], 1.0) for fit in (*tasks_of(plan, table4_sets(plan)), *_table6_tasks(plan))}
+    shown, drawn = present_table4(plan, results)
+    assert shown.caption.startswith("A generated crowd only; ")
+    for caption in (shown.caption, present_table6(plan, results)[0].caption):
+        assert "read Jaccard first" in caption
+        assert not re.search('paper\'s (numbers|"Accuracy")|SONYC', caption)
+    assert "Crosses" not in drawn.caption
+    assert "No lines: an interval takes at least 3 runs." in drawn.caption
 
 
 @pytest.mark.parametrize(
@@ -296,14 +312,21 @@ def test_the_page_shows_figures_inside(tmp_path):
     assert "<h2>F &amp; G</h2>" in page and "a &lt; b" in page
     assert page.count("<img") == 1
     assert '<ul class="note">' not in page  # no notes
-    assert re.search(r'<a href="#f">f</a>', page)
+    assert re.search(r'<a href="#f">F &amp; G</a>', page)
+
+
+def test_the_page_prints_code_as_code():
+    reproduction = Reproduction({"s": [replace(tiny_figure(), caption="by `amcc < x`")]}, ["see `amcc data list`"])
+    page = output.page(reproduction, output.draw_all(reproduction), output.Provenance([], [], 2))
+    assert "<code>amcc &lt; x</code>" in page and "<code>amcc data list</code>" in page
+    assert "`" not in page
 
 
 @pytest.mark.parametrize(
     ("text", "html"), [("**0.5**", "<b>0.5</b>"), ("a<b", "a&lt;b"), ("**a** and **b**", "<b>a</b> and <b>b</b>")]
 )
 def test_bold_is_bold(text, html):
-    assert output._bold(text) == html
+    assert output._inline(text) == html
 
 
 def test_untitled_views_have_no_heading():

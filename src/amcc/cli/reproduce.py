@@ -5,8 +5,8 @@ runs, and not before: help and all other commands do without them.
 
 A run leaves in its folder:
 
-index.html     all tables and figures on one page, which needs no other file
-results.md     the tables as markdown, with links to the figures
+index.html     all tables and figures of this run on one page, which needs no other file
+results.md     its tables as markdown, with links to the figures
 *.csv          the numbers of each table and figure
 *.png, *.svg   the figures
 cache/         what was measured; a run that was interrupted goes on from there
@@ -51,7 +51,16 @@ Data = Annotated[
     typer.Option(help="Folder of data sets (default: AMCC_DATA); without one, a generated crowd only."),
     READS,
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for all files and the cache."), FOLDER]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Folder for all files and the cache. Its index.html and results.md hold what the last run made; other "
+        "files of earlier runs stay.",
+    ),
+    FOLDER,
+]
 Quick = Annotated[
     bool, typer.Option("--quick", help="In five minutes on two cores: all, with fewer runs, sets and methods.")
 ]
@@ -100,7 +109,7 @@ def reproduce(
         return
     for made in found.all():
         screen.print(f"{made.name:<28} {made.title}", soft_wrap=True)
-    screen.print(f"all on one page: {out / 'index.html'}", soft_wrap=True)
+    screen.print(f"this run on one page: {out / 'index.html'}", soft_wrap=True)
 
 
 def _scale(quick: bool, seeds: int | None) -> Scale:

@@ -73,7 +73,10 @@ def run_studies(
     results = run_tasks(tasks, plan.cache, n_processes=n_processes, progress=progress)
     outputs = {study.name: study.present(plan, results) for study in studies}
     if not any(outputs.values()):
-        raise EmptyInputError(" ".join(f"{note}." for note in notes_of(studies, plan)))
+        names = ", ".join(study.name for study in studies)
+        needs = "needs" if len(studies) == 1 else "need"
+        why = " ".join(f"{note}." for note in data_notes(studies, plan))
+        raise EmptyInputError(f"{names} {needs} data; nothing was computed: {why}")
     return Reproduction({name: made for name, made in outputs.items() if made}, notes_of(studies, plan))
 
 
@@ -83,7 +86,13 @@ def by_study(found: Reproduction, plan: StudyPlan) -> dict[str, Reproduction]:
 
 
 def notes_of(studies: Sequence[Study], plan: StudyPlan) -> list[str]:
-    """What is missing and why, with the way to get it: sets that are not there, or too slow, and methods."""
+    """What is missing and why, with the way to get it: sets and methods."""
+    missing = plan.missing_methods() if any(study.compares for study in studies) else []
+    return data_notes(studies, plan) + missing
+
+
+def data_notes(studies: Sequence[Study], plan: StudyPlan) -> list[str]:
+    """Which sets are missing and why: they are not there, or too slow."""
     wanted = dict.fromkeys(name for study in studies for name in study.sets)
     absent = [name for name in wanted if name not in plan.sets]
     if plan.data is None:
@@ -101,4 +110,4 @@ def notes_of(studies: Sequence[Study], plan: StudyPlan) -> list[str]:
     quick = [name for name in wanted if name in MULAN and plan.has(name) and name not in plan.scale.mulan]
     if quick and any(study.draws for study in studies):
         notes.append(f"without {', '.join(quick)}: left out by --quick, for simulating their workers takes long")
-    return notes + (plan.missing_methods() if any(study.compares for study in studies) else [])
+    return notes

@@ -24,7 +24,7 @@ from amcc.experiments.reproduce.fits import Results
 from amcc.experiments.reproduce.plan import Figure, Study, StudyPlan, Table, View
 from amcc.experiments.reproduce.rows import Row
 from amcc.experiments.reproduce.sets import GENERATED, REAL, WITHOUT_ONE_TIMERS, PaperSet
-from amcc.experiments.reproduce.statistics import Sample, estimate, mark
+from amcc.experiments.reproduce.statistics import Sample, estimate, interval_note, mark
 
 # η of eq9 that the paper chose; also the default of the strategy.
 PAPER_MIX = 0.3
@@ -46,13 +46,9 @@ PRICED = {
     "1…W": "Prices go from 1 to the number of workers W by their accuracy on the first items.",
     "eq12": "Prices are those of eq12, by the fit of the moment: at most 1.",
 }
-# What differs from all figures of the paper about this.
-DIFFERS = (
-    "Unlike the paper: Movie is missing because its answers are not public, training and test items are shown apart, "
-    "and both readings of accuracy."
-)
-# Shown below figures: three partitions are the least that has an interval, see `statistics.FEWEST_UNITS`.
-BANDS = "Bands: 95 % intervals over partitions, from three on."
+# What differs from the paper in all figures, and in those of quality.
+DIFFERS = "Unlike the paper: Movie is missing because its answers are not public"
+QUALITY_DIFFERS = f"{DIFFERS}, training and test items are shown apart, and both readings of accuracy."
 
 
 class Contender(NamedTuple):
@@ -280,7 +276,6 @@ def _present_at(plan: StudyPlan, results: Results, costs: Costs) -> list[Table |
     curves = strategy_curves(plan, costs)
     rows = curves.rows(results)
     suffix, at = ("", "") if costs == "1…W" else (f"-{costs}", f", costs by {costs}")
-    protocol = f"{PROTOCOL} {PRICED[costs]}"
     made: list[Table | Figure] = [end_table(curves, results, pa.Table.from_pylist(rows), costs)]
     of_paper = {each.name for each in extent_of(plan).contenders if each.of_paper}
     blocks = {"paper": ("the paper's methods, and voi", of_paper | {"voi"})}
@@ -291,8 +286,9 @@ def _present_at(plan: StudyPlan, results: Results, costs: Costs) -> list[Table |
             shown = [row for row in rows if row["measure"] == reading and row["strategy"] in names]
             part = pa.Table.from_pylist(shown)
             caption = (
-                f'The paper\'s figure "active". {protocol} {BANDS} Against cost: means of both at the same number of '
-                f"questions, in the colours of the panel to the left. {DIFFERS}"
+                f'The paper\'s figure "active". Protocol as in the table above. {interval_note(part, "bands")} Against '
+                "cost: means of both at the same number of questions, in the colours of the panel to the left. "
+                f"{QUALITY_DIFFERS}"
             )
             if reading == "precision":
                 caption += " Items without a predicted label do not count: so few votes leave most of them out."
@@ -302,7 +298,7 @@ def _present_at(plan: StudyPlan, results: Results, costs: Costs) -> list[Table |
     columns = "set", "strategy", "queries", "cost"
     distinct_costs = dict.fromkeys(tuple((name, row[name]) for name in columns) for row in rows)
     spent = pa.Table.from_pylist([dict(row) for row in distinct_costs])
-    caption = f'The paper\'s figure "cost": what the questions cost, mean over partitions. {PRICED[costs]} {DIFFERS}'
+    caption = f'The paper\'s figure "cost": what the questions cost, mean over partitions. {PRICED[costs]} {DIFFERS}.'
     draw_costs = partial(active_figures.draw_costs, spent)
     return [*made, Figure(f"active-cost{suffix}", f"Strategies: cost{at}", caption, spent, draw_costs)]
 
@@ -366,9 +362,10 @@ def present_batches(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     extent, data = extent_of(plan), pa.Table.from_pylist(batch_curves(plan).rows(results))
     caption = (
         'The paper\'s figure "batchsize": strategy amcc with 5 % of the items at the start, until '
-        f"{100 * extent.up_to:.0f} % of all votes are known, with other numbers of questions at a time. {BANDS} "
-        f"Unlike the paper: our consensus and at most {extent.most_runs} partitions, because the paper's takes "
-        "minutes a fit on SONYC-UST; until half of the votes rather than of the samples. The paper chose 5."
+        f"{100 * extent.up_to:.0f} % of all votes are known, with other numbers of questions at a time. "
+        f"{interval_note(data, 'bands')} Unlike the paper: our consensus and not more than {extent.most_runs} of the "
+        "partitions, because the paper's takes minutes a fit on SONYC-UST; the end is a share of the votes rather than of the samples. "
+        "The paper chose 5."
     )
     draw = partial(active_figures.draw_batches, data)
     return [Figure("active-batch", "Questions at a time", caption, data, draw)]
@@ -379,7 +376,8 @@ def present_mixes(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     data = pa.Table.from_pylist(mix_curves(plan).rows(results, ends_only=True))
     caption = (
         'The paper\'s figure "eta": AMCC after the last question with other shares η of the correlation term in eq9; '
-        f"dotted: the paper's η = {PAPER_MIX}. {PROTOCOL} {PRICED['1…W']} {BANDS} {DIFFERS}"
+        f"dotted: the paper's η = {PAPER_MIX}. {PROTOCOL} {PRICED['1…W']} {interval_note(data, 'bands')} "
+        f"{QUALITY_DIFFERS}"
     )
     draw = partial(active_figures.draw_mixes, data, PAPER_MIX)
     return [Figure("active-eta", "Share of the correlation term", caption, data, draw)]

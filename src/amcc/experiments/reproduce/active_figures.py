@@ -58,17 +58,24 @@ def draw_line(axes: Axes, rows: Sequence[Row], x: str, colour: str, line: str, m
 
 
 def draw_lines(
-    axes: Axes, rows: Sequence[Row], x: str, by: str, looks: dict[Any, tuple[str, str]], *, named: bool = True
+    axes: Axes,
+    rows: Sequence[Row],
+    x: str,
+    by: str,
+    looks: dict[Any, tuple[str, str]],
+    *,
+    named: bool = True,
+    text: str = "{}",
 ) -> None:
     """One line for each value of the column `by`, with its name at the end, or else a dot.
 
-    looks : colour and line of each value.
+    looks : colour and line of each value. text : what to write at the end, with {} for the value.
     """
     ends = []
     for name in distinct(rows, by):
         of_name = where(rows, **{by: name})
         draw_line(axes, of_name, x, *looks[name])
-        ends.append((of_name[-1][x], of_name[-1]["mean"], str(name), looks[name][0]))
+        ends.append((of_name[-1][x], of_name[-1]["mean"], text.format(name), looks[name][0]))
     if named:
         name_ends(axes, ends)
     else:
@@ -128,7 +135,11 @@ def draw_batches(data: pa.Table) -> Figure:
     looks: dict[Any, tuple[str, str]] = {
         size: (colour, "-") for size, colour in zip(distinct(rows, "batch"), COLOURS, strict=False)
     }
-    return _draw_all(rows, lambda panel, here: draw_lines(panel, here, "queries", "batch", looks), "questions")
+
+    def draw(panel: Axes, here: Sequence[Row]) -> None:
+        draw_lines(panel, here, "queries", "batch", looks, text="{} at a time")
+
+    return _draw_all(rows, draw, "questions")
 
 
 def draw_mixes(data: pa.Table, chosen: float) -> Figure:

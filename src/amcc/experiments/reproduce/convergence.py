@@ -48,7 +48,8 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     ]
     data = pa.Table.from_pylist(rows)
     caption = (
-        "AMCC's bound on the log-likelihood rises at every round, the paper's loss falls. Dotted: the five rounds "
+        "AMCC's bound on the log-likelihood rises at every round, the paper's loss falls; it may "
+        "go below 0, because HSIC is subtracted (eq5). Dotted: the five rounds "
         "after which the paper says that its loss no longer changes; in grey, how much of the whole change they made. "
         "The paper draws its loss alone; ours goes on falling for longer, because the printed penalty of Theorem 1, "
         "which holds D in place, is scaled as its proof needs it (deviation D6)."

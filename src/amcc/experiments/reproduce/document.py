@@ -17,7 +17,7 @@ from pathlib import Path
 from amcc.errors import InputError
 from amcc.experiments.reproduce.output import Drawn, Provenance, note_lines, output_lines
 from amcc.experiments.reproduce.plan import Reproduction
-from amcc.files import check_readable, make_folder, whole_file
+from amcc.files import check_readable, make_folder, not_read, whole_file
 
 BEGIN, END = "<!-- reproduce -->", "<!-- /reproduce -->"
 # Where figures are, beside the document.
@@ -31,7 +31,7 @@ def check_docs(path: Path) -> None:
     Asked before anything is measured: hours later would be late to learn of a wrong path.
     """
     check_readable(path)
-    text = path.read_text(encoding="utf-8")
+    text = _read(path)
     # Twice would be two places for one table, the wrong way round none.
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise InputError(
@@ -62,7 +62,7 @@ def update_docs(
     All files are written before the first takes its place, the document as the last: a full disk leaves all as it was.
     """
     check_docs(path)
-    before, between, after = _split(path.read_text(encoding="utf-8"))
+    before, between, after = _split(_read(path))
     parts = {part[1]: part[0] for part in _PART.finditer(between)}
     parts |= {name: _part(name, each, replace(provenance, what=(name,))) for name, each in found.items()}
     # Studies that this version does not know stand at the end: they are for people to move.
@@ -76,6 +76,14 @@ def update_docs(
         # What is opened first gets its name last.
         for place, content in {path: text.encode(), **figures}.items():
             stack.enter_context(whole_file(place)).write_bytes(content)
+
+
+def _read(path: Path) -> str:
+    """The text of the document."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise not_read(path, f"byte {error.start} is not UTF-8", "Save it as UTF-8.") from None
 
 
 def _split(text: str) -> tuple[str, str, str]:

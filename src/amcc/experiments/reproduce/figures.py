@@ -51,7 +51,7 @@ def score_panels(data: pa.Table) -> Figure:
     rows = data.to_pylist()
     sets = list(dict.fromkeys((row["set"], row["answers_per_item"]) for row in rows))
     methods = distinct(rows, "method")
-    figure, panels = grid(len(sets), (2.6, 0.7 + 0.19 * len(methods)), sharex=True, sharey=True)
+    figure, panels = grid(len(sets), (2.6, 0.9 + 0.19 * len(methods)), sharex=True, sharey=True)
     place = {method: len(methods) - number for number, method in enumerate(methods)}  # the first on top
     for axes, (name, answers) in zip(panels, sets, strict=True):
         for row in where(rows, set=name, answers_per_item=answers):
@@ -64,19 +64,25 @@ def score_panels(data: pa.Table) -> Figure:
             axes.axhspan(place["AMCC"] - 0.5, place["AMCC"] + 0.5, color="#eaf2f8", zorder=0)
         axes.grid(axis="y", visible=False)
         axes.tick_params(labelbottom=True)
-    key(figure, [("● Jaccard", BLUE), ("□ precision, empty sets left out", ORANGE), ("× Accuracy in the paper", GREY)])
+        axes.set_xlabel("score")
+    # No score is above 1, though an interval may go on; a little room, or marks at 1 would be cut.
+    lowest = panels[0].get_xlim()[0]
+    panels[0].set_xlim(lowest, 1 + 0.03 * (1 - lowest))
+    with_paper = any(row["paper_mean"] is not None for row in rows)
+    of_paper = [("× Accuracy in the paper", GREY)] * with_paper
+    key(figure, [("● Jaccard", BLUE), ("□ precision, empty sets left out", ORANGE), *of_paper])
     return figure
 
 
 def _score_mark(axes: Axes, row: Row, height: float) -> None:
-    """Jaccard a little below the line of its method, precision and the paper's number a little above."""
+    """Precision above the line of its method, the paper's number on it, Jaccard below: equal ones hide nothing."""
     is_jaccard = row["measure"] == "jaccard"
-    colour, shift, marker, face = (BLUE, -0.17, "o", BLUE) if is_jaccard else (ORANGE, 0.17, "s", "white")
+    colour, shift, marker, face = (BLUE, -0.28, "o", BLUE) if is_jaccard else (ORANGE, 0.28, "s", "white")
     if row["ci_low"] is not None:
         axes.plot([row["ci_low"], row["ci_high"]], [height + shift] * 2, color=colour, linewidth=1.4)
     axes.plot(row["mean"], height + shift, marker=marker, color=colour, markerfacecolor=face, markersize=4)
     if row["paper_mean"] is not None:
-        axes.plot(row["paper_mean"], height + 0.17, marker="x", color=GREY, markersize=4.5)
+        axes.plot(row["paper_mean"], height, marker="x", color=GREY, markersize=4.5)
 
 
 def removal_panels(data: pa.Table) -> Figure:

@@ -65,10 +65,10 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Figure]:
                 f"groups-{file}",
                 f"Groups of workers on {paper_set.name}",
                 f"AMCC, one run, the best group first. Weight: share in how informative groups are. Hits: how often a "
-                "label is given that is there; false alarms: that is not. A mark is a worker (×: uniform spammer, +: "
-                "random spammer, where that is known), judged by the truth: hit "
-                f"rate minus false-alarm rate, 0 for whoever answers without looking. {who_is_where(ours)}The paper "
-                f"draws 3-D bars of D and λ; AMCC has rates in place of matrices, so these are shown. {EMPTY_GROUPS}",
+                "label is given that is there; false alarms: that is not. A mark is a worker"
+                f"{marks_in_words(ours)}, judged by the truth: hit rate minus false-alarm rate, 0 for whoever answers "
+                f"without looking. {who_is_where(ours)}The paper draws 3-D bars of D and λ; AMCC has rates in place of "
+                f"matrices, so these are shown. {EMPTY_GROUPS}",
                 group_table(ours),
                 partial(draw_groups, ours),
             )
@@ -123,6 +123,17 @@ def who_is_where(found: Found) -> str:
         "known: classifiers trained on 90 to 30 % of the items, uniform spammers, who always give one label, and "
         f"random ones, who give any. Group {'; '.join(groups)}. "
     )
+
+
+def marks_in_words(found: Found) -> str:
+    """What crosses mean, in brackets after a space; nothing where kinds are not known and all marks are dots.
+
+    >>> marks_in_words({"names": ["ranksvm 90%", "random 1"]}), marks_in_words({"names": ["w1"]})
+    (' (+: random spammer)', '')
+    """
+    kinds = {kind_of(name) for name in found["names"]}
+    signs = [f"{sign}: {kind}" for kind, sign in (("uniform spammer", "×"), ("random spammer", "+")) if kind in kinds]
+    return f" ({', '.join(signs)})" if signs else ""
 
 
 def _names_by_group(found: Found) -> list[list[str]]:
@@ -180,7 +191,8 @@ def draw_groups(found: Found) -> mpl.Figure:
     rows = np.arange(n_groups)
     bars.barh(rows, weights, color=BLUE, height=0.6)
     for row, weight in enumerate(weights):
-        bars.text(weight, row, f" {weight:.2f}", va="center", fontsize=8)
+        # Away from the bar by points, not by a space: SVG files drop one at the beginning.
+        bars.annotate(f"{weight:.2f}", (weight, row), (4, 0), textcoords="offset points", va="center", fontsize=8)
     # Room for the numbers beside the bars.
     bars.set_xlim(0, weights.max() * 1.25)
     bars.set_yticks(rows, [f"group {row + 1}\n{crew}" for row, crew in enumerate(_crews(found))])
@@ -189,7 +201,8 @@ def draw_groups(found: Found) -> mpl.Figure:
     for panel, rates, title in ((hits, hit, "hits"), (alarms, false_alarm, "false alarms")):
         image = _heat(panel, rates, title)
         panel.set_xlabel("label")
-    figure.colorbar(image, ax=alarms, shrink=0.9, pad=0.02, label="rate")
+    # Its name above it: beside it, it would seem to be that of the next panel's axis.
+    figure.colorbar(image, ax=alarms, shrink=0.9, pad=0.02).ax.set_title("rate", fontsize=8.5, fontweight="normal")
     _worker_dots(workers, found, member)
     # The best group on top, in all panels: they share the axis.
     bars.set_ylim(n_groups - 0.5, -0.5)

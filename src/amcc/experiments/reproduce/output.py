@@ -149,7 +149,9 @@ def output_lines(found: Reproduction, place: str) -> Iterator[str]:
 # -- the page -------------------------------------------------------------------------------------------------------
 
 # Wide tables scroll inside of a frame, their first column stays in sight; the paper's numbers have their own colour.
-# On phones figures keep their size and scroll as well: shrunk to such a width, nobody could read their labels.
+# On phones figures keep their size and scroll as well: shrunk to such a width, nobody could read their labels. What
+# scrolls has a shadow at the side where there is more: one that stays, below a white one that scrolls away. Images are
+# multiplied with it, for their own white would hide it.
 CSS = """
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2329; margin: 0 auto; max-width: 1180px; padding: 1.5rem; }
@@ -157,8 +159,8 @@ h1 { font-size: 1.7rem; margin: 0 0 .5rem; } h2 { margin: 2.6rem 0 .3rem; font-s
 h3 { margin: 1.3rem 0 .3rem; font-size: 1rem; }
 .note, .caption { color: #4a545e; max-width: 60rem; } .caption { font-size: .9rem; margin: .2rem 0 .8rem; }
 code { background: #f1f4f6; padding: .15rem .4rem; border-radius: 4px; }
-nav a { margin-right: 1rem; } a { color: #0060a0; }
-.wide { overflow-x: auto; width: fit-content; max-width: 100%; border: 1px solid #e1e5e9; border-radius: 6px; }
+nav { columns: 18rem; } nav a { display: block; } a { color: #0060a0; }
+.wide { width: fit-content; max-width: 100%; border: 1px solid #e1e5e9; border-radius: 6px; }
 table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .22rem .6rem; text-align: right; border-bottom: 1px solid #eef1f3; }
 th { background: #f6f8f9; vertical-align: bottom; font-weight: 600; }
@@ -167,7 +169,14 @@ th:first-child { background: #f6f8f9; }
 td.paper, th.paper { color: #6a4a00; background: #fdf8ec; }
 tr.ours td { background: #eaf2f8; } tr.ours td.paper { background: #f3efe2; }
 img { max-width: 100%; height: auto; } details { margin: .4rem 0; } summary { cursor: pointer; color: #0060a0; }
-.figure { overflow-x: auto; } @media screen and (max-width: 600px) { .figure img { max-width: none; } }
+@media screen and (max-width: 600px) { .figure img { max-width: none; } }
+.wide, .figure {
+  overflow-x: auto; background: linear-gradient(to right, #fff 40%, #fff0) left / 48px 100% no-repeat local,
+  linear-gradient(to left, #fff 40%, #fff0) right / 48px 100% no-repeat local,
+  linear-gradient(to right, #0005, #0000) left / 16px 100% no-repeat scroll,
+  linear-gradient(to left, #0005, #0000) right / 16px 100% no-repeat scroll;
+}
+.figure img { mix-blend-mode: multiply; }
 @media print { .wide { overflow: visible; } table { font-size: 7pt; } h2 { break-after: avoid; } }
 """
 
@@ -178,9 +187,9 @@ def page(found: Reproduction, drawn: Mapping[str, Drawn], provenance: Provenance
     drawn : the figures by name. Names and captions are escaped: labels of real sets hold what they like.
     """
     outputs = list(found.all())
-    # A page of twenty tables is found one's way in by their names.
-    links = " ".join(f'<a href="#{output.name}">{escape(output.name)}</a>' for output in outputs)
-    notes = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+    # A page of twenty tables is found one's way in by their titles.
+    links = " ".join(f'<a href="#{output.name}">{escape(output.title)}</a>' for output in outputs)
+    notes = "".join(f"<li>{_inline(note)}</li>" for note in found.notes)
     parts = [
         f"<h1>{TITLE}</h1>",
         *(f'<p class="note">{escape(sentence)}</p>' for sentence in provenance.sentences()),
@@ -190,7 +199,7 @@ def page(found: Reproduction, drawn: Mapping[str, Drawn], provenance: Provenance
     ]
     for output in outputs:
         parts.append(f'<section id="{output.name}"><h2>{escape(output.title)}</h2>')
-        parts.append(f'<p class="caption">{escape(output.caption)}</p>')
+        parts.append(f'<p class="caption">{_inline(output.caption)}</p>')
         parts += _table_html(output) if isinstance(output, Table) else [_image(output, drawn[output.name])]
         parts.append("</section>")
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{TITLE}</title>'
@@ -232,9 +241,14 @@ def _view_html(view: View) -> str:
 def _cells(texts: Sequence[str], of_paper: Sequence[bool], tag: str) -> str:
     """A row of cells, each of the paper's columns with its class."""
     classes = [' class="paper"' if paper else "" for paper in of_paper]
-    return "".join(f"<{tag}{kind}>{_bold(text)}</{tag}>" for text, kind in zip(texts, classes, strict=True))
+    return "".join(f"<{tag}{kind}>{_inline(text)}</{tag}>" for text, kind in zip(texts, classes, strict=True))
 
 
-def _bold(text: str) -> str:
-    """What markdown would print bold."""
-    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text))
+def _inline(text: str) -> str:
+    """What markdown would print bold or as code.
+
+    >>> _inline("**1 < 2** by `amcc`")
+    '<b>1 &lt; 2</b> by <code>amcc</code>'
+    """
+    bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text))
+    return re.sub(r"`(.+?)`", r"<code>\1</code>", bold)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from amcc.experiments.reproduce.sets import (
     PaperSet,
     printed_name,
 )
-from amcc.experiments.reproduce.statistics import MeanWithInterval, Sample, estimate, mark, p_value
+from amcc.experiments.reproduce.statistics import MeanWithInterval, Sample, estimate, interval_note, mark, p_value
 from amcc.experiments.text import EMPTY
 
 # Which of our measures stands beside which column of tables 4 and 5.
@@ -47,10 +48,8 @@ MARKS = (
     "many comparisons, as in the paper)"
 )
 RULE = f"Set rule: {SET_RULE}."
-READING_NOTE = (
-    'The paper\'s "Accuracy" is, by its formula, precision; it stands beside ours with empty sets left out. '
-    "Precision rewards small sets, so read Jaccard first (deviation D12)."
-)
+READING_NOTE = "Precision rewards small sets, so read Jaccard first (deviation D12)."
+ACCURACY = 'The paper\'s "Accuracy" is, by its formula, precision; it stands beside ours with empty sets left out.'
 REPEATED = (
     "The paper's numbers of AMCC stand three times: beside AMCC, which users get; beside the paper's objective, which "
     "is its model with what had to be repaired (deviations D1 to D8); and beside AMCC as printed, as far as that runs. "
@@ -333,10 +332,12 @@ def _present_scores(
     blocks = [lines_of(plan, paper_set, results, printed_of) for paper_set in paper_sets]
     rows = [row for lines in blocks for row in long_rows(lines)]
     plotted = data_table([row for row in rows if row["measure"] in ("jaccard", "precision_skip")])
-    caption = f"{caption} {READING_NOTE} {REPEATED} {RULE} {MARKS}."
+    caption = f"{caption} {about_paper(chain(*blocks))} {RULE} {MARKS}."
+    with_paper = any(row["paper_mean"] is not None for row in rows)
+    crosses = "Crosses: what the paper prints as Accuracy, beside every reading of its methods. " * with_paper
     drawn = (
-        "Mean and 95 % interval. Crosses: what the paper prints as Accuracy, beside every reading of its methods. The "
-        f"paper draws no such figure: it is {title.partition('.')[0]} at a glance."
+        f"Marks: means. {interval_note(plotted, 'lines')} {crosses}The paper draws no such figure: it is "
+        f"{title.partition('.')[0]} at a glance."
     )
     draw = partial(figures.score_panels, plotted)
     return [
@@ -345,11 +346,16 @@ def _present_scores(
     ]
 
 
+def about_paper(lines: Iterable[Line]) -> str:
+    """What a caption says of readings, and of the paper's numbers where there are any."""
+    return f"{ACCURACY} {READING_NOTE} {REPEATED}" if any(line.printed for line in lines) else READING_NOTE
+
+
 def present_table4(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
     """Table 4."""
+    who = "Seven classifiers and six spammers as workers" if plan.mulan else "A generated crowd only"
     caption = (
-        f"Seven classifiers and six spammers as workers; mean ± sd over {plan.scale.n_runs} simulated crowds, which "
-        "are also the units of intervals and tests."
+        f"{who}; mean ± sd over {plan.scale.n_runs} simulated crowds, which are also the units of intervals and tests."
     )
     about = "table4", "Table 4. Simulated workers", caption
     return _present_scores(plan, results, table4_sets(plan), TABLE_4, about)
@@ -386,8 +392,10 @@ def present_table6(plan: StudyPlan, results: Results) -> Sequence[Table | Figure
     """Table 6."""
     rows: list[Row] = []
     views: list[View] = []
+    all_lines: list[Line] = []
     for paper_sets in table6_sets(plan):
         blocks = [lines_of(plan, paper_set, results, _printed_share) for paper_set in paper_sets]
+        all_lines += chain(*blocks)
         rows += [row for lines in blocks for row in long_rows(lines)]
         # A table for each reading would be ten per set: two are shown at once, the others on demand.
         views += [
@@ -395,8 +403,8 @@ def present_table6(plan: StudyPlan, results: Results) -> Sequence[Table | Figure
         ]
     caption = (
         f"Accuracy where a share of each worker's answers is removed (whole answers, at least one stays); mean ± sd "
-        f"over {plan.scale.n_runs} removals, which are also the units of tests. {READING_NOTE} The other readings are "
-        f"in the file and, folded, on the page. {REPEATED} {ONE_TIMERS} {RULE} {MARKS}."
+        f"over {plan.scale.n_runs} removals, which are also the units of tests. The other readings are in the file "
+        f"and, folded, on the page. {about_paper(all_lines)} {f'{ONE_TIMERS} ' * bool(plan.real)}{RULE} {MARKS}."
     )
     plotted = data_table([row for row in rows if row["measure"] == "jaccard"])
     drawn = (

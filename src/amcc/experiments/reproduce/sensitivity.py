@@ -22,7 +22,7 @@ from amcc.experiments.reproduce.plan import AMCC, FROBENIUS, Figure, Study, Stud
 from amcc.experiments.reproduce.rows import Row, columns, distinct, where
 from amcc.experiments.reproduce.score_tables import measured
 from amcc.experiments.reproduce.sets import GENERATED, REAL, PaperSet
-from amcc.experiments.reproduce.statistics import estimate
+from amcc.experiments.reproduce.statistics import estimate, interval_note
 from amcc.plotting import BLUE, GREY, HEAT, ORANGE, VERMILION, canvas, label_ends
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def present_exponent(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     data = curve_table(plan, results, exponent_rows(plan), "r")
     caption = (
         "The paper's objective (amcc-frobenius) with other powers r of the group weights; the paper chose r = 2. "
-        f"Bands: 95 % intervals. {OTHER_SETS} AMCC itself has no such power."
+        f"{interval_note(data, 'bands')} {OTHER_SETS} AMCC itself has no such power."
     )
     return [Figure("r", "Power of the group weights", caption, data, partial(draw_curves, data, "r", 2))]
 
@@ -214,8 +214,8 @@ def present_groups(plan: StudyPlan, results: Results) -> Sequence[Figure]:
     """One figure."""
     data = curve_table(plan, results, group_rows(plan), "groups")
     caption = (
-        "AMCC and the paper's objective with other numbers M of groups; the paper chose M = 5. Bands: 95 % intervals. "
-        f"{OTHER_SETS}"
+        "AMCC and the paper's objective with other numbers M of groups; the paper chose M = 5. "
+        f"{interval_note(data, 'bands')} {OTHER_SETS}"
     )
     return [Figure("m", "Number of groups", caption, data, partial(draw_curves, data, "groups", 5))]
 
@@ -223,6 +223,8 @@ def present_groups(plan: StudyPlan, results: Results) -> Sequence[Figure]:
 def draw_curves(data: pa.Table, column: str, chosen: float) -> mpl.Figure:
     """Sets in columns, methods in rows; both measures in each panel; dotted: what the paper chose."""
     x_title = "M, number of groups" if column == "groups" else column
+
+    ends_in = {}
 
     def draw(panel: Axes, rows: Sequence[Row]) -> None:
         ends = []
@@ -234,9 +236,12 @@ def draw_curves(data: pa.Table, column: str, chosen: float) -> mpl.Figure:
         panel.axvline(chosen, color=GREY, linewidth=1, linestyle=":")
         panel.set_xticks(x)
         panel.margins(x=0.08)
-        label_ends(panel, ends, gap=0.1)
+        ends_in[panel] = ends
 
     figure, first_panels = cross(data, draw, x_title, (3.1, 2.2), sharex=True, sharey="col")
+    # Now that all are drawn: panels of a column share their heights, so that a lower one may move those above.
+    for panel, ends in ends_in.items():
+        label_ends(panel, ends, gap=0.1)
     for panel, method in first_panels:
         panel.set_ylabel(method)
     return figure

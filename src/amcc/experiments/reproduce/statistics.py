@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from amcc.arrays import Floats
 from amcc.experiments.paper_values import BETTER, WORSE, Mark
@@ -58,6 +59,21 @@ def estimate(sample: Sample) -> MeanWithInterval:
 
     reach = student.ppf((1 + LEVEL) / 2, units.size - 1) * units.std(ddof=1) / np.sqrt(units.size)
     return MeanWithInterval(mean, sd, float(units.mean() - reach), float(units.mean() + reach))
+
+
+def interval_note(data: pa.Table, what: str) -> str:
+    """The sentence of a caption that says what intervals look like, or why there are none.
+
+    data : with a column ci_low, blank or NaN where there is no interval. what : they are drawn as.
+
+    >>> interval_note(pa.table({"ci_low": [0.4, None]}), "bands")
+    'Bands: 95 % intervals.'
+    >>> interval_note(pa.table({"ci_low": [float("nan")]}), "bands")
+    'No bands: an interval takes at least 3 runs.'
+    """
+    if np.isfinite(np.array(data["ci_low"].to_pylist(), dtype=np.float64)).any():
+        return f"{what.capitalize()}: {100 * LEVEL:.0f} % intervals."
+    return f"No {what}: an interval takes at least {FEWEST_UNITS} runs."
 
 
 def p_value(sample: Sample, reference: Sample) -> float:
