@@ -288,9 +288,10 @@ def test_everything_without_data(tmp_path, monkeypatch):
     with plotting.style():
         drawn = {made.name: made.draw() for made in found.all() if isinstance(made, Figure)}
     curves = [f"active-{block}-{reading}" for block in ("paper", "ours") for reading in ("jaccard", "precision")]
-    assert list(drawn) == [*curves, "active-cost", "active-batch", "active-eta", "active-replay-curves"]
+    by_eq12 = [f"active-{kind}-eq12" for kind in ("paper-jaccard", "paper-precision", "cost")]
+    assert list(drawn) == [*curves, "active-cost", *by_eq12, "active-batch", "active-eta", "active-replay-curves"]
     tables = {made.name: made for made in found.all() if isinstance(made, Table)}
-    assert list(tables) == ["active", "active-replay", "active-replay-leads"]
+    assert list(tables) == ["active", "active-eq12", "active-replay", "active-replay-leads"]
     assert {view.title for view in tables["active"].views} >= {"Jaccard on training items", "cost"}
     captions = {made.name: made.caption for made in found.all()}
     assert active.PROTOCOL in captions["active"]

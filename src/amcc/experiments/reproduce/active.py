@@ -364,8 +364,8 @@ def present_batches(plan: StudyPlan, results: Results) -> Sequence[Figure]:
         'The paper\'s figure "batchsize": strategy amcc with 5 % of the items at the start, until '
         f"{100 * extent.up_to:.0f} % of all votes are known, with other numbers of questions at a time. "
         f"{interval_note(data, 'bands')} Unlike the paper: our consensus and not more than {extent.most_runs} of the "
-        "partitions, because the paper's takes minutes a fit on SONYC-UST; the end is a share of the votes rather than of the samples. "
-        "The paper chose 5."
+        "partitions, because the paper's takes minutes a fit on SONYC-UST; the end is a share of the votes rather than "
+        "of the samples. The paper chose 5."
     )
     draw = partial(active_figures.draw_batches, data)
     return [Figure("active-batch", "Questions at a time", caption, data, draw)]
