@@ -154,7 +154,7 @@ def check_runs(
         raise ParameterError(f"seeds must be at least 1; got {seeds}.")
     if batch is not None:
         check_batch(batch)
-    check_patience(patience)
+    check_patience(patience, "batches", "--patience")
 
 
 def parse_start(text: str) -> Start:
