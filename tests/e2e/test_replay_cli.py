@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from amcc import Votes, write_votes
-from amcc.active.replay import Curve
+from amcc.active.replay import Curve, EndReason
 from amcc.cli.console import screen
-from amcc.cli.replay import Replay, result_table
+from amcc.cli.replay import Replay, cut_note, result_table, verdict
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from running import said
 
@@ -146,6 +146,26 @@ def test_every_seed_has_its_cost(capsys):
     assert cost == {"median": 0.2, "min": 0.1, "max": 0.3, "seeds": [0.3, 0.2, 0.1]}
     screen.print(result_table({"voi": found}))
     assert capsys.readouterr().out.split("\n")[1].split("  ")[-1].strip() == "20 % (10–30 %)"
+
+
+def runs(*ends: tuple[float, EndReason], jaccard: float = 0.5) -> Replay:
+    """Runs that end at these shares, for these reasons, all below the quality of all votes."""
+    curves = [Curve(np.array([0.1, last]), np.ones(2), np.full(2, jaccard), end=end) for last, end in ends]
+    return Replay(curves, all_votes_jaccard=0.8)
+
+
+def test_a_run_that_stopped_might_have_got_there():
+    assert runs((1.0, "all"), (1.0, "all")).in_percent(1.0) == "never"
+    assert runs((1.0, "all"), (0.4, "patience")).in_percent(1.0) == "stopped before"
+    assert runs((0.4, "money")).in_percent(1.0) == "stopped before"
+    assert runs((0.4, "patience"), jaccard=0.8).in_percent(1.0) == "10 %"
+    some = Replay([*runs((0.4, "patience")).curves, *runs((0.4, "patience"), jaccard=0.8).curves * 2], 0.8)
+    assert verdict(some) == "same quality as all votes from 10 % (10 %–stopped before) of the money on"
+
+
+def test_the_picture_says_where_its_lines_end():
+    assert cut_note({"voi": runs((0.4, "patience"), (0.4, "patience"))}) == ""
+    assert "end where the first run ended" in cut_note({"voi": runs((0.4, "patience"), (0.6, "patience"))})
 
 
 def test_five_seeds_are_enough(amcc_replay):
