@@ -15,6 +15,7 @@ from amcc import Roster, Truth, Votes
 from amcc.active import Basket, Prices, next_questions
 from amcc.active.beliefs import cold_beliefs
 from amcc.active.buying import allowed_workers, fill_basket, listed_prices, prices_of_allowed, with_names, with_people
+from amcc.active.prices import eq12_prices
 from amcc.active.questions import Questions
 from amcc.active.reasons import by_skill, reason
 from amcc.active.strategies.baselines import Uniform
@@ -109,6 +110,25 @@ def test_before_the_first_vote_all_cost_the_same_by_eq12() -> None:
     assert found.price.tolist() == [100, 100]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_eq12_is_no_measure_of_quality(seed: int) -> None:
+    """docs/active.md warns of it, with these numbers: eight workers are reliable, the others never or always say yes,
+    or guess."""
+    rng = np.random.default_rng(seed)
+    truth = np.where(rng.random((100, 5)) < 0.3, 1, -1)
+    reliable = [np.where(rng.random(truth.shape) < 0.85, truth, -truth) for _ in range(8)]
+    styles = np.full_like(truth, -1), np.full_like(truth, 1), np.where(rng.random(truth.shape) < 0.3, 1, -1)
+    asked = rng.random((11, 100, 1)) < 0.5
+    names = [*WORKERS, "never", "always", "guess"]
+    votes = Votes.from_dense(np.where(asked, [*reliable, *styles], 0), worker_names=names)
+    found = next_questions(votes, budget=10**4, prices="eq12", strategy="amcc", batch=50)
+    *of_reliable, never, always, guess = eq12_prices(found.model, votes).vote.tolist()
+    assert 68 <= min(of_reliable) <= max(of_reliable) <= 84
+    assert (never, always in (97, 98), guess < 35) == (100, True, True)
+    assert 36 <= found.table()["worker"].tolist().count("guess") <= 42
+    assert "guess" not in by_worker(next_questions(votes, budget=10**4, prices="eq12", batch=50))  # voi
+
+
 def test_newcomers_cost_the_mean_by_eq12(votes: Votes) -> None:
     """There is no list to add them to. A stranger is none where there could be one."""
     settings: dict[str, Any] = {"budget": 10**6, "strategy": "amcc", "prices": "eq12"}
@@ -155,7 +175,7 @@ def test_the_kinds_of_prices() -> None:
     ):
         listed_prices([1, 2], None, 0)
     for slip in ("eq13", "./eq12", "prices.csv"):
-        with pytest.raises(ParameterError, match=f"or one of eq12, .*; got '{slip}'. A file is read with .*read_price_"):
+        with pytest.raises(ParameterError, match=f"or one of eq12, .*; got '{slip}'. A file is read with .*read_price"):
             listed_prices(slip, None, 0)
     with pytest.raises(ColumnError, match="a column for the price is missing"):
         listed_prices(pd.DataFrame({"worker": ["a"], "wage": [1]}), None, 0)

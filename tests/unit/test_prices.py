@@ -183,19 +183,6 @@ def test_prices_by_eq12_are_shares_of_the_best(crowd: Any) -> None:
     assert printed.tolist() != eq12_prices(model, crowd.votes).vote.tolist()
 
 
-def test_eq12_is_no_measure_of_quality() -> None:
-    """docs/active.md warns of it: who always or never says yes costs most, and who guesses costs least."""
-    rng = np.random.default_rng(0)
-    truth = np.where(rng.random((100, 5)) < 0.3, 1, -1)
-    right = [np.where(rng.random(truth.shape) < 0.85, truth, -truth) for _ in range(8)]
-    guessed = np.where(rng.random(truth.shape) < 0.3, 1, -1)
-    votes = Votes.from_dense([*right, np.full_like(truth, -1), np.full_like(truth, 1), guessed])
-    *of_reliable, of_never, of_always, of_guess = eq12_prices(AMCC().fit(votes), votes).vote.tolist()
-    assert of_never == 100
-    assert of_never > of_always > max(of_reliable)
-    assert of_guess < min(of_reliable) / 2
-
-
 def test_amounts_are_rounded_half_up() -> None:
     assert whole_units(np.array([0.0, 0.4, 1.5, 2.5, 2.49])).tolist() == [1, 1, 2, 3, 2]
     with pytest.raises(InputError, match="a vote must cost at most"):
