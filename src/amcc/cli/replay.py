@@ -321,7 +321,7 @@ class Replay:
     def is_cut(self) -> bool:
         """Whether the mean ends where the first run did, while others went on."""
         ends = [curve.cost_share[-1] for curve in self.curves]
-        return max(ends) - min(ends) > VISIBLE
+        return bool(max(ends) - min(ends) > VISIBLE)
 
     def as_json(self) -> dict[str, Any]:
         """All that scripts may want."""
