@@ -226,7 +226,7 @@ def test_items_and_labels_that_nobody_was_asked_about(folder, amcc_next):
 
 
 def test_prices_by_eq12(folder, amcc_next):
-    """The paper's cost, unless a file of that name is meant."""
+    """The paper's cost, even beside a file of that name."""
     arguments = ("--budget", "9.00", "--decimals", 2, "--strategy", "amcc", "--price", "0.50", "--batch", 12)
     table = rows(amcc_next("--prices", "eq12", *arguments)[0])
     prices = {row["worker"]: float(row["price"]) for row in table}
@@ -237,6 +237,14 @@ def test_prices_by_eq12(folder, amcc_next):
     assert rows(amcc_next("--prices", "eq12", *arguments)[0]) == table
     by_list = rows(amcc_next("--prices", "./eq12.csv", *arguments)[0])
     assert all(row["price"] == row["worker"].removeprefix("w") for row in by_list)
+
+
+def test_newcomers_by_eq12(amcc_next):
+    arguments = ("--prices", "eq12", "--budget", 10_000, "--strategy", "uniform", "--worker", "w1")
+    out, err = amcc_next(*arguments, "--worker", "zoe")
+    assert {row["worker"] for row in rows(out)} == {"w1", "zoe"}
+    assert "'zoe' has not voted: a newcomer, who costs the mean of the others" in err
+    assert "newcomer" not in amcc_next(*arguments)[1]
 
 
 def test_prices_of_others_do_not_matter(folder, amcc_next):
@@ -286,9 +294,9 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "9", "--worker", "zoe"], "'zoe' is neither"),
         (["--budget", "9", "--prices", "none.csv"], "none.csv does not exist"),
         (["--budget", "9", "--prices", "eq21"], "must be a file or one of eq12, eq12-printed; there is no file eq21"),
-        (["--budget", "9", "--prices", "eq12", "--price", "0"], "eq12 must be at least one minor unit; got 0"),
-        (["--budget", "9", "--prices", "eq12", "--price", "-1"], "eq12 must not be negative; got -1"),
-        (["--budget", "9", "--prices", "eq12", "--price", "900"], "the budget must pay for at least one vote, "),
+        (["--budget", "9", "--prices", "eq12", "--price", "0"], "--price must be at least one minor unit with eq12"),
+        (["--budget", "9", "--prices", "eq12", "--price", "-1"], "--price must be at least one minor unit with eq12"),
+        (["--budget", "9", "--prices", "eq12", "--price", "900"], "cheapest worker by eq12: raise --budget, or lower"),
         (["--budget", "9", "--strategy", "sac", "--features", "features.csv"], "a strategy that does: amcc, amcc-rw, "),
         (["--budget", "9", "--strategy", "amcc", "--features", "prices.csv"], "prices.csv: a column for the item is"),
         (["--budget", "9", "--features-items", "prices.csv"], "give both"),

@@ -36,7 +36,7 @@ def test_wrong_parameters_end_with_the_way_out(votes, tmp_path):
     people.write_text("item,label\n0,cat\n")
     for command in (["consensus", votes], ["workers", votes], ["audit", votes, people]):
         run = amcc(*command, "-m", "majority", "--param", "score=hard", code=2)
-        assert "error: MajorityVote has no parameter 'score'; it has scores." in run.stderr
+        assert "error: -m majority has no parameter 'score'; it has scores." in run.stderr
         run = amcc(*command, "-m", "majority", "--param", "scores=soft", code=2)
         assert "error: --param scores=VALUE must be 'fraction' or 'hard'; got 'soft'." in run.stderr
 

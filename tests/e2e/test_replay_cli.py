@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from amcc import Votes, write_votes
-from amcc.active.replay import Curve
+from amcc.active.replay import Curve, EndReason
 from amcc.cli.console import screen
-from amcc.cli.replay import Replay, result_table
+from amcc.cli.replay import Replay, cut_note, result_table, verdict
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from running import said
 
@@ -148,6 +148,26 @@ def test_every_seed_has_its_cost(capsys):
     assert capsys.readouterr().out.split("\n")[1].split("  ")[-1].strip() == "20 % (10–30 %)"
 
 
+def runs(*ends: tuple[float, EndReason], jaccard: float = 0.5) -> Replay:
+    """Runs that end at these shares, for these reasons, all below the quality of all votes."""
+    curves = [Curve(np.array([0.1, last]), np.ones(2), np.full(2, jaccard), end=end) for last, end in ends]
+    return Replay(curves, all_votes_jaccard=0.8)
+
+
+def test_a_run_that_stopped_might_have_got_there():
+    assert runs((1.0, "all"), (1.0, "all")).in_percent(1.0) == "never"
+    assert runs((1.0, "all"), (0.4, "patience")).in_percent(1.0) == "stopped before"
+    assert runs((0.4, "money")).in_percent(1.0) == "stopped before"
+    assert runs((0.4, "patience"), jaccard=0.8).in_percent(1.0) == "10 %"
+    some = Replay([*runs((0.4, "patience")).curves, *runs((0.4, "patience"), jaccard=0.8).curves * 2], 0.8)
+    assert verdict(some) == "same quality as all votes from 10 % (10 %–stopped before) of the money on"
+
+
+def test_the_picture_says_where_its_lines_end():
+    assert cut_note({"voi": runs((0.4, "patience"), (0.4, "patience"))}) == ""
+    assert "end where the first run ended" in cut_note({"voi": runs((0.4, "patience"), (0.6, "patience"))})
+
+
 def test_five_seeds_are_enough(amcc_replay):
     out, err = amcc_replay("--strategy", "mv-rsw", "--seeds", 5, "--batch", 48, "--processes", 1)
     assert "mv-rsw: same quality as all votes from 33 % of the money on" in out
@@ -207,9 +227,9 @@ def test_features_tell_which_items_are_alike(folder, amcc_replay):
         (["--start", "two"], "start must be none, one or a percentage from 0 to 100; got 'two'"),
         (["--start", "nan"], "start must be none, one or a percentage from 0 to 100; got 'nan'"),
         (["--known-items", "truth.csv", "--known-pairs", "truth.csv"], "known items or known pairs"),
-        (["--patience", "0"], "patience must be a whole number of rounds of at least 1; got 0"),
-        (["--prices", "eq12", "--price", "0"], "the price at cost 1 of eq12 must be at least one minor unit; got 0"),
-        (["--prices", "eq12", "--price", "-3"], "the price at cost 1 of eq12 must not be negative; got -3"),
+        (["--patience", "0"], "--patience must be a whole number of batches of at least 1; got 0"),
+        (["--prices", "eq12", "--price", "0"], "--price must be at least one minor unit with eq12; got 0"),
+        (["--prices", "eq12", "--price", "-3"], "--price must be at least one minor unit with eq12; got -3"),
         (["--prices", "eq12", "--budget", "2399"], "the budget must pay for what is bought first, 2400; got 2399"),
         (["--prices", "./eq12"], "there is no file ./eq12"),
         (["--price", "-3"], "the default price must not be negative; got -3"),

@@ -243,7 +243,8 @@ def test_values_of_python_are_not_taken_for_text(value):
         ("majority", ("dawid-skene", {}), "name of its own; got 'majority'"),
         ("x", ("dawid-skene", {"n_cats": 1}), "variant 'x': DawidSkene has no parameter 'n_cats'"),
         ("x", ("dawid-skene", {"max_iter": 0}), "variant 'x': max_iter must be at least 1"),
-        ("x", ("dawid-skene", {"max_iter": "many"}), "variant 'x' has a parameter of the wrong type"),
+        ("x", ("dawid-skene", {"max_iter": "many"}), "variant 'x': max_iter must be a whole number; got 'many'"),
+        ("x", ("dawid-skene", {"hit_prior": 1}), "variant 'x' has a parameter of the wrong type"),
     ],
 )
 def test_variants_are_checked_before_anything_runs(tmp_path, monkeypatch, name, variant, message):

@@ -15,6 +15,7 @@ from amcc import Roster, Truth, Votes
 from amcc.active import Basket, Prices, next_questions
 from amcc.active.beliefs import cold_beliefs
 from amcc.active.buying import allowed_workers, fill_basket, listed_prices, prices_of_allowed, with_names, with_people
+from amcc.active.prices import eq12_prices
 from amcc.active.questions import Questions
 from amcc.active.reasons import by_skill, reason
 from amcc.active.strategies.baselines import Uniform
@@ -98,15 +99,46 @@ def test_eq12_with_a_price_of_one_s_own(votes: Votes) -> None:
     settings: dict[str, Any] = {"strategy": "amcc", "batch": 5, "decimals": 2}
     found = next_questions(votes, budget="9.00", prices="eq12", price="0.50", **settings)
     assert 1 <= found.price.min() <= found.price.max() <= 50
-    with pytest.raises(InputError, match=r"the budget must pay for at least one vote, \d+\.\d\d; got 0.01"):
+    with pytest.raises(InputError, match=r"one vote, \d+\.\d\d; got 0.01. .* raise the budget, or lower price"):
         next_questions(votes, budget="0.01", prices="eq12", price="90.00", **settings)
-    with pytest.raises(InputError, match="the price at cost 1 of eq12 must be at least one minor unit; got 0"):
+    with pytest.raises(InputError, match="price must be at least one minor unit with eq12; got 0"):
         next_questions(votes, budget=9, prices="eq12", price=0)
 
 
 def test_before_the_first_vote_all_cost_the_same_by_eq12() -> None:
     found = next_questions(budget=300, prices="eq12", items=["photo"], labels=["cat", "dog"], workers=["ann", "bob"])
     assert found.price.tolist() == [100, 100]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_eq12_is_no_measure_of_quality(seed: int) -> None:
+    """docs/active.md warns of it, with these numbers: eight workers are reliable, the others never or always say yes,
+    or guess."""
+    rng = np.random.default_rng(seed)
+    truth = np.where(rng.random((100, 5)) < 0.3, 1, -1)
+    reliable = [np.where(rng.random(truth.shape) < 0.85, truth, -truth) for _ in range(8)]
+    styles = np.full_like(truth, -1), np.full_like(truth, 1), np.where(rng.random(truth.shape) < 0.3, 1, -1)
+    asked = rng.random((11, 100, 1)) < 0.5
+    names = [*WORKERS, "never", "always", "guess"]
+    votes = Votes.from_dense(np.where(asked, [*reliable, *styles], 0), worker_names=names)
+    found = next_questions(votes, budget=10**4, prices="eq12", strategy="amcc", batch=50)
+    *of_reliable, never, always, guess = eq12_prices(found.model, votes).vote.tolist()
+    assert 68 <= min(of_reliable) <= max(of_reliable) <= 84
+    assert (never, always in (97, 98), guess < 35) == (100, True, True)
+    assert 36 <= found.table()["worker"].tolist().count("guess") <= 42
+    assert "guess" not in by_worker(next_questions(votes, budget=10**4, prices="eq12", batch=50))  # voi
+
+
+def test_newcomers_cost_the_mean_by_eq12(votes: Votes) -> None:
+    """There is no list to add them to. A stranger is none where there could be one."""
+    settings: dict[str, Any] = {"budget": 10**6, "strategy": "amcc", "prices": "eq12"}
+    cost = next_questions(votes, **settings).model.worker_cost_  # type: ignore[union-attr]
+    found = next_questions(votes, **settings, workers=["zoe"], batch=3)
+    assert by_worker(found) == {"zoe": round(100 * np.average(cost, weights=votes.answers_per_worker))}
+    with pytest.raises(InputError, match="'w1 ' and 'w1' differ only in spaces"):
+        next_questions(votes, **settings, workers=["zoe", "w1 "])
+    with pytest.raises(InputError, match="'zoe' is neither"):
+        next_questions(votes, budget=9, workers=["zoe"])
 
 
 def test_amounts_are_written_as_people_write_them(votes: Votes) -> None:
@@ -142,6 +174,9 @@ def test_the_kinds_of_prices() -> None:
         ParameterError, match=r"a mapping worker → price, a table .* Prices, or one of eq12, .*; got list"
     ):
         listed_prices([1, 2], None, 0)
+    for slip in ("eq13", "./eq12", "prices.csv"):
+        with pytest.raises(ParameterError, match=f"or one of eq12, .*; got '{slip}'. A file is read with .*read_price"):
+            listed_prices(slip, None, 0)
     with pytest.raises(ColumnError, match="a column for the price is missing"):
         listed_prices(pd.DataFrame({"worker": ["a"], "wage": [1]}), None, 0)
 
@@ -198,7 +233,7 @@ def test_a_strategy_of_ones_own_is_taken(votes: Votes) -> None:
         ({"budget": 2, "workers": ["w1 "]}, IdError, "differ only in spaces"),
         ({"budget": 2, "items": [" i01"]}, IdError, "differ only in spaces"),
         ({"budget": 2, "strategy": "sac", "features": np.zeros((12, 1))}, ParameterError, "does not use features"),
-        ({"budget": 2, "prices": "cheap"}, InputError, "the default price must be a number; got 'cheap'"),
+        ({"budget": 2, "prices": "cheap"}, ParameterError, "prices must be a number, a mapping .*; got 'cheap'"),
     ],
 )
 def test_senseless_requests(votes: Votes, options: dict[str, Any], error: type[Exception], words: str) -> None:

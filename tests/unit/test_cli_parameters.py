@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 import pytest
@@ -32,7 +31,7 @@ from amcc.errors import ParameterError
     ],
 )
 def test_values_are_read_by_their_type(text, hint, value):
-    found = parsed("name", text, hint)
+    found = parsed("name", text, hint, "Model")
     assert (found, type(found)) == (value, type(value))
 
 
@@ -46,16 +45,21 @@ def test_values_are_read_by_their_type(text, hint, value):
         ("round", Literal["simplex", "unit"], "'simplex' or 'unit'"),
         ("", int | None, "a whole number or none"),
         ("1,2,3", tuple[float, float], "2 numbers with commas between them"),
-        ("a", Mapping[str, float] | None, "a value that only Python can give or none"),
     ],
 )
 def test_a_value_that_cannot_be_read_says_what_is_needed(text, hint, words):
     with pytest.raises(ParameterError, match=f"^--param name=VALUE must be {words}; got {text!r}.$"):
-        parsed("name", text, hint)
+        parsed("name", text, hint, "Model")
+
+
+def test_what_only_python_can_give_is_said_with_its_call():
+    words = r"^--param settings=VALUE must be a value that only Python can give or none; got 'a'. "
+    with pytest.raises(ParameterError, match=words + r"Set it in Python: AMCC\(settings=…\)\.$"):
+        ModelChoice("amcc", ["settings=a"]).make()
 
 
 def test_a_model_has_the_parameters_that_were_said():
-    model = ModelChoice("amcc-printed", ["rows=unit", "n_groups = 3", "n_groups=4"]).make()
+    model = ModelChoice("amcc-printed", ["rows=unit", "n_groups = 4"]).make()
     assert repr(model) == "PaperAMCC(n_groups=4, rows='unit', printed=True, max_iter=100)"
 
 
@@ -64,12 +68,17 @@ def test_a_model_has_the_parameters_that_were_said():
     [
         ("rows", "--param must look like NAME=VALUE; got 'rows'"),
         ("=unit", "--param must look like NAME=VALUE; got '=unit'"),
-        ("row=unit", "PaperAMCC has no parameter 'row'; it has n_groups, .* rows, "),
+        ("row=unit", "^-m amcc-frobenius has no parameter 'row'; it has n_groups, .* rows, "),
     ],
 )
 def test_what_names_no_parameter_is_refused(said, message):
     with pytest.raises(ParameterError, match=message):
         ModelChoice("amcc-frobenius", [said]).make()
+
+
+def test_a_parameter_is_set_once():
+    with pytest.raises(ParameterError, match=r"--param must set n_groups once; got n_groups=3 and n_groups=4\."):
+        ModelChoice("amcc", ["n_groups=3", "tol=1e-3", "n_groups = 4"]).make()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -266,6 +266,13 @@ def test_one_worker_is_believed():
         ({"start": "zero"}, "start must be 'identity' or 'uniform'; got 'zero'"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"tol": 0.0}, "tol must be positive"),
+        ({"n_groups": "3"}, "n_groups must be a whole number; got '3'"),
+        ({"n_groups": True}, "n_groups must be a whole number; got True"),
+        ({"hsic_weight": "much"}, "hsic_weight must be a number; got 'much'"),
+        ({"weight_exponent": None}, "weight_exponent must be a number; got None"),
+        ({"printed": "yes"}, "printed must be True or False; got 'yes'"),
+        ({"max_iter": 1.5}, "max_iter must be a whole number; got 1.5"),
+        ({"random_state": -1}, "random_state must be at least 0; got -1"),
     ],
 )
 def test_settings_out_of_range(toy_votes, settings, message):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from amcc import ParameterError
-from amcc.consensus import EBCC, MACE, MCMLD, DawidSkene, RakelGlad
+from amcc.consensus import AMCC, EBCC, MACE, MCMLD, DawidSkene, PaperAMCC, RakelGlad
 from amcc.consensus import parameters as check
 
 TWO, THREE = Literal["red", "blue"], Literal["red", "green", "blue"]
@@ -46,6 +46,28 @@ def test_counts_that_may_be_left_out():
         check.check_at_least_one("rank", None)
 
 
+@pytest.mark.parametrize("value", ["3", 1.5, True, np.True_, [3]])
+def test_what_counts_nothing(value):
+    check.check_whole_number("rank", np.int64(3))
+    for refused in (check.check_at_least_one, check.check_whole_number):
+        with pytest.raises(ParameterError, match="rank must be a whole number; got"):
+            refused("rank", value)
+
+
+@pytest.mark.parametrize("value", ["3", True, None, [3]])
+def test_what_is_no_number(value):
+    check.check_number("size", np.float32(3))
+    for refused in (check.check_number, check.check_positive, check.check_not_negative):
+        with pytest.raises(ParameterError, match="size must be a number; got"):
+            refused("size", value)
+
+
+def test_flags_are_no_texts():
+    check.check_flag("printed", np.False_)
+    with pytest.raises(ParameterError, match=r"printed must be True or False; got 'no'\."):
+        check.check_flag("printed", "no")
+
+
 @pytest.mark.parametrize("counts", [(1,), (1, 2, 3), (-1, 2), (np.nan, 1), (1, np.inf)])
 def test_pseudo_counts_are_two_numbers(counts):
     check.check_pseudo_counts("prior", (0, 0))
@@ -59,7 +81,7 @@ def test_some_pseudo_counts_must_be_positive():
         check.check_pseudo_counts("prior", (0, 1), positive=True)
 
 
-@pytest.mark.parametrize("model", [MACE, EBCC, MCMLD, RakelGlad])
+@pytest.mark.parametrize("model", [AMCC, PaperAMCC, MACE, EBCC, MCMLD, RakelGlad])
 def test_seeds_that_numpy_does_not_take(model, toy_votes):
     with pytest.raises(ParameterError, match=r"random_state must be at least 0; got -1\."):
         model(random_state=-1).fit(toy_votes)
@@ -71,6 +93,8 @@ def test_rounds_must_start_and_stop():
         check.check_rounds(0, 1e-9)
     with pytest.raises(ParameterError, match=r"tol must be positive; got nan\."):
         check.check_rounds(1, np.nan)
+    with pytest.raises(ParameterError, match=r"tol must be a number; got '1e-3'\."):
+        check.check_rounds(1, "1e-3")
 
 
 def test_wrong_arguments_are_kept_until_fit(toy_votes):

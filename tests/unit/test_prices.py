@@ -192,9 +192,10 @@ def test_amounts_are_rounded_half_up() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"price": 0}, "the price at cost 1 of eq12 must be at least one minor unit; got 0"),
-        ({"price": -1}, "the price at cost 1 of eq12 must not be negative; got -1"),
-        ({"price": "0.5"}, "the price at cost 1 of eq12 must be a whole number of minor units"),
+        ({"price": 0}, "^price must be at least one minor unit with eq12; got 0"),
+        ({"price": -1}, "^price must be at least one minor unit with eq12; got -1"),
+        ({"price": "0.5"}, "^price must be a whole number of minor units"),
+        ({"price": "much"}, "^price must be a number; got 'much'"),
         ({"kind": "eq13"}, "kind must be one of eq12, eq12-printed; got 'eq13'"),
     ],
 )

@@ -270,7 +270,7 @@ def test_why_a_replay_ended(recording):
 
 @pytest.mark.parametrize("patience", [0, -1, 1.5, True])
 def test_patience_is_a_number_of_rounds(recording, patience):
-    with pytest.raises(ParameterError, match="patience must be a whole number of rounds of at least 1; got"):
+    with pytest.raises(ParameterError, match="patience must be a whole number of batches of at least 1; got"):
         run(recording, patience=patience)
 
 

@@ -73,12 +73,17 @@ class Basket:
         """Money that is reserved."""
         return int(self.price.sum())
 
-    def check_pays_for_a_vote(self) -> None:
-        """Raise InputError where the money does not even pay for the cheapest vote of those who may be asked."""
+    def check_pays_for_a_vote(self, way_out: str = "") -> None:
+        """Raise InputError where the money does not even pay for the cheapest vote of those who may be asked.
+
+        way_out : a sentence for the message about where the price is from, and what to do.
+        """
         cheapest = int(self._prices.lone_vote[self._allowed > 0].min())
         if cheapest > self.left:
             text = self._prices.text
-            raise InputError(f"the budget must pay for at least one vote, {text(cheapest)}; got {text(self.left)}.")
+            raise InputError(
+                f"the budget must pay for at least one vote, {text(cheapest)}; got {text(self.left)}.{way_out}"
+            )
 
     def open_workers(self, *, rich: bool = False) -> Mask:
         """(n_workers,) who may be asked one more question; `rich`: ignore the money.

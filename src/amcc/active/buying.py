@@ -31,8 +31,8 @@ from amcc.active.prices import (
     eq12_prices,
     is_eq12,
     major_units,
+    price_at_one,
     price_list,
-    price_of_the_best,
 )
 from amcc.active.questions import Questions
 from amcc.active.reasons import reasons
@@ -55,6 +55,9 @@ DEFAULT_STRATEGY = "voi"
 
 # Questions at a time: a crowd answers many between two looks at what it said.
 CROWD_BATCH = 100
+
+# Where nobody gave a list, nobody knows what the cheapest worker costs.
+BY_EQ12 = " That is the price of the cheapest worker by eq12: raise the budget, or lower price."
 
 
 @dataclass(frozen=True)
@@ -141,11 +144,12 @@ def next_questions(
         the columns worker and price; `Prices` of the workers of the votes, in their order; or "eq12" or
         "eq12-printed", the paper's own cost by what the model then knows, see `eq12_prices`.
     price : what a vote costs of everybody who is not listed. Without `prices`, and without this, it is 1. With eq12,
-        what a worker costs whose answers are all right; without this, 100 minor units.
+        what a worker costs at c_w = 1; without this, 100 minor units.
     decimals : digits after the point of all amounts: 0 for whole cents, 2 for "1.25". `Prices` have their own.
     strategy : a name among `STRATEGIES`, or a strategy with settings of your own.
     batch : at most so many questions; then come back with the answers.
-    workers : who may be asked; everybody who voted or is listed, unless it is given.
+    workers : who may be asked; everybody who voted or is listed, unless it is given. With eq12, which has no list,
+        they may be newcomers, who cost the mean.
     items, labels : further ones, which nobody was asked about.
     truth : what is known already. It teaches about workers, and nobody is asked about it.
     features : (n_items, n_features), for strategies and models that use them; further items come after those voted on.
@@ -164,7 +168,7 @@ def next_questions(
     check_batch(batch)
     listed, others = listed_prices(prices, price, decimals)
     wanted = None if workers is None else as_list(workers, "worker")
-    votes = with_people(with_things(votes, items, labels), listed, wanted or ())
+    votes = with_people(with_things(votes, items, labels), listed, wanted or (), newcomers=is_eq12(prices))
     allowed = allowed_workers(votes, wanted)
     learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
     beliefs = None
@@ -173,7 +177,7 @@ def next_questions(
         prices = eq12_prices(learner.model, votes, prices, price=price, decimals=decimals)
     vote_prices = prices_of_allowed(votes, allowed, prices if isinstance(prices, Prices) else listed, others, decimals)
     basket = Basket(vote_prices, money, batch, np.where(allowed, batch, 0))
-    basket.check_pays_for_a_vote()
+    basket.check_pays_for_a_vote("" if beliefs is None else BY_EQ12)
     beliefs = beliefs or learner.learn(votes)
     fill_basket(basket, chooser, beliefs, vote_prices, batch, np.random.default_rng(seed))
     # Choices that took the place of refused ones come last in the basket, but may be better than some before them.
@@ -256,12 +260,15 @@ def with_things(votes: Any, items: Iterable[Any], labels: Iterable[Any]) -> Vote
     return known
 
 
-def with_people(votes: Votes, listed: Iterable[str], wanted: Sequence[Any]) -> Votes:
-    """Votes with the workers of the price list; with those `wanted`, where nothing else says who there is."""
+def with_people(votes: Votes, listed: Iterable[str], wanted: Sequence[Any], *, newcomers: bool = False) -> Votes:
+    """Votes with the workers of the price list; with those `wanted`, where nothing else can say who there is.
+
+    newcomers : there is no list that could name them, only `wanted`.
+    """
     # Otherwise a name that nobody knows is more likely a slip than a newcomer, and `allowed_workers` refuses it.
     nobody_known = not votes.n_workers and not listed
     named = (name for name in wanted if str(name).strip())
-    votes = with_names(votes, "worker", named if nobody_known else listed)
+    votes = with_names(votes, "worker", named if newcomers or nobody_known else listed)
     if not votes.n_workers:
         raise EmptyInputError(
             "there must be somebody to ask, and nobody has voted. Name people in a price list (prices=…) or one by "
@@ -294,20 +301,21 @@ def listed_prices(prices: Any, price: Any, decimals: int) -> tuple[Mapping[str, 
     if prices is None:
         return {}, 1 if price is None else price
     if is_eq12(prices):
-        price_of_the_best(price, decimals)  # refused before a model is fitted
+        price_at_one(price, decimals)  # refused before a model is fitted
         return {}, None
     if isinstance(prices, Prices):  # these are complete, and `prices_of_allowed` takes them as they are
         return {}, None
     if isinstance(prices, Mapping):
         return {str(worker): amount for worker, amount in prices.items()}, price
-    if isinstance(prices, str | Real | Decimal):
+    if isinstance(prices, Real | Decimal) or (isinstance(prices, str) and tables.number_in(prices) is not None):
         if price is not None:
             raise ParameterError(f"prices={prices!r} is for everybody already; leave price={price!r} out.")
         return {}, prices
     if not hasattr(prices, "columns"):
+        got = repr(prices) if isinstance(prices, str) else type(prices).__name__
         raise ParameterError(
             "prices must be a number, a mapping worker → price, a table with the columns worker and price, Prices, or "
-            f"one of {', '.join(EQ12)}; got {type(prices).__name__}."
+            f"one of {', '.join(EQ12)}; got {got}. A file is read with amcc.active.prices.read_price_list."
         )
     return price_list(prices, decimals=decimals), price
 

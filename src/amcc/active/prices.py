@@ -51,8 +51,8 @@ PRICE_COLUMNS = ("price", "cost", "rate", "pay", "reward")
 # What may stand where a price list does: the paper's own cost of a worker, and the same as printed (`worker_worth`).
 EQ12 = ("eq12", "eq12-printed")
 
-# Minor units that a worker costs by eq12 whose answers are all right, unless it is said: others cost whole percents.
-PRICE_OF_THE_BEST = 100
+# Minor units that a worker costs at c_w = 1 of eq12, unless it is said: others cost whole percents.
+PRICE_AT_ONE = 100
 
 
 def minor_units(amount: Any, decimals: int = 0, what: str = "an amount") -> int:
@@ -230,25 +230,26 @@ def eq12_prices(
 
     model : fitted to the votes or to earlier ones; None before the first vote, when everybody costs the same.
     kind : "eq12", or "eq12-printed" for the equation as printed.
-    price : what a worker costs whose answers are all right, c_w = 1; 100 minor units, unless it is given. Others cost
-        their c_w of it, in whole minor units and at least one.
+    price : what a worker costs at c_w = 1, as one does who never says yes; 100 minor units, unless it is given.
+        Others cost their c_w of it, in whole minor units and at least one.
 
     >>> eq12_prices(None, Votes.from_dense([[[1]], [[-1]]]), price="0.25", decimals=2).vote
     array([25, 25])
     """
     if not is_eq12(kind):
         raise ParameterError(f"kind must be one of {', '.join(EQ12)}; got {kind!r}.")
-    best = price_of_the_best(price, decimals)
+    at_one = price_at_one(price, decimals)
     cost = worker_costs(model, votes, printed=kind == "eq12-printed")
-    return Prices(whole_units(cost * best), decimals=decimals)
+    return Prices(whole_units(cost * at_one), decimals=decimals)
 
 
-def price_of_the_best(price: Any, decimals: int) -> int:
-    """What a worker costs by eq12 whose answers are all right, in minor units."""
-    best = PRICE_OF_THE_BEST if price is None else minor_units(price, decimals, "the price at cost 1 of eq12")
-    if best == 0:
-        raise InputError(f"the price at cost 1 of eq12 must be at least one minor unit; got {price}.")
-    return best
+def price_at_one(price: Any, decimals: int, what: str = "price") -> int:
+    """What a worker costs at c_w = 1 of eq12, in minor units; `what` is what the price is called by whoever gave it."""
+    if price is None:
+        return PRICE_AT_ONE
+    if _decimal(price, what) <= 0:
+        raise InputError(f"{what} must be at least one minor unit with eq12; got {price}.")
+    return minor_units(price, decimals, what)
 
 
 def whole_units(amount: Floats) -> Money:

@@ -206,7 +206,7 @@ def purchases(
         and the first votes have the price that there is before any vote.
     patience : see `replay`.
     """
-    check_patience(patience)
+    check_patience(patience, "batches")
     price_now, keys = as_prices_now(prices), Triplets.of_votes(votes).keys(votes)
     asked, money = first.copy(), _money(votes, prices, limit)
     before = price_now(None, votes.select(np.zeros_like(first)))

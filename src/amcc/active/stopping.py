@@ -21,8 +21,11 @@ def has_progress(errors: Sequence[float], patience: int) -> bool:
     return len(errors) <= patience or min(errors[-patience:]) < min(errors[:-patience])
 
 
-def check_patience(patience: int | None) -> None:
-    """Raise ParameterError unless it is a number of rounds, at least 1, or None: never lose it."""
+def check_patience(patience: int | None, rounds: str = "rounds", what: str = "patience") -> None:
+    """Raise ParameterError unless it is a number of rounds, at least 1, or None: never lose it.
+
+    rounds, what : what rounds and patience are called by whoever gave it.
+    """
     if patience is None or (isinstance(patience, Integral) and not isinstance(patience, bool) and patience >= 1):
         return
-    raise ParameterError(f"patience must be a whole number of rounds of at least 1; got {patience!r}.")
+    raise ParameterError(f"{what} must be a whole number of {rounds} of at least 1; got {patience!r}.")

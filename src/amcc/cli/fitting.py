@@ -27,7 +27,8 @@ from amcc.truth import Truth
 from amcc.votes import Votes
 
 PARAM_HELP = (
-    "Change a parameter of the method, like n_groups=3. May be repeated; a wrong name lists those that there are."
+    "Change a parameter of the method, like n_groups=3. May be repeated for others; a wrong name lists those that "
+    "there are."
 )
 
 # The idea of the paper as a probability model; docs/results.md compares it, also with the paper's own objective.
@@ -44,7 +45,7 @@ class ModelChoice(OptionGroup):
     def make(self) -> ConsensusModel:
         """The model, not fitted yet."""
         model = make_model(self.method)
-        set_parameters(model, self.param or [])
+        set_parameters(model, self.param or [], self.method)
         return model
 
     def check_used(self, *, features: bool = False, of_workers: bool = False, roster: Path | None = None) -> None:

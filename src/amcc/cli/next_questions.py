@@ -40,6 +40,7 @@ AS_OPTIONS = {
     "a price list (prices=…)": "a price list (--prices FILE)",
     "one by one (workers=[…])": "one by one (--worker NAME)",
     "the list (prices=…)": "the list (--prices)",
+    "raise the budget, or lower price": "raise --budget, or lower --price",
 }
 
 
@@ -125,8 +126,11 @@ def ask_crowd(
     buying.checked_strategy(choice.strategy, features=described.features is not None, roster=roster is not None)
     with called_as_options():
         listed = money.listed()
-        # The library would add them, too; here they are needed for notes about the roster.
-        votes = buying.with_people(votes, listed, choice.worker or ())
+        # The library would add them, too; here they are needed for notes about them and about the roster.
+        n_before = votes.n_workers
+        votes = buying.with_people(votes, listed, choice.worker or (), newcomers=money.by_eq12 is not None)
+        if money.by_eq12 and n_before:
+            say(*newcomers(votes.worker_names[n_before:].to_pylist()))
         wanted |= {"roster": listed_workers(roster, votes.worker_names), "features": described.read(votes)}
         wanted |= {"prices": money.by_eq12 or listed, "price": money.of_others, "decimals": money.decimals}
         with busy(f"Choosing after {len(votes):,} votes"):
@@ -139,6 +143,15 @@ def ask_crowd(
     as_json = {"strategy": choice.strategy, **amounts, "questions": rows.to_pylist(), **effect_as_json(effect)}
     spent = f"{major_units(found.cost, money.decimals)} of {major_units(found.budget, money.decimals)}"
     return rows, as_json, summary(len(found), found.n_worthless, spent)
+
+
+def newcomers(names: list[str]) -> list[str]:
+    """A sentence about those whom only --worker names, if there are any: a slip must be noticed.
+
+    >>> newcomers(["zoe"]), newcomers([])
+    (["'zoe' has not voted: a newcomer, who costs the mean of the others"], [])
+    """
+    return [f"{name!r} has not voted: a newcomer, who costs the mean of the others" for name in names]
 
 
 @contextmanager

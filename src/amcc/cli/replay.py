@@ -154,7 +154,7 @@ def check_runs(
         raise ParameterError(f"seeds must be at least 1; got {seeds}.")
     if batch is not None:
         check_batch(batch)
-    check_patience(patience)
+    check_patience(patience, "batches", "--patience")
 
 
 def parse_start(text: str) -> Start:
@@ -311,6 +311,18 @@ class Replay:
         """Share of the money for each of the goals."""
         return cost_of_goals(self.curves, self.all_votes_jaccard)
 
+    def in_percent(self, goal: float) -> str:
+        """What a goal costs, in words: a run that ended before all votes were bought might have reached it later."""
+        cost = self.sustained_cost[goal]
+        missed = [curve.end for curve, share in zip(self.curves, cost.of_runs, strict=True) if share is None]
+        return _in_percent(cost, "stopped before" if {"patience", "money"} & set(missed) else "never")
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the mean ends where the first run did, while others went on."""
+        ends = [curve.cost_share[-1] for curve in self.curves]
+        return bool(max(ends) - min(ends) > VISIBLE)
+
     def as_json(self) -> dict[str, Any]:
         """All that scripts may want."""
         curve = np.column_stack([self.mean.cost_share, self.mean.jaccard]).tolist()
@@ -326,17 +338,14 @@ class Replay:
         return {"all_votes_jaccard": self.all_votes_jaccard, "sustained_cost": costs, "curve": curve, "ends": ends}
 
 
-def verdict(cost: CostOfGoal) -> str:
-    """What the quality of all votes costs, in words.
-
-    >>> verdict(CostOfGoal((0.15, 0.212, 0.4)))
-    'same quality as all votes from 21 % (15–40 %) of the money on'
-    """
+def verdict(found: Replay) -> str:
+    """What the quality of all votes costs, in words."""
+    cost = found.sustained_cost[1.0]
     if cost.median is None:  # more than half of the runs end below the goal
         often = sum(share is not None for share in cost.of_runs)
         but = f", but for {often} of {len(cost.of_runs)} runs" if often else ""
         return f"the quality of all votes is not reached for good{but}"
-    return f"same quality as all votes from {_in_percent(cost)} of the money on"
+    return f"same quality as all votes from {found.in_percent(1.0)} of the money on"
 
 
 def show(found: Mapping[str, Replay], quality: float, n_votes: int, total: str, *, ends: bool) -> None:
@@ -344,7 +353,7 @@ def show(found: Mapping[str, Replay], quality: float, n_votes: int, total: str, 
     screen.print(f"all {n_votes:,} votes cost {total} and reach Jaccard {quality:.4f}", soft_wrap=True)
     screen.print(result_table(found))
     for name, each in found.items():
-        screen.print(f"{name}: {verdict(each.sustained_cost[1.0])}", soft_wrap=True)
+        screen.print(f"{name}: {verdict(each)}", soft_wrap=True)
     if ends:
         show_ends(found)
 
@@ -381,19 +390,19 @@ def result_table(found: Mapping[str, Replay]) -> Table:
     table = Table("strategy", "first votes", *(f"{100 * goal:.0f} % of it" for goal in GOALS), box=None)
     for name, each in found.items():
         first = f"{100 * each.mean.cost_share[0]:.0f} %"
-        table.add_row(name, first, *map(_in_percent, each.sustained_cost.values()))
+        table.add_row(name, first, *map(each.in_percent, GOALS))
     return table
 
 
-def _in_percent(cost: CostOfGoal) -> str:
-    """The middle run; the cheapest and the most expensive where there are several.
+def _in_percent(cost: CostOfGoal, missed: str) -> str:
+    """The middle run; the cheapest and the most expensive where there are several. missed : of those that miss it.
 
-    >>> _in_percent(CostOfGoal((0.5,))), _in_percent(CostOfGoal((0.3, None, 0.5))), _in_percent(CostOfGoal((None,)))
-    ('50 %', '50 % (30 %–never)', 'never')
+    >>> [_in_percent(CostOfGoal(of_runs), "never") for of_runs in ((0.5,), (0.3, None, 0.5), (None,))]
+    ['50 %', '50 % (30 %–never)', 'never']
     """
 
     def text(share: float | None, unit: str = " %") -> str:
-        return "never" if share is None else f"{100 * share:.0f}{unit}"
+        return missed if share is None else f"{100 * share:.0f}{unit}"
 
     least, most = (text(share) for share in (cost.least, cost.most))
     if least == most:
@@ -420,6 +429,9 @@ LINES = {"-": "——", "--": "– –", ":": "····"}
 # More strategies are drawn without the range of their seeds, which would hide the lines.
 MOST_BANDS = 4
 
+# Shares of the money that differ by less are one place in the picture.
+VISIBLE = 0.01
+
 
 def draw_curves(found: Mapping[str, Replay], quality: float, path: Path) -> None:
     """Quality against money: means as lines, the range of the seeds as bands, a dot at the cost of the middle one.
@@ -439,19 +451,25 @@ def draw_curves(found: Mapping[str, Replay], quality: float, path: Path) -> None
         axes.text(1.02, 0.95, "● stays from", transform=axes.transAxes, color=plotting.GREY, fontsize=8)
         for rank, name in enumerate(sorted(found, key=lambda name: _cost_of_all(found[name]))):
             colour, line = look[name]
-            text = f"{LINES[line]} {name}: {_in_percent(found[name].sustained_cost[1.0])}"
+            text = f"{LINES[line]} {name}: {found[name].in_percent(1.0)}"
             axes.text(1.02, 0.89 - 0.06 * rank, text, transform=axes.transAxes, color=colour, fontsize=8)
         axes.axhline(quality, color=plotting.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         axes.annotate(
             f"all votes: {quality:.3f}", (0, quality), (4, 4), xycoords=("axes fraction", "data"),
             textcoords="offset points", color=plotting.GREY, fontsize=8,
         )  # fmt: skip
-        axes.set_title("What quality costs; ● from here on the same as with all votes")
+        axes.set_title("What quality costs; ● from here on the same as with all votes" + cut_note(found))
         axes.set_xlabel("money spent, % of what all votes cost")
         axes.set_ylabel("mean Jaccard index")
         axes.set_xlim(left=0)
         with whole_file(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:].lower())
+
+
+def cut_note(found: Mapping[str, Replay]) -> str:
+    """A second line for the title, where lines end although runs went on."""
+    cut = any(each.is_cut for each in found.values())
+    return "\nlines are means, and end where the first run ended" if cut else ""
 
 
 def _draw_curves(axes: Axes, each: Replay, colour: str, line: str, *, band: bool) -> None:

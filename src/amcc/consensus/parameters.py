@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -45,18 +46,45 @@ class Parameters:
 def check_rounds(max_iter: int, tol: float) -> None:
     """Raise ParameterError where a fit could not start or could not stop."""
     check_at_least_one("max_iter", max_iter)
+    check_number("tol", tol)
     if not tol > 0:
         raise ParameterError(f"tol must be positive; got {tol!r}.")
 
 
+def check_number(name: str, value: object) -> None:
+    """Refuse what is no number: neither texts nor True, which is 1 to Python and a slip to whoever wrote it."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ParameterError(f"{name} must be a number; got {value!r}.")
+
+
+def check_whole_number(name: str, value: object) -> None:
+    """Refuse what counts nothing: texts, fractions, and True.
+
+    >>> check_whole_number("n_groups", "3")
+    Traceback (most recent call last):
+        ...
+    amcc.errors.ParameterError: n_groups must be a whole number; got '3'.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ParameterError(f"{name} must be a whole number; got {value!r}.")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False; of texts, "no" would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False; got {value!r}.")
+
+
 def check_positive(name: str, value: float) -> None:
     """Refuse zero, negative and infinite numbers."""
+    check_number(name, value)
     if not (np.isfinite(value) and value > 0):
         raise ParameterError(f"{name} must be a positive number; got {value!r}.")
 
 
 def check_not_negative(name: str, value: float) -> None:
     """Refuse negative and endless numbers."""
+    check_number(name, value)
     if not (np.isfinite(value) and value >= 0):
         raise ParameterError(f"{name} must be a number >= 0; got {value!r}.")
 
@@ -65,12 +93,15 @@ def check_at_least_one(name: str, value: int | None, *, optional: bool = False) 
     """Refuse counts below one; None is fine where the parameter is `optional`."""
     if value is None and optional:
         return
+    if value is not None:
+        check_whole_number(name, value)
     if value is None or value < 1:
         raise ParameterError(f"{name} must be at least 1{', or None' * optional}; got {value!r}.")
 
 
 def check_seed(random_state: int) -> None:
     """Refuse seeds that numpy's generators do not take."""
+    check_whole_number("random_state", random_state)
     if random_state < 0:
         raise ParameterError(f"random_state must be at least 0; got {random_state!r}.")
 

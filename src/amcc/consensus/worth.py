@@ -1,7 +1,9 @@
-"""What a worker's answers are worth by eq12: the model says how likely each of their yeses is right.
+"""What a worker costs by eq12: the model says how likely they say yes to the labels that they said yes to.
 
-eq12 pays a worker for quality: c_w is the mean over their answers of the product of D_w(l, l) over the labels l that
-they said yes to. An answer without a yes is worth 1, the empty product. Its reward function is the identity.
+c_w is the mean over their answers of the product of D_w(l, l) over the labels l that they said yes to. An answer
+without a yes is worth 1, the empty product. The reward function is the identity. D_w(l, l) is the chance of a yes where
+the label is present: it does not ask whether a yes is right. So eq12 is no measure of quality: who never says yes is
+worth 1, and so is, by hit rates, who always does.
 
 The print adds up over all items, so that one without an answer counts as an answer without a yes, and divides by the
 number of votes. Here it is the mean over answers, a share; `printed=True` gives the other (docs/deviations.md, D11).

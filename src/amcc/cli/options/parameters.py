@@ -22,23 +22,32 @@ class Kind(NamedTuple):
     read: Callable[[str], Any]
 
 
-def set_parameters(model: Parameters, said: Sequence[str]) -> None:
-    """Change the model's parameters to what was said, each as NAME=VALUE."""
-    kinds = get_type_hints(type(model).__init__)
+def set_parameters(model: Parameters, said: Sequence[str], method: str) -> None:
+    """Change the model's parameters to what was said, each as NAME=VALUE; `method` is what people call the model."""
+    hints, known = get_type_hints(type(model).__init__), model.get_params()
+    texts: dict[str, str] = {}
     for each in said:
         name, equals, text = (part.strip() for part in each.partition("="))
         if not (name and equals):
             raise ParameterError(f"--param must look like NAME=VALUE; got {each!r}.")
-        # A name that the model does not have is refused by the model, which lists those that it has.
-        model.set_params(**{name: parsed(name, text, kinds[name]) if name in kinds else text})
+        if name not in known:
+            raise ParameterError(f"-m {method} has no parameter {name!r}; it has {', '.join(known)}.")
+        # Which of the two was meant is not for us to guess.
+        if name in texts:
+            raise ParameterError(
+                f"--param must set {name} once; got {name}={texts[name]} and {name}={text}. Leave one of the two out."
+            )
+        texts[name] = text
+    made_by = type(model).__name__
+    model.set_params(**{name: parsed(name, text, hints[name], made_by) for name, text in texts.items()})
 
 
-def parsed(name: str, text: str, hint: Any) -> Any:
-    """The value that a text stands for, by the type of its parameter.
+def parsed(name: str, text: str, hint: Any, made_by: str) -> Any:
+    """The value that a text stands for, by the type of its parameter; `made_by` is the class that has it.
 
-    >>> parsed("rank", "3", int | None), parsed("rank", "none", int | None), parsed("tol", "1e-4", float)
-    (3, None, 0.0001)
-    >>> parsed("tol", "small", float)
+    >>> parsed("rank", "3", int | None, "MLJMF"), parsed("rank", "none", int | None, "MLJMF")
+    (3, None)
+    >>> parsed("tol", "small", float, "MLJMF")
     Traceback (most recent call last):
         ...
     amcc.errors.ParameterError: --param tol=VALUE must be a number; got 'small'.
@@ -50,7 +59,8 @@ def parsed(name: str, text: str, hint: Any) -> Any:
         except ValueError:
             continue
     words = " or ".join(kind.words for kind in kinds)
-    raise ParameterError(f"--param {name}=VALUE must be {words}; got {text!r}.")
+    way_out = f" Set it in Python: {made_by}({name}=…)." if ONLY_PYTHON in kinds else ""
+    raise ParameterError(f"--param {name}=VALUE must be {words}; got {text!r}.{way_out}")
 
 
 def kinds_of(hint: Any) -> list[Kind]:
@@ -66,7 +76,7 @@ def kinds_of(hint: Any) -> list[Kind]:
         return [Kind(" or ".join(map(repr, parts)), _one_of({word: word for word in parts}))]
     if origin is tuple and set(parts) == {float}:
         return [Kind(f"{len(parts)} numbers with commas between them", lambda text: _numbers(text, len(parts)))]
-    return [SINGLE.get(hint, Kind("a value that only Python can give", _one_of({})))]
+    return [SINGLE.get(hint, ONLY_PYTHON)]
 
 
 def _one_of(values: dict[str, Any]) -> Callable[[str], Any]:
@@ -97,6 +107,9 @@ def _numbers(text: str, count: int) -> tuple[float, ...]:
         raise ValueError(text)
     return numbers
 
+
+# What nobody can type: mappings, for one.
+ONLY_PYTHON = Kind("a value that only Python can give", _one_of({}))
 
 SINGLE = {
     int: Kind("a whole number", _whole_number),

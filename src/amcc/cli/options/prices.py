@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from amcc.active.prices import EQ12, is_eq12, read_price_list
+from amcc.active.prices import EQ12, is_eq12, price_at_one, read_price_list
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.paths import READS
 from amcc.errors import InputError
@@ -24,7 +24,7 @@ class PriceOptions(OptionGroup):
 
     >>> PriceOptions().of_others, PriceOptions(price="3").of_others, PriceOptions(prices="list.csv").of_others
     ('1', '3', None)
-    >>> PriceOptions(prices="eq12").by_eq12, PriceOptions(prices="./eq12").by_eq12  # a file of that name
+    >>> PriceOptions(prices="eq12").by_eq12, PriceOptions(prices="list.csv").by_eq12
     ('eq12', None)
     """
 
@@ -33,8 +33,8 @@ class PriceOptions(OptionGroup):
         typer.Option(
             "--prices",
             metavar="FILE|eq12|eq12-printed",
-            help="Price list: a table worker,price. Or the paper's own cost, by how likely a worker's answers are "
-            "right: eq12, or eq12-printed to the letter. A file of such a name is ./eq12.",
+            help="Price list: a table worker,price. Or the paper's own cost, by how often a worker says yes to labels "
+            "that are present: eq12, or eq12-printed to the letter.",
         ),
         READS,
     ] = None
@@ -42,7 +42,7 @@ class PriceOptions(OptionGroup):
         str | None,
         typer.Option(
             help="What a vote costs of everybody who is not in the price list. Default, without a list: 1. With eq12, "
-            "what a vote costs of a worker whose answers are all right. Default: 100 minor units."
+            "what a vote costs at a cost of 1, as of a worker who never says yes. Default: 100 minor units."
         ),
     ] = None
     decimals: Annotated[
@@ -55,7 +55,9 @@ class PriceOptions(OptionGroup):
         return self.prices if is_eq12(self.prices) else None
 
     def listed(self) -> dict[str, Any]:
-        """Amounts of the price list, by worker."""
+        """Amounts of the price list, by worker; none where eq12 says them, of which --price is checked."""
+        if self.by_eq12:
+            price_at_one(self.price, self.decimals, "--price")
         if self.prices is None or self.by_eq12:
             return {}
         path = Path(self.prices)

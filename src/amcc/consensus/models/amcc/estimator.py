@@ -42,7 +42,7 @@ from amcc.consensus.models.amcc.readings import (
 )
 from amcc.consensus.models.amcc.settings import settings_with
 from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
-from amcc.consensus.parameters import check_at_least_one, check_rounds
+from amcc.consensus.parameters import check_at_least_one, check_rounds, check_seed
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import Signatures, signatures
 from amcc.consensus.worth import worker_worth
@@ -147,6 +147,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     def _check_params(self) -> None:
         check_at_least_one("n_groups", self.n_groups)
         check_rounds(self.max_iter, self.tol)
+        check_seed(self.random_state)
         if self.blend is not None:
             as_blend(self.blend)
         settings_with(self.settings)

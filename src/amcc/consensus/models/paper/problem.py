@@ -13,7 +13,14 @@ import numpy as np
 
 from amcc.arrays import Floats, Ints
 from amcc.consensus.models.paper.answers import Statistics
-from amcc.consensus.parameters import check_at_least_one, check_choice, check_rounds
+from amcc.consensus.parameters import (
+    check_at_least_one,
+    check_choice,
+    check_flag,
+    check_number,
+    check_rounds,
+    check_seed,
+)
 from amcc.errors import ParameterError
 
 Rows = Literal["simplex", "unit"]
@@ -87,6 +94,8 @@ class PaperSettings:
         amcc.errors.ParameterError: weight_exponent must be above 1; got 1.0.
         """
         check_at_least_one("n_groups", self.n_groups)
+        for name in ("hsic_weight", "laplacian_weight", "weight_exponent"):
+            check_number(name, getattr(self, name))
         for name, holds, what in (
             # With a negative weight, eq5 would have no minimum.
             ("hsic_weight", 0 <= self.hsic_weight < np.inf, "at least 0"),
@@ -104,7 +113,9 @@ class PaperSettings:
             check_choice("cells", self.cells, Cells)
         if self.start is not None:
             check_choice("start", self.start, Start)
+        check_flag("printed", self.printed)
         check_rounds(self.max_iter, self.tol)
+        check_seed(self.random_state)
 
 
 @dataclass(frozen=True)
