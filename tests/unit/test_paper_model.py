@@ -33,7 +33,7 @@ def fitted(crowd):
 def test_each_model_has_only_its_own_parameters():
     shared = {"n_groups", "max_iter", "tol", "random_state"}
     assert set(PaperAMCC().get_params()) == shared | {
-        "hsic_weight", "laplacian_weight", "weight_exponent",
+        "hsic_weight", "laplacian_weight", "ridge", "weight_exponent",
         "rows", "anchor", "cells", "cosines", "start", "printed",
     }  # fmt: skip
     assert set(AMCC().get_params()) == shared | {

@@ -93,5 +93,5 @@ def test_names_and_strategies_are_both_taken() -> None:
     assert make_strategy("mv-rsw") == RandomSets()
     mine = PaperCriterion(n_neighbors=3)
     assert make_strategy(mine) is mine
-    with pytest.raises(ParameterError, match=r"strategy must be one of amcc, amcc-rw, .*; got 'magic'"):
+    with pytest.raises(ParameterError, match=r"strategy must be one of amcc, amcc-paper, .*; got 'magic'"):
         make_strategy("magic")
