@@ -297,7 +297,7 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "9", "--prices", "eq12", "--price", "0"], "--price must be at least one minor unit with eq12"),
         (["--budget", "9", "--prices", "eq12", "--price", "-1"], "--price must be at least one minor unit with eq12"),
         (["--budget", "9", "--prices", "eq12", "--price", "900"], "cheapest worker by eq12: raise --budget, or lower"),
-        (["--budget", "9", "--strategy", "sac", "--features", "features.csv"], "a strategy that does: amcc, amcc-paper, "),
+        (["--budget", "9", "--strategy", "sac", "--features", "features.csv"], "a strategy that does: amcc, amcc-p"),
         (["--budget", "9", "--strategy", "amcc", "--features", "prices.csv"], "prices.csv: a column for the item is"),
         (["--budget", "9", "--features-items", "prices.csv"], "give both"),
         (["--budget", "9", "-o", "out.xyz"], "the suffix must say the format"),

@@ -244,7 +244,7 @@ def test_strategies_use_features_or_refuse_them(name, crowd):
         ):
             with pytest.raises(
                 ParameterError,
-                match=f"strategy {name} does not use.*amcc, amcc-paper, amcc-rw, amcc-rsl, amcc-nlc, .*amcc-classifier, nam-a",
+                match=f"strategy {name} does not use.*amcc, amcc-paper, amcc-rw, .*amcc-classifier, nam-a",
             ):
                 refuse()
         return
