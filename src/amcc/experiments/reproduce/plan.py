@@ -81,7 +81,7 @@ class Scale:
     n_groups: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
     sensitivity: tuple[tuple[str, int | None], ...] = (("Affective", None), ("AppleNakamura", 5), ("SONYC-UST", None))
     growth_votes: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
-    patience: float = 30.0
+    patience: float = 5.0  # ten times as many votes take a minute then, and three methods would take ten
     # Doubled and quadrupled: the smallest takes milliseconds, the largest a second a round.
     round_sizes: tuple[tuple[str, tuple[int, ...]], ...] = (
         ("labels", (10, 20, 40)), ("workers", (50, 200, 800)), ("items", (1_000, 4_000, 16_000)),
