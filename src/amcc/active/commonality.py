@@ -17,7 +17,7 @@ from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.votes import Votes
 
-# r of eq5 where a model has no such parameter: the paper's choice.
+# r of eq5 where a model has no such parameter. 2, because the paper chose it (its figure "rm"), and `PaperAMCC` has it.
 WEIGHT_EXPONENT = 2.0
 
 

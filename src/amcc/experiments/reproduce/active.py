@@ -286,8 +286,9 @@ def _present_at(plan: StudyPlan, results: Results, costs: Costs) -> list[Table |
             shown = [row for row in rows if row["measure"] == reading and row["strategy"] in names]
             part = pa.Table.from_pylist(shown)
             caption = (
-                f'The paper\'s figure "active". Protocol as in the table above. {interval_note(part, "bands")} Against '
-                "cost: means of both at the same number of questions, in the colours of the panel to the left. "
+                'The paper\'s figure "active". Protocol as in the table above. '
+                f"{interval_note(part, 'bands')} Only AMCC and voi have any, because a dozen could not be told apart. "
+                "Against cost: means of both at the same number of questions, in the colours of the panel to the left. "
                 f"{QUALITY_DIFFERS}"
             )
             if reading == "precision":

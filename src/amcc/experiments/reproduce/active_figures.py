@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 EVALUATIONS = {"training": "training items", "test": "test items"}
 READINGS = {"jaccard": "Jaccard", "precision": "precision"}
 
+# Strategies with a band: the paper's, and ours.
+BANDED = ("AMCC", "voi")
+
 # Colour and line of each strategy; those of one kind share a colour. Capital names are the paper's methods.
 LOOKS: dict[Any, tuple[str, str]] = {
     "AMCC": (VERMILION, "-"),
@@ -49,11 +52,14 @@ LOOKS: dict[Any, tuple[str, str]] = {
 }
 
 
-def draw_line(axes: Axes, rows: Sequence[Row], x: str, colour: str, line: str, marker: str = "") -> None:
-    """Means with their band; x : the column across."""
+def draw_line(
+    axes: Axes, rows: Sequence[Row], x: str, colour: str, line: str, marker: str = "", *, band: bool = True
+) -> None:
+    """Means, with their band unless it is not wanted; x : the column across."""
     across, low, high, mean = columns(rows, x, "ci_low", "ci_high", "mean")
-    # NaN where there are too few partitions for an interval: no band.
-    axes.fill_between(across, low, high, color=colour, alpha=0.1, linewidth=0)
+    if band:
+        # NaN where there are too few partitions for an interval: no band.
+        axes.fill_between(across, low, high, color=colour, alpha=0.1, linewidth=0)
     axes.plot(across, mean, color=colour, linestyle=line, marker=marker, linewidth=1.5)
 
 
@@ -74,7 +80,8 @@ def draw_lines(
     ends = []
     for name in distinct(rows, by):
         of_name = where(rows, **{by: name})
-        draw_line(axes, of_name, x, *looks[name])
+        # Of strategies only these two have bands: of a dozen that overlap, none could be read.
+        draw_line(axes, of_name, x, *looks[name], band=by != "strategy" or name in BANDED)
         ends.append((of_name[-1][x], of_name[-1]["mean"], text.format(name), looks[name][0]))
     if named:
         name_ends(axes, ends)
