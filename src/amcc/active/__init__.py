@@ -10,6 +10,7 @@
 | `stopping` | when there is no progress any more |
 | `questions`, `candidates`, `beliefs` | what is asked, what may be asked, what is believed |
 | `strategy`, `strategies/` | whom to ask about what: the protocol with its registry; one file for each kind |
+| `value` | what an answer is expected to be worth |
 | `scores`, `commonality` | equations of the strategies; the matrix of eq8 |
 | `picking`, `search` | the best questions of many; the best of all, without a list of them |
 | `crowd` | who can be asked: recorded votes, simulated workers |
