@@ -155,11 +155,6 @@ def test_votes_become_an_engine_and_engines_stay(three_items):
     assert (engine.n_workers, engine.n_labels, len(engine.coins)) == (2, 2, 4)
 
 
-def test_known_truth_is_counted(three_items):
-    assert InMemory(three_items, np.array([1, 0, -1, 0, 0], np.int8)).n_known == 2
-    assert InMemory(three_items).n_known == 0
-
-
 def test_all_items_in_memory_are_gathered_as_they_are(three_items):
     engine = InMemory(three_items)
     assert gather(engine, np.arange(3)) is three_items

@@ -22,12 +22,14 @@ class Start(NamedTuple):
 
     slot_votes, present : (n_slots,) votes, and expected votes that met a present label
     asked, label_present : (n_labels,) pairs of each label, and expected pairs where it is present
+    n_checked : pairs whose votes can be checked: by another vote, or by known truth
     """
 
     slot_votes: Floats
     asked: Floats
     present: Floats
     label_present: Floats
+    n_checked: float
 
 
 def first_look(block: Block, start: Belief | None) -> Start:
@@ -38,11 +40,15 @@ def first_look(block: Block, start: Belief | None) -> Start:
     else:
         proba = sigmoid(LabelPrior(start.log_odds).of(block) + evidence_of_pairs(block, start.evidence))
     n_slots = 2 * len(block.coins)
+    checked = pairs.n_votes > 1
+    if len(block.known):
+        checked = checked | (block.known != 0)
     return Start(
         block.spread(np.bincount(slot, minlength=n_slots).astype(np.float64)),
         weight_per_code(pairs.label, np.ones(len(pairs)), block.n_labels),
         met_present(block, proba),
         weight_per_code(pairs.label, proba, block.n_labels),
+        float(checked.sum()),
     )
 
 

@@ -127,13 +127,11 @@ class Engine(ABC):
 
     worker_names, label_names : the vocabularies, shared by all blocks
     coins : all (worker, label) combinations that occur, without votes
-    n_known : asked pairs with known truth
     features : descriptions of the items, which only votes in memory have
     identity : says which votes these are
     checkpoint : where a fit notes how far it is, None where it does not
     """
 
-    n_known = 0
     features: Any = None
     identity = "votes in memory"
 
@@ -233,7 +231,6 @@ class InMemory(Engine):
     def __init__(self, votes: Votes, known: Signs = NOTHING_KNOWN, features: Any = None) -> None:
         super().__init__(votes, len(votes.pairs))
         self.block, self.features = WholeBlock(votes, known), features
-        self.n_known = int(np.count_nonzero(known))
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
         """The function's result for the one block there is."""

@@ -91,7 +91,7 @@ class DawidSkene(CoinModel, methods={"dawid-skene": {}}):
 
     def _learn(self, engine: Engine) -> Learned:
         """Expectation and maximisation in turn, until no probability moves."""
-        slot_votes, asked, present, label_present = engine.total(first_look, None)
+        slot_votes, asked, present, label_present, _ = engine.total(first_look, None)
         # The rates before the last step are kept as well: an interrupted fit must end exactly where a whole one does.
         start = DawidSkeneRounds(present, label_present, present, label_present, None, (), np.inf)
         at = engine.recall("rounds", DawidSkeneRounds) or start

@@ -80,12 +80,12 @@ def _rest(total: Floats, part: Floats) -> Floats:
     return np.maximum(total - part, 0.0)
 
 
-def checkable(engine: Engine) -> float:
-    """How far votes can be checked by each other: 0 if no pair has a second vote, 1 from one per pair on.
+def checkable(first: Start) -> float:
+    """How far votes can be checked by each other: the share of pairs with a second vote, or with known truth.
 
-    The truth about a pair checks its votes as another vote does.
+    Pairs and not votes are counted: where questions are chosen, doubtful pairs have many votes and most have one.
     """
-    return min(1.0, (engine.n_votes - engine.n_pairs + engine.n_known) / max(engine.n_pairs, 1))
+    return first.n_checked / max(float(first.asked.sum()), 1.0)
 
 
 def fit_likelihood(
@@ -99,9 +99,9 @@ def fit_likelihood(
 
     crowd : where it starts; start : what is believed of the votes, where their shares of yes are not the best there is
     """
-    coins, checked = engine.coins, checkable(engine)
+    coins, first = engine.coins, engine.total(first_look, start)
+    checked = checkable(first)
     # What the votes alone say is needed only where some of it stays: one more pass over all votes.
-    first = engine.total(first_look, start)
     given = first if start is None or checked == 1 else engine.total(first_look, None)
     at = engine.recall("fit", Ascent) or start_ascent(first, crowd, start, prior)
     monitor = Monitor(tol, max_iter, at.history, at.reported)
