@@ -85,5 +85,5 @@ def sigmoid(log_odds: Floats) -> Floats:
     >>> sigmoid(np.array([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    # One pass without copies: for a dozen numbers, as small fits have them, seven passes would take twenty times as long.
+    # One pass without copies: for a dozen numbers, as small fits have them, seven passes take twenty times as long.
     return np.asarray(expit(log_odds))

@@ -17,7 +17,7 @@ from amcc.active.beliefs import cold_beliefs
 from amcc.active.buying import allowed_workers, fill_basket, listed_prices, prices_of_allowed, with_names, with_people
 from amcc.active.prices import eq12_prices
 from amcc.active.questions import Questions
-from amcc.active.reasons import by_skill, reason
+from amcc.active.reasons import by_value, reason
 from amcc.active.strategies.baselines import Uniform
 from amcc.active.strategies.voi import ValueOfInformation
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -216,8 +216,8 @@ def test_what_is_left_of_the_money_goes_to_cheaper_workers(votes: Votes) -> None
 def test_a_strategy_of_ones_own_is_taken(votes: Votes) -> None:
     found = next_questions(votes, budget=20, prices=LISTED, strategy=MostExpensive(), batch=3)
     assert found.price.tolist() == [8, 8, 4]
-    lonely = next_questions(votes, budget=5, strategy=ValueOfInformation(repetition=0.0))
-    assert lonely.strategy == ValueOfInformation(repetition=0.0)
+    lonely = next_questions(votes, budget=5, strategy=ValueOfInformation(overhead=0.0))
+    assert lonely.strategy == ValueOfInformation(overhead=0.0)
 
 
 @pytest.mark.parametrize(
@@ -340,9 +340,12 @@ def test_tables_of_every_kind(votes: Votes, frame: Any) -> None:
     assert list(getattr(table, "column_names", None) or table.columns) == COLUMNS
 
 
+PARTS = ["probability", "skill", "skill_to_ask", "new", "ahead", "value", "c"]
+
+
 def test_the_parts_of_the_utility_are_told_on_demand(votes: Votes) -> None:
     found = next_questions(votes, budget=5)
-    assert list(found.table(explain=True).columns)[6:] == ["probability", "skill", "drawn_skill", "value", "c"]
+    assert list(found.table(explain=True).columns)[6:] == PARTS
     assert len(found.why) == len(found) == len(found.questions.utility) == 5
     assert (np.diff(found.questions.utility) <= 0).all()
 
@@ -365,8 +368,9 @@ def test_only_value_of_information_says_that_a_question_is_worth_nothing(votes: 
 def test_reasons_say_what_chance_did(votes: Votes) -> None:
     drawn = next_questions(votes, budget=2, strategy=Uniform())
     assert all(why.startswith("drawn at random: probability ") for why in drawn.why)
-    assert by_skill(-0.2, 0.0) == ", skill on all labels -0.20"
-    assert by_skill(-0.2, 0.1) == ", tried by chance: skill on all labels -0.20, drawn as 0.10"
+    assert by_value(-0.2, 0.0, 1.0, 1.0) == ", skill on all labels -0.20"
+    assert by_value(-0.2, 0.1, 1.0, 2.0).endswith("-0.20, asked to get to know them; 2 such answers may decide it")
+    assert by_value(0.5, 0.5, 0.04, 1.0) == ", skill on all labels 0.50; 4 % new beside their family"
 
 
 @pytest.mark.parametrize(
