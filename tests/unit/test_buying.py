@@ -352,11 +352,18 @@ def test_the_parts_of_the_utility_are_told_on_demand(votes: Votes) -> None:
 
 def test_a_seed_fixes_the_choice_and_votes_stay_as_they_are(votes: Votes) -> None:
     names = votes.worker_names.to_pylist()
-    one, same, other = (next_questions(votes, budget=9, prices={"zoe": 1}, price=1, seed=seed) for seed in (3, 3, 4))
+    options: dict[str, Any] = {"budget": 9, "prices": {"zoe": 1}, "price": 1, "strategy": "uniform"}
+    one, same, other = (next_questions(votes, **options, seed=seed) for seed in (3, 3, 4))
     assert one.table("arrow").equals(same.table("arrow"))
     assert not one.table("arrow").equals(other.table("arrow"))
     assert votes.worker_names.to_pylist() == names
     assert one.votes.worker_names.to_pylist() == [*names, "zoe"]
+
+
+def test_luck_decides_between_equals_only(votes: Votes) -> None:
+    """What asking teaches is a part of the value, so that nothing is left to chance but ties."""
+    one, other = (next_questions(votes, budget=9, seed=seed).questions for seed in (3, 4))
+    assert np.allclose(one.utility, other.utility)
 
 
 def test_only_value_of_information_says_that_a_question_is_worth_nothing(votes: Votes) -> None:

@@ -63,7 +63,7 @@ def outcomes(proba: Floats, hit: Floats, false_alarm: Floats) -> Outcomes:
     [0.55, 0.82, 0.11]
     """
     yes = proba * hit + (1.0 - proba) * false_alarm
-    no = 1.0 - yes
+    no = proba * (1.0 - hit) + (1.0 - proba) * (1.0 - false_alarm)  # not 1 − yes: rounding would leave 0 … 1
     after_yes = np.divide(proba * hit, yes, out=np.array(np.broadcast_to(proba, yes.shape)), where=yes > 0)
     after_no = np.divide(proba * (1.0 - hit), no, out=np.array(np.broadcast_to(proba, yes.shape)), where=no > 0)
     return Outcomes(yes, after_yes, after_no)
