@@ -1,4 +1,4 @@
-"""Seconds to choose the next questions from a live crowd, for every strategy.
+"""Seconds to choose the next questions from a live crowd, for every strategy; and one worker's next page.
 
 `python benchmarks/selection.py [--items N] [--labels N] [--workers N] [--votes N] [--batch N] [strategy ...]`
 The votes are random: what they say does not matter for the time.
@@ -11,6 +11,7 @@ import time
 import numpy as np
 from script import parser_of
 
+from amcc.active.assignment import Outlook
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Anything
 from amcc.active.strategies import STRATEGIES
@@ -19,6 +20,8 @@ from amcc.votes import Votes
 SEED = 0
 # The shortest of a few: a choice takes seconds, and the first may import.
 REPEATS = 3
+# Workers who ask for a page: enough that the slowest of them says something.
+N_PAGES = 50
 
 
 def random_beliefs(n_items: int, n_labels: int, n_workers: int, n_votes: int) -> CurrentBeliefs:
@@ -49,6 +52,20 @@ def seconds(strategy: str, beliefs: CurrentBeliefs, batch: int) -> float:
     return min(spent)
 
 
+def seconds_of_page(beliefs: CurrentBeliefs) -> tuple[float, float]:
+    """To prepare pages after something was learned, and the longest of some pages for single workers."""
+    start = time.perf_counter()
+    outlook = Outlook.of(beliefs)
+    outlook.page(0)
+    prepared = time.perf_counter() - start
+    spent = []
+    for worker in np.random.default_rng(SEED).integers(0, beliefs.votes.n_workers, N_PAGES).tolist():
+        start = time.perf_counter()
+        outlook.page(worker, page_price=3.0)
+        spent.append(time.perf_counter() - start)
+    return prepared, max(spent)
+
+
 def main() -> None:
     """Print one line per strategy."""
     parser = parser_of(__doc__)
@@ -58,6 +75,8 @@ def main() -> None:
     options = parser.parse_args()
     beliefs = random_beliefs(options.items, options.labels, options.workers, options.votes)
     print(f"{options.batch} questions, {beliefs.votes!r}")
+    prepared, page = seconds_of_page(beliefs)
+    print(f"one worker's next page: {1000 * page:.1f} ms at most, after {prepared:.2f} s once something was learned")
     for strategy in options.strategies:
         print(f"{strategy:10} {seconds(strategy, beliefs, options.batch):6.2f} s")
 

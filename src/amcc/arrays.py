@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]  # where half the memory matters more than the last digits
@@ -84,6 +85,5 @@ def sigmoid(log_odds: Floats) -> Floats:
     >>> sigmoid(np.array([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    # exp of a negative number only: it may vanish, but never overflows. Small results keep all their digits.
-    tail = np.exp(-np.abs(log_odds))
-    return np.where(log_odds >= 0, 1.0, tail) / (1.0 + tail)
+    # One pass without copies: for a dozen numbers, as small fits have them, seven passes take twenty times as long.
+    return np.asarray(expit(log_odds))

@@ -80,17 +80,13 @@ def test_new_questions_within_the_budget(folder):
     assert "informative worker (hit 0." in table[0]["why"]
 
 
-def test_it_says_where_chance_chose_the_worker(amcc_next):
-    """Skills are drawn, and somebody of whom little is expected may come first."""
-    seen = set()
-    for seed in range(3):
-        out, _ = amcc_next("--budget", 10, "--explain", "--seed", seed)
-        for row in rows(out):
-            lucky = float(row["drawn_skill"]) ** 2 > 2 * max(0.0, float(row["skill"])) ** 2
-            assert ("tried by chance" in row["why"]) is lucky
-            assert f"skill on all labels {float(row['skill']):.2f}" in row["why"]
-            seen.add(lucky)
-    assert seen == {True, False}
+def test_it_says_whom_it_asks_to_get_to_know_them(amcc_next):
+    """What asking teaches about somebody is a part of the value, and of the reason."""
+    out, _ = amcc_next("--budget", 10, "--explain")
+    for row in rows(out):
+        to_learn = float(row["skill_to_ask"]) ** 2 > 2 * max(0.0, float(row["skill"])) ** 2
+        assert ("asked to get to know them" in row["why"]) is to_learn
+        assert f"skill on all labels {float(row['skill']):.2f}" in row["why"]
 
 
 @pytest.mark.parametrize("strategy", ["voi", "sac", "nam-a", "mv-rsw"])

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln, logsumexp, softmax
 from scipy.stats import beta
 
+from amcc.consensus.models.amcc import bayes
 from amcc.consensus.models.amcc.bayes import (
     STRENGTH_RANGE,
     best_of_three,
@@ -42,6 +43,14 @@ def test_posterior_of_no_rows():
 def test_sums_per_code_by_hand():
     code, weight = np.array([2, 0, 2]), np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
     assert sums_per_code(code, weight, 4).tolist() == [[2, 20], [0, 0], [4, 40], [0, 0]]
+
+
+def test_large_tables_have_the_same_sums(monkeypatch):
+    random = np.random.default_rng(0)
+    code, weight = random.integers(0, 5, 300).astype(np.int32), random.random((300, 3))
+    small = sums_per_code(code, weight, 7)
+    monkeypatch.setattr(bayes, "NARROW", 0)
+    assert_array_equal(sums_per_code(code, weight, 7), small)
 
 
 @pytest.mark.parametrize(("yes", "no"), [(0.0, 0.0), (1.0, 0.0), (2.5, 1.5), (0.0, 7.0)])

@@ -17,7 +17,7 @@ from amcc.active.beliefs import cold_beliefs
 from amcc.active.buying import allowed_workers, fill_basket, listed_prices, prices_of_allowed, with_names, with_people
 from amcc.active.prices import eq12_prices
 from amcc.active.questions import Questions
-from amcc.active.reasons import by_skill, reason
+from amcc.active.reasons import by_value, reason
 from amcc.active.strategies.baselines import Uniform
 from amcc.active.strategies.voi import ValueOfInformation
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -216,8 +216,8 @@ def test_what_is_left_of_the_money_goes_to_cheaper_workers(votes: Votes) -> None
 def test_a_strategy_of_ones_own_is_taken(votes: Votes) -> None:
     found = next_questions(votes, budget=20, prices=LISTED, strategy=MostExpensive(), batch=3)
     assert found.price.tolist() == [8, 8, 4]
-    lonely = next_questions(votes, budget=5, strategy=ValueOfInformation(repetition=0.0))
-    assert lonely.strategy == ValueOfInformation(repetition=0.0)
+    lonely = next_questions(votes, budget=5, strategy=ValueOfInformation(overhead=0.0))
+    assert lonely.strategy == ValueOfInformation(overhead=0.0)
 
 
 @pytest.mark.parametrize(
@@ -340,20 +340,30 @@ def test_tables_of_every_kind(votes: Votes, frame: Any) -> None:
     assert list(getattr(table, "column_names", None) or table.columns) == COLUMNS
 
 
+PARTS = ["probability", "skill", "skill_to_ask", "new", "ahead", "value", "c"]
+
+
 def test_the_parts_of_the_utility_are_told_on_demand(votes: Votes) -> None:
     found = next_questions(votes, budget=5)
-    assert list(found.table(explain=True).columns)[6:] == ["probability", "skill", "drawn_skill", "value", "c"]
+    assert list(found.table(explain=True).columns)[6:] == PARTS
     assert len(found.why) == len(found) == len(found.questions.utility) == 5
     assert (np.diff(found.questions.utility) <= 0).all()
 
 
 def test_a_seed_fixes_the_choice_and_votes_stay_as_they_are(votes: Votes) -> None:
     names = votes.worker_names.to_pylist()
-    one, same, other = (next_questions(votes, budget=9, prices={"zoe": 1}, price=1, seed=seed) for seed in (3, 3, 4))
+    options: dict[str, Any] = {"budget": 9, "prices": {"zoe": 1}, "price": 1, "strategy": "uniform"}
+    one, same, other = (next_questions(votes, **options, seed=seed) for seed in (3, 3, 4))
     assert one.table("arrow").equals(same.table("arrow"))
     assert not one.table("arrow").equals(other.table("arrow"))
     assert votes.worker_names.to_pylist() == names
     assert one.votes.worker_names.to_pylist() == [*names, "zoe"]
+
+
+def test_luck_decides_between_equals_only(votes: Votes) -> None:
+    """What asking teaches is a part of the value, so that nothing is left to chance but ties."""
+    one, other = (next_questions(votes, budget=9, seed=seed).questions for seed in (3, 4))
+    assert np.allclose(one.utility, other.utility)
 
 
 def test_only_value_of_information_says_that_a_question_is_worth_nothing(votes: Votes) -> None:
@@ -365,8 +375,9 @@ def test_only_value_of_information_says_that_a_question_is_worth_nothing(votes: 
 def test_reasons_say_what_chance_did(votes: Votes) -> None:
     drawn = next_questions(votes, budget=2, strategy=Uniform())
     assert all(why.startswith("drawn at random: probability ") for why in drawn.why)
-    assert by_skill(-0.2, 0.0) == ", skill on all labels -0.20"
-    assert by_skill(-0.2, 0.1) == ", tried by chance: skill on all labels -0.20, drawn as 0.10"
+    assert by_value(-0.2, 0.0, 1.0, 1.0) == ", skill on all labels -0.20"
+    assert by_value(-0.2, 0.1, 1.0, 2.0).endswith("-0.20, asked to get to know them; 2 such answers may decide it")
+    assert by_value(0.5, 0.5, 0.04, 1.0) == ", skill on all labels 0.50; 4 % new beside their family"
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc.active.beliefs import cold_beliefs
+from amcc.active.beliefs import Learner, cold_beliefs
 from amcc.active.candidates import Anything
-from amcc.active.strategies.voi import Skills, ValueOfInformation, answer_value, carried_over
+from amcc.active.questions import Triplets
+from amcc.active.skills import Skills
+from amcc.active.strategies.voi import ValueOfInformation, carried_over, not_heard_before, still_to_learn
+from amcc.consensus import AMCC
 from amcc.errors import ParameterError
+from amcc.roster import Roster
 from amcc.votes import Votes
 
 
@@ -67,19 +72,22 @@ def test_before_the_first_vote_everybody_is_somewhat_skilled():
     assert len(chosen(known, n=5)) == 1
 
 
-def test_who_is_little_known_is_drawn_more_widely():
-    skills = Skills(np.array([0.6, 0.6, -0.9]), np.array([2.0, 200.0, 200.0]))
-    draws = np.array([skills.draw(np.random.default_rng(seed)) for seed in range(400)])
-    stranger, known, misleading = draws.T
-    assert stranger.std() > 3 * known.std()
-    assert known.mean() == pytest.approx(0.6, abs=0.02)
-    assert (misleading == 0).all() and (draws <= 1).all()
+def test_what_asking_teaches_is_worth_something_until_it_is_known():
+    """Equal means: a stranger is worth more. Known to be bad, or good: an answer is worth what it is."""
+    skills = Skills(np.array([0.6, 0.6, 0.1, 0.9, 0.6]), np.array([2.0, 2e5, 2e5, 2e5, 2e5]))
+    stranger, usual, bad, good, _ = skills.worth_asking()
+    assert_allclose([usual, bad, good], [0.6, 0.1, 0.9], atol=0.01)
+    assert 0.7 < stranger < 0.9
 
 
-def test_value_is_the_expected_drop_of_the_variance():
-    """Skill .6 at even odds: after a yes .8, after a no .2, so ¼ becomes .16."""
-    assert answer_value(0.5, 0.6) == pytest.approx(0.09)
-    assert answer_value(0.5, 0.0) == 0
+def test_the_option_is_the_expectation_over_what_skill_may_be():
+    skills = Skills(np.array([0.5, 0.2, -0.9, 0.7]), np.array([2.0, 5.0, 50.0, 20.0]))
+    yes, no = (1 + skills.mean) / 2 * skills.evidence, (1 - skills.mean) / 2 * skills.evidence
+    right = np.random.default_rng(0).beta(yes, no, size=(200_000, 4))
+    square = np.maximum(2 * right - 1, 0) ** 2
+    expected, usual = square.mean(axis=0), np.median(square.mean(axis=0))
+    option = np.maximum(square, usual).mean(axis=0) - np.maximum(expected, usual)
+    assert_allclose(skills.worth_asking() ** 2, expected + option, atol=3e-3)
 
 
 def test_what_is_carried_over():
@@ -102,18 +110,54 @@ def test_price_decides_between_equals_and_against_quality():
         assert chosen(known, prices=[1, 4], overhead=3, seed=seed) == [(0, 0, 1)]  # 8½ : 11½
 
 
-def test_a_stranger_gets_his_turn():
-    known = practised([0.5], n_wrong=[60, 60])
+def test_a_stranger_gets_his_turn_because_it_pays():
+    """Somebody who might be better is asked before those who are known to be as good as is expected of him."""
+    known = practised([0.5], n_wrong=[40, 40])
     stranger = np.concatenate([known.votes.to_dense(), np.zeros((1, known.votes.n_items, 1))])
-    known = beliefs(known.proba, stranger)
-    asked = [chosen(known, seed=seed)[0][2] for seed in range(60)]
-    assert 10 < asked.count(2) < 50
+    assert chosen(beliefs(known.proba, stranger))[0][2] == 2
 
 
 def test_pairs_asked_often_come_later():
     known = beliefs([[0.5, 0.45]], [[[1, 0]], [[-1, 0]], [[1, 0]], [[-1, 0]], [[0, 0]]])
-    labels = {power: [chosen(known, repetition=power, seed=seed)[0][1] for seed in range(60)] for power in (0.0, 1.0)}
-    assert labels[1.0].count(0) < labels[0.0].count(0)
+    assert chosen(known)[0][1] == 1  # though the other is the more doubtful
+    assert_allclose(still_to_learn(np.array([0, 1, 3])), [1, 0.5, 0.25])
+
+
+def family(n_members, n_items=60, seed=0):
+    """Votes of models of one family, who often err together, and of two people; and what a fit learned of them."""
+    rng = np.random.default_rng(seed)
+    present = rng.random((n_items, 2)) < 0.5
+    seen = np.where(rng.random(present.shape) < 0.8, present, ~present)
+    models = np.where(rng.random((n_members, *present.shape)) < 0.95, seen, ~seen)
+    people = np.where(rng.random((2, *present.shape)) < 0.8, present, ~present)
+    answers = np.where(np.concatenate([models, people]), 1, -1)
+    return answers, {f"w{worker}": "model" if worker < n_members else "human" for worker in range(n_members + 2)}
+
+
+def told_with(n_heard, n_members=7):
+    """Share that is new in the next model's answer, and in a person's, after `n_heard` models answered item 0."""
+    answers, kinds = family(n_members)
+    answers[n_heard:, 0] = 0
+    names = sorted(kinds)
+    votes = Votes.from_dense(answers, worker_names=names)
+    kind = [kinds[name] for name in names]
+    table = {"worker": names, "kind": kind, "family": ["f" if each == "model" else None for each in kind]}
+    learned = Learner(AMCC, roster=Roster.from_frame(pa.table(table))).learn(votes)
+    asked = Triplets(np.zeros(2, np.int64), np.zeros(2, np.int64), np.array([n_members - 1, n_members]))
+    return not_heard_before(learned, asked)
+
+
+def test_a_judge_tells_less_the_more_of_its_family_have_answered():
+    new = np.array([told_with(n_heard) for n_heard in (0, 1, 2, 4, 6)])
+    assert_allclose(new[0], 1.0)
+    assert (np.diff(new[:, 0]) < 0).all()  # the next judge
+    assert new[-1, 0] < 0.1 < new[-1, 1]  # a seventh judge tells almost nothing, a person does
+
+
+def test_without_a_roster_everything_is_new():
+    known = practised([0.5], n_wrong=[40, 40])
+    asked = Anything(known.votes).of_pairs(np.array([0]), np.array([0]))
+    assert_allclose(not_heard_before(known, asked), 1.0)
 
 
 def test_labels_that_tell_about_others_come_first():
@@ -125,9 +169,16 @@ def test_labels_that_tell_about_others_come_first():
     assert known.correlation[0, 0] == 1
 
 
-def test_bad_parameters():
-    for name in ("repetition", "overhead"):
-        with pytest.raises(ParameterError, match=f"{name} must be 0 or more"):
-            ValueOfInformation(**{name: -1})
-    with pytest.raises(ParameterError, match="answers_of_stranger must be above 0"):
-        ValueOfInformation(answers_of_stranger=0)
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"overhead": -1}, "overhead must be 0 or more; got -1"),
+        ({"answers_of_stranger": 0}, "answers_of_stranger must be above 0; got 0"),
+        ({"loss": "zero-one"}, "loss must be one of decision, log, squared; got 'zero-one'"),
+        ({"ahead": 0}, "ahead must be a whole number of answers of at least 1; got 0"),
+        ({"misread": 1}, "misread must be a chance from 0 to below 1; got 1"),
+    ],
+)
+def test_bad_parameters(settings, words):
+    with pytest.raises(ParameterError, match=words):
+        ValueOfInformation(**settings)

@@ -16,6 +16,7 @@ from amcc.active.candidates import Candidates, OtherPairs
 from amcc.active.commonality import integrated_commonality
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.base import ConsensusModel
+from amcc.consensus.families import Sharing
 from amcc.consensus.parameters import checked_features
 from amcc.consensus.settling import ASSUMED, Settling
 from amcc.memory import check_size
@@ -49,6 +50,7 @@ class CurrentBeliefs:
     features : (n_items, n_features) descriptions of items, if there are any.
     known : (n_items, n_labels) where truth is known, so that nobody needs to be asked; None where it is nowhere.
     settling : how sure one must be to settle a pair.
+    sharing : who shares errors with whom, where a roster says who belongs together; None where nobody does.
     """
 
     votes: Votes
@@ -61,6 +63,7 @@ class CurrentBeliefs:
     features: Floats | None = None
     known: Mask | None = None
     settling: Settling = ASSUMED
+    sharing: Sharing | None = None
 
     def open_among(self, candidates: Candidates) -> Candidates:
         """The candidates without known pairs: nobody is paid for what is known."""
@@ -139,7 +142,9 @@ class Learner:
         hit, false_alarm = as_they_count(*self.model.rates_of_coins(), self.model.weights_for(votes))
         about_labels = self.model.label_correlations(), self._commonality
         learned = hit, false_alarm, votes.answers_per_worker, *about_labels, features
-        return self._told(CurrentBeliefs(votes, proba, *learned, settling=self.model.settling_))
+        return self._told(
+            CurrentBeliefs(votes, proba, *learned, settling=self.model.settling_, sharing=self.model.sharing_)
+        )
 
     def _fitted(self, votes: Votes, features: Floats | None, *, fresh: bool) -> ConsensusModel:
         """A new model of all votes. What the last one chose by trying is kept while it is young enough."""

@@ -103,21 +103,27 @@ def _promising(asked: Triplets, utility: Floats, worker_score: Floats, rng: np.r
     pair, code = distinct(asked.item[rows] * n_labels + asked.label[rows])
     k = int(np.bincount(distinct(pair // n_labels)[1]).max())
     single = worker_score[rows].astype(np.float32)
-    near = _best_of_pairs(code, asked.worker[rows], single, k)  # and their equals, among whom chance decides
+    near = _best_of_pairs(code, single, k)  # and their equals, among whom chance decides
     rows, code, score = rows[near], code[near], without_ties(single[near], rng)
-    best = _best_of_pairs(code, asked.worker[rows], score, k)
+    best = _best_of_pairs(code, score, k)
     rows, score = rows[best], score[best]
     return rows[np.lexsort((-score, -utility[rows].astype(np.float32)))]
 
 
-def _best_of_pairs(pair: Ints, worker: Ints, score: Floats | scores.Singles, k: int) -> Ints:
-    """Places of the k best workers of each pair, and of those equal to the last of them."""
-    # A table of pairs and workers, −∞ where a question is not there, so that the k-th best is one partition away.
-    shape = int(pair.max()) + 1, int(worker.max()) + 1
-    table = np.full(shape, -np.inf, score.dtype)
-    table[pair, worker] = score
-    last = max(shape[1] - k, 0)
-    return np.flatnonzero(score >= np.partition(table, last, axis=1)[pair, last])
+def _best_of_pairs(pair: Ints, score: Floats | scores.Singles, k: int) -> Ints:
+    """Places of the k best questions about each pair, and of those equal to the last of them.
+
+    Candidates give all questions about a pair one after the other; where they do not, more are kept than need be.
+    """
+    first = np.flatnonzero(np.diff(pair, prepend=-1))
+    n = np.diff(first, append=len(pair))
+    most = int(n.max())
+    if most <= k:
+        return np.arange(len(pair))
+    # A row for each pair, −∞ behind its last question, so that the k-th best is one partition away.
+    table = np.full((len(first), most), -np.inf, score.dtype)
+    table[np.arange(most) < n[:, None]] = score
+    return np.flatnonzero(score >= np.repeat(np.partition(table, most - k, axis=1)[:, most - k], n))
 
 
 def distinct(code: Ints) -> tuple[Ints, Ints]:

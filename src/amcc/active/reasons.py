@@ -10,10 +10,12 @@ from amcc.active.strategies.common import votes_on_pairs
 # what is expected of a newcomer; below a fifth, several such workers together still say little.
 INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
 
-# Chance chose where the skill that it drew makes an answer worth this many times what the expected skill does: from
-# here on, half of the worth or more is not expected, so that the draw is the reason. The worth of an answer goes with
-# the square of the skill.
-MOSTLY_LUCK = 2.0
+# Somebody is asked to get to know them where what asking teaches makes an answer worth this many times what is expected
+# of it: from here on, half of the worth or more is not the answer itself. The worth goes with the square of the skill.
+MOSTLY_TO_LEARN = 2.0
+
+# An answer of which less than half is new mostly repeats what others of the family said.
+MOSTLY_NEW = 0.5
 
 
 def reasons(chosen: Questions, beliefs: CurrentBeliefs, *, drawn: bool) -> list[str]:
@@ -28,24 +30,26 @@ def reasons(chosen: Questions, beliefs: CurrentBeliefs, *, drawn: bool) -> list[
     )
     prefix = "drawn at random: " if drawn else ""
     told = [prefix + reason(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-    if "drawn_skill" not in chosen.parts:
+    if "skill_to_ask" not in chosen.parts:
         return told
-    skills = (chosen.parts[name].tolist() for name in ("skill", "drawn_skill"))
-    return [text + by_skill(*of_worker) for text, of_worker in zip(told, zip(*skills, strict=True), strict=True)]
+    columns = (chosen.parts[name].tolist() for name in ("skill", "skill_to_ask", "new", "ahead"))
+    return [text + by_value(*row) for text, row in zip(told, zip(*columns, strict=True), strict=True)]
 
 
-def by_skill(skill: float, drawn: float) -> str:
-    """What the strategy itself went by, and whether that was mainly chance.
+def by_value(skill: float, skill_to_ask: float, new: float, ahead: float) -> str:
+    """What the value of the answer rests on: the worker, others like them, and how many answers change a decision.
 
-    >>> by_skill(0.6, 0.62)
+    >>> by_value(0.6, 0.62, 1.0, 1.0)
     ', skill on all labels 0.60'
-    >>> by_skill(0.08, 0.62)
-    ', tried by chance: skill on all labels 0.08, drawn as 0.62'
+    >>> by_value(0.3, 0.62, 0.2, 3.0)
+    ', skill on all labels 0.30, asked to get to know them; 20 % new beside their family; 3 such answers may decide it'
     """
-    expected = f"skill on all labels {skill:.2f}"
-    if drawn**2 <= MOSTLY_LUCK * max(skill, 0.0) ** 2:
-        return f", {expected}"
-    return f", tried by chance: {expected}, drawn as {drawn:.2f}"
+    told = f", skill on all labels {skill:.2f}"
+    if skill_to_ask**2 > MOSTLY_TO_LEARN * max(skill, 0.0) ** 2:
+        told += ", asked to get to know them"
+    if new < MOSTLY_NEW:
+        told += f"; {100 * new:.0f} % new beside their family"
+    return told + (f"; {ahead:.0f} such answers may decide it" if ahead > 1 else "")
 
 
 def reason(proba: float, n_votes: int, experience: int, hit: float, false_alarm: float) -> str:

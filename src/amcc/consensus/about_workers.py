@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.arrays import Codes, Floats
-from amcc.consensus.families import Families, describe_families, samples_per_pair, shared_errors
+from amcc.consensus.families import Families, Sharing, describe_families, samples_per_pair, shared_errors
 from amcc.consensus.learned import Gold
 from amcc.consensus.matching import new_code
 from amcc.consensus.parameters import Parameters
@@ -48,6 +48,7 @@ class AboutWorkers(Parameters):
 
     _roster: Roster | None = None
     _families: Families | Callable[[], Families] | None = None
+    sharing_: Sharing | None = None  # who shares errors with whom; learned with a roster, and not saved
     _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None = None
     _judged: tuple[WorkerRates, dict[int, str]] | None = None
 
@@ -73,12 +74,12 @@ class AboutWorkers(Parameters):
 
     def _take_roster(self, votes: Votes, gold: Gold, roster: Roster | None) -> None:
         """Learn from the roster what votes are worth; repeated votes of one worker count as one in any case."""
-        self.roster_ = self.vote_worth_ = self._families = None
+        self.roster_ = self.vote_worth_ = self._families = self.sharing_ = None
         self._roster = roster
         if roster is not None:
             self.roster_ = roster.seats(votes.worker_names)
             sharing = shared_errors(votes, self.roster_, gold.present, gold.known)
-            self.vote_worth_ = sharing.weight
+            self.vote_worth_, self.sharing_ = sharing.weight, sharing
             self._families = partial(describe_families, votes, self.roster_, sharing)
         elif (samples := samples_per_pair(votes)).max(initial=1.0) > 1:
             self.vote_worth_ = 1 / samples

@@ -34,8 +34,9 @@ families that nobody declared.
 from __future__ import annotations
 
 from amcc.consensus.families.description import Families, describe_families
-from amcc.consensus.families.weights import effective_counts, families_behind, samples_per_pair, shared_errors
+from amcc.consensus.families.weights import Sharing, effective_counts, families_behind, samples_per_pair, shared_errors
 
 __all__ = [
-    "Families", "describe_families", "effective_counts", "families_behind", "samples_per_pair", "shared_errors",
+    "Families", "Sharing", "describe_families", "effective_counts", "families_behind", "samples_per_pair",
+    "shared_errors",
 ]  # fmt: skip

@@ -113,6 +113,28 @@ class Sharing:
     correlations: VoteCorrelations
     weight: Floats
 
+    @property
+    def source(self) -> Ints:
+        """(n_workers,) the source to which each worker's votes are counted."""
+        return self.views.tree.source
+
+    def new_in_next(self, pair: Ints, worker: Ints, n_pairs: int) -> Floats:
+        """(n_pairs, n_sources) share of the information in a vote of each source that other votes do not have yet.
+
+        pair, worker : (n_votes,) the votes that there are. Information adds up the tree of views, see `information_in`:
+        what one more vote adds to it, over what the vote would tell alone.
+        """
+        n_sources = self.views.tree.n_sources
+        votes = np.zeros((n_pairs, n_sources))
+        np.add.at(votes, (pair, self.source[worker]), 1.0)
+        one = np.eye(n_sources)
+        alone = information_in(self.views, one).truth
+        added = (
+            information_in(self.views, votes[:, None] + one).truth - information_in(self.views, votes).truth[:, None]
+        )
+        # A source that tells nothing has nothing new either.
+        return np.clip(np.divide(added, alone, out=np.zeros(added.shape), where=alone > 0), 0.0, 1.0)
+
 
 def shared_errors(votes: Votes, seats: Seats, present: Mask, known: Mask) -> Sharing:
     """Who shares errors with whom, and what their votes are worth; `present` and `known` (n_pairs,) are known truth.

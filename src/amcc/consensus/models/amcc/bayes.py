@@ -18,6 +18,10 @@ from amcc.arrays import AnyInts, Floats, weight_per_code
 # Pseudo-votes beyond these change nothing: fewer than one vote, or more than anybody gives.
 STRENGTH_RANGE = (0.5, 4096.0)
 
+# Numbers up to which a table is summed at once: below, the calls cost more than the sums. Larger ones are summed column
+# by column, so that no copy is as wide as the table.
+NARROW = 1 << 16
+
 
 def row_posterior(log_joint: Floats) -> tuple[Floats, Floats]:
     """Bayes' rule by rows: probabilities that sum to 1, and (n, 1) the log of what they summed to before.
@@ -36,8 +40,12 @@ def row_posterior(log_joint: Floats) -> tuple[Floats, Floats]:
 
 
 def sums_per_code(code: AnyInts, weight: Floats, n_codes: int) -> Floats:
-    """(n_codes, n_columns) sums of the (n, n_columns) weights by code, column by column: a copy is never wide."""
-    total = np.empty((n_codes, weight.shape[1]))
+    """(n_codes, n_columns) sums of the (n, n_columns) weights by code."""
+    n_columns = weight.shape[1]
+    if weight.size <= NARROW:  # all at once, as a code for each code and column; the sums have the same order
+        both = code[:, None].astype(np.int64) * n_columns + np.arange(n_columns)
+        return weight_per_code(both.ravel(), weight.ravel(), n_codes * n_columns).reshape(n_codes, n_columns)
+    total = np.empty((n_codes, n_columns))
     for place, column in enumerate(weight.T):
         total[:, place] = weight_per_code(code, column, n_codes)
     return total

@@ -7,7 +7,7 @@ expectation-maximisation; the prior of a pair is then what the *other* labels of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Protocol, TypeVar
 
 import numpy as np
@@ -78,6 +78,8 @@ def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
         lambda block: step(pairs.item[block], pairs.label[block], log_odds[block], sets),
         max(BLOCK, sets.frequency.shape[1]),
     )
+    if len(parts) == 1:  # nothing to add up
+        return replace(parts[0], proba=np.clip(parts[0].proba, 0.0, 1.0))
     nothing = SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0)
     steps = [nothing, *parts]
     return SetStep(

@@ -196,7 +196,7 @@ def readings(yes: Floats, no: Floats, weight: Floats, settings: Settings) -> Flo
 def count_degrees(block: Block, belief: DegreeBelief) -> DegreeCounts:
     """Degrees of the block's pairs by what is believed, and the votes and pairs that makes."""
     votes, pairs = np.zeros_like(belief.evidence), np.zeros_like(belief.log_share)
-    if len(block.coins.slot) > passes.SMALL:
+    if _is_large(block):
         _compiled(block, belief, votes, pairs, None)
         return DegreeCounts(votes, pairs)
     slot, start, label = _worker_slots(block), block.pairs.start, block.pairs.label
@@ -214,11 +214,16 @@ def count_degrees(block: Block, belief: DegreeBelief) -> DegreeCounts:
 
 def _members(block: Block, belief: DegreeBelief) -> Floats:
     """(n_pairs, n_degrees) probability of each degree."""
-    if len(block.coins.slot) > passes.SMALL:
+    if _is_large(block):
         member = np.empty((len(block.pairs), belief.evidence.shape[1]))
         _compiled(block, belief, np.zeros_like(belief.evidence), np.zeros_like(belief.log_share), member)
         return member
     return _members_numpy(_worker_slots(block), block.pairs.start, block.pairs.label, belief)
+
+
+def _is_large(block: Block) -> bool:
+    """Whether the compiled loop pays off: with so many degrees, it does so much earlier than for other passes."""
+    return N_DEGREES * len(block.coins.slot) > passes.SMALL
 
 
 def _worker_slots(block: Block) -> Ints:

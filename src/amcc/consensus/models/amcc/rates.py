@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -67,12 +68,12 @@ class Rates:
     shift: Annotated[Floats, Each(".group")]
     strength: Annotated[Floats, Each(".group")]
 
-    @property
+    @cached_property
     def commonality(self) -> Floats:
         """(n_groups, n_labels) usual rate of each group on each label."""
         return np.clip(sigmoid(self.label + self.shift[:, None]), NEAREST_RATE, 1 - NEAREST_RATE)
 
-    @property
+    @cached_property
     def pseudo_votes(self) -> Usual:
         """The same as pseudo-votes."""
         strength = self.strength[:, None]
@@ -129,7 +130,8 @@ def update_group_rates(rates: Rates, prior: RatePrior, effective: Effective) -> 
 def _log_likelihood(effective: Effective, label: Floats, shift: Floats) -> Floats:
     """(n_groups, n_labels) log-probability of the effective votes."""
     log_odds = label + shift[:, None]
-    return np.asarray(-effective.yes * np.logaddexp(0, -log_odds) - effective.no * np.logaddexp(0, log_odds))
+    # log sigmoid(x) = x + log sigmoid(−x): one logarithm instead of two.
+    return np.asarray(effective.yes * log_odds - (effective.yes + effective.no) * np.logaddexp(0, log_odds))
 
 
 def _slope_and_bend(rates: Rates, effective: Effective, axis: int) -> tuple[Floats, Floats]:

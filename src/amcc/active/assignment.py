@@ -1,0 +1,127 @@
+"""One worker's next page, in milliseconds: what to hand to somebody who comes and asks for work.
+
+Most of a choice does not depend on who asks. `Outlook.of` finds that part once, whenever something was learned; `page`
+then only looks at the items that promise most, for this worker at their price.
+
+    outlook = Outlook.of(learner.learn(votes))
+    page = outlook.page(worker, vote_price=5, page_price=10)      # an item, and the labels worth asking about
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from amcc.active.beliefs import CurrentBeliefs
+from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
+from amcc.active.skills import Skills
+from amcc.active.strategies.voi import ValueOfInformation, not_heard_before
+from amcc.arrays import Floats, Ints, Mask
+from amcc.errors import ParameterError
+
+# Items that are looked at for one worker, those that promise most to anybody. Two thousand take a few milliseconds, and
+# more people than that hardly come before something new is learned.
+SHORTLIST = 2000
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is worth asking now, whoever comes.
+
+    beliefs : what is known. strategy : what an answer is worth by.
+    skill : (n_workers,) by which workers are compared, see `Skills.worth_asking`.
+    weight : (n_items, n_labels) what the value of an answer is multiplied by; 0 where truth is known.
+    promise : (n_items, n_labels) the value of the answer of a usual worker.
+    """
+
+    beliefs: CurrentBeliefs
+    strategy: ValueOfInformation
+    skill: Floats
+    weight: Floats
+    promise: Floats
+
+    @classmethod
+    def of(cls, beliefs: CurrentBeliefs, strategy: ValueOfInformation | None = None) -> Outlook:
+        """By these beliefs, and the default strategy unless another is given."""
+        chooser = strategy or ValueOfInformation()
+        skill = Skills.from_beliefs(beliefs.votes, beliefs.proba, chooser.answers_of_stranger).worth_asking()
+        weight = chooser.weight_of_pairs(beliefs)
+        if beliefs.known is not None:
+            weight = np.where(beliefs.known, 0.0, weight)
+        return cls(beliefs, chooser, skill, weight, weight * chooser.value(beliefs.proba, np.sqrt(np.mean(skill**2))))
+
+    @cached_property
+    def _best_items(self) -> Ints:
+        """Items that promise most, the best first."""
+        total = self.promise.sum(axis=1)
+        n = min(SHORTLIST, len(total))
+        found = np.argpartition(-total, n - 1)[:n]
+        return np.asarray(found[np.argsort(-total[found], kind="stable")], dtype=np.int64)
+
+    @cached_property
+    def _votes_of_workers(self) -> tuple[Ints, Ints]:
+        """Places of all votes, those of a worker together, and where each worker's begin."""
+        votes = self.beliefs.votes
+        order = np.argsort(votes.worker, kind="stable")
+        return order, np.searchsorted(votes.worker[order], np.arange(votes.n_workers + 1))
+
+    def page(
+        self, worker: int, *, vote_price: float = 1.0, page_price: float = 0.0, most_labels: int | None = None,
+        closed: Mask | None = None,
+    ) -> Questions:  # fmt: skip
+        """The item with the labels that are worth most for the money, as one page of this worker; empty if none is.
+
+        vote_price, page_price : what each answer of theirs costs, and what the page costs beside them. Where a page
+            costs nothing, a label stands for itself; the more it costs, the more labels share it.
+        most_labels : labels on a page, at most.
+        closed : (n_items,) items that others are working on.
+        """
+        _check_page(vote_price, page_price, most_labels)
+        items = self._best_items if closed is None else self._best_items[~closed[self._best_items]]
+        value = self._values(items, worker)
+        if not (value > 0).any():  # they have answered all of these: look at the others
+            others = np.ones(len(self.promise), dtype=bool) if closed is None else ~closed
+            others[items] = False
+            items = np.flatnonzero(others)
+            value = self._values(items, worker)
+        if not (value > 0).any():
+            return Questions(NOTHING_ASKED, np.empty(0))
+        order = np.argsort(-value, axis=1, kind="stable")[:, :most_labels]
+        together = np.cumsum(np.take_along_axis(value, order, axis=1), axis=1)
+        # The first n labels of a page, for what they cost together with the page.
+        per_money = together / (page_price + vote_price * np.arange(1, order.shape[1] + 1))
+        row, last = np.unravel_index(int(per_money.argmax()), per_money.shape)
+        label = order[row, : last + 1]
+        label = label[value[row, label] > 0]
+        asked = Triplets(np.full(len(label), items[row]), label.astype(np.int64), np.full(len(label), worker))
+        parts = {"value": value[row, label], "probability": self.beliefs.proba[items[row], label]}
+        return Questions(asked, np.full(len(label), per_money[row, last]), parts)
+
+    def _values(self, items: Ints, worker: int) -> Floats:
+        """(n, n_labels) what their answers about these items are worth; 0 where they have answered."""
+        proba, n_labels = self.beliefs.proba[items], self.promise.shape[1]
+        new = np.ones(proba.shape)
+        if self.beliefs.sharing is not None:
+            label = np.tile(np.arange(n_labels), len(items))
+            asked = Triplets(np.repeat(items, n_labels), label, np.full(len(label), worker))
+            new = not_heard_before(self.beliefs, asked).reshape(proba.shape)
+        value = self.weight[items] * self.strategy.value(proba, self.skill[worker] * np.sqrt(new))
+        votes, (order, start) = self.beliefs.votes, self._votes_of_workers
+        own = order[start[worker] : start[worker + 1]]
+        place = np.full(len(self.promise), -1)
+        place[items] = np.arange(len(items))
+        row = place[votes.item[own]]
+        value[row[row >= 0], votes.label[own][row >= 0]] = 0.0
+        return np.asarray(value)
+
+
+def _check_page(vote_price: float, page_price: float, most_labels: int | None) -> None:
+    """Raise ParameterError where a page would cost nothing, or hold nothing."""
+    if not vote_price > 0:
+        raise ParameterError(f"vote_price must be above 0; got {vote_price!r}.")
+    if not page_price >= 0:
+        raise ParameterError(f"page_price must be 0 or more; got {page_price!r}.")
+    if most_labels is not None and most_labels < 1:
+        raise ParameterError(f"most_labels must be at least 1; got {most_labels!r}.")

@@ -1,0 +1,79 @@
+"""One worker's next page: the same value as the strategy's, for pages, at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from amcc.active.assignment import Outlook
+from amcc.active.beliefs import cold_beliefs
+from amcc.errors import ParameterError
+from amcc.votes import Votes
+
+
+@pytest.fixture
+def known():
+    """Three items with three labels; worker 0 answered item 0, and worker 1 a label of item 1."""
+    answers = np.zeros((2, 3, 3))
+    answers[0, 0] = [1, -1, 1]
+    answers[1, 1, 0] = 1
+    proba = np.array([[0.5, 0.5, 0.5], [0.5, 0.45, 0.02], [0.9, 0.3, 0.02]])
+    return replace(cold_beliefs(Votes.from_dense(answers)), proba=proba)
+
+
+def labels_of(page):
+    return page.asked.item.tolist()[:1], page.asked.label.tolist()
+
+
+def test_nobody_is_asked_again(known):
+    outlook = Outlook.of(known)
+    assert labels_of(outlook.page(0, page_price=100)) == ([1], [1, 0, 2])
+    assert 1 not in labels_of(outlook.page(1, most_labels=1))[0] or outlook.page(1).asked.label[0] != 0
+
+
+def test_the_more_a_page_costs_the_more_labels_share_it(known):
+    outlook = Outlook.of(known)
+    sizes = [len(outlook.page(1, page_price=price)) for price in (0.0, 1.0, 1000.0)]
+    assert sizes[0] == 1 and sizes == sorted(sizes) and sizes[-1] == 3
+    assert len(outlook.page(1, page_price=1000.0, most_labels=2)) == 2
+
+
+def test_the_page_is_the_best_for_its_money(known):
+    """By hand: all pages of up to three labels, their values added up, divided by what they cost."""
+    outlook, price = Outlook.of(known), 2.0
+    page = outlook.page(1, page_price=price)
+    best = 0.0
+    for item in range(3):
+        value = np.sort(outlook._values(np.array([item]), 1)[0])[::-1]
+        best = max(best, *(value[:n].sum() / (price + n) for n in (1, 2, 3)))
+    assert page.utility[0] == pytest.approx(best)
+
+
+def test_items_of_others_and_known_pairs_are_left_alone(known):
+    closed = np.array([True, True, False])
+    assert labels_of(Outlook.of(known).page(1, closed=closed))[0] == [2]
+    everything = replace(known, known=np.ones((3, 3), dtype=bool))
+    assert len(Outlook.of(everything).page(1)) == 0
+    assert len(Outlook.of(known).page(1, closed=np.ones(3, dtype=bool))) == 0
+
+
+def test_who_has_answered_the_best_items_gets_another(known, monkeypatch):
+    monkeypatch.setattr("amcc.active.assignment.SHORTLIST", 1)
+    outlook = Outlook.of(known)
+    first = int(outlook._best_items[0])
+    answers = known.votes.to_dense().copy()
+    answers[1, first] = 1
+    beliefs = replace(known, votes=Votes.from_dense(answers), proba=known.proba)
+    assert labels_of(Outlook.of(beliefs).page(1))[0] != [first]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"vote_price": 0}, "vote_price must be above 0"), ({"page_price": -1}, "page_price must be 0 or more"),
+     ({"most_labels": 0}, "most_labels must be at least 1")],
+)  # fmt: skip
+def test_wrong_prices_are_refused(known, options, words):
+    with pytest.raises(ParameterError, match=words):
+        Outlook.of(known).page(0, **options)
