@@ -1,8 +1,8 @@
 """A file that only grows: chained lines on the disk, which one process has at a time.
 
 What a campaign did (`amcc.active.ledger`) and what was asked and paid from the command line (`amcc.active.accounts`)
-stand in such a file. It is opened and locked, its lines are read and judged by their owner, and only then is it written:
-whatever the owner refuses stays as it is. A line is on the disk when `write` returns.
+stand in such a file. It is opened and locked, its lines are read and judged by their owner, and only then is it
+written: whatever the owner refuses stays as it is. A line is on the disk when `write` returns.
 """
 
 from __future__ import annotations
