@@ -239,9 +239,7 @@ def checked_strategy(strategy: str | Strategy, *, features: bool, roster: bool) 
 def check_one_budget(budget: Any, account: Account | None, decimals: int) -> None:
     """Raise ParameterError unless there is a budget or an account, whose amounts are written in the same way."""
     if (budget is None) == (account is None):
-        raise ParameterError(
-            "give a budget, which this call may cost, or an account, whose budget holds for all calls."
-        )
+        raise ParameterError("give either a budget, for this call, or an account, whose budget holds for all calls.")
     if account is not None and account.decimals != decimals:
         raise ParameterError(f"decimals must be {account.decimals}, as in the ledger; got {decimals}.")
 
