@@ -215,10 +215,10 @@ class Account:
         if amounts:
             self._note("paid", worker=list(amounts), amount=list(amounts.values()))
 
-    def money_after(self, votes: Votes) -> int:
-        """What new questions may cost, after the answers that are among the votes now were noted."""
+    def before_asking(self, votes: Votes) -> tuple[int, Triplets]:
+        """What new questions may cost, and what waits, after the answers among the votes were noted."""
         self.note_answers(votes)
-        return self.balance.left
+        return self.balance.left, self.waiting_in(votes)
 
     def stop_out_of_money(self, cheapest: int) -> None:
         """Save what was noted, and raise OutOfMoneyError: what is left does not pay for a vote that costs this."""

@@ -177,9 +177,7 @@ def next_questions(
     wanted = None if workers is None else as_list(workers, "worker")
     votes = with_people(with_things(votes, items, labels), listed, wanted or (), newcomers=is_eq12(prices))
     allowed = allowed_workers(votes, wanted)
-    waiting = NOTHING_ASKED
-    if account is not None:
-        money, waiting = account.money_after(votes), account.waiting_in(votes)
+    money, waiting = (money, NOTHING_ASKED) if account is None else account.before_asking(votes)
     learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
     beliefs = None
     if is_eq12(prices):  # only the model can tell; other prices are checked before it is fitted, which may take minutes
@@ -196,12 +194,18 @@ def next_questions(
     order = basket.best_first()
     chosen = basket.questions.take(order)
     why = reasons(chosen, beliefs, drawn=isinstance(chooser, Uniform | RandomSets))
-    price_of_each = basket.price[order]
-    page = price_of_each - vote_prices.vote[chosen.asked.worker]
-    if account is not None:  # on the disk before anybody sees them: who sees a question may answer it
-        account.ask({role: names.to_pylist() for role, names in chosen.asked.named(votes).items()}, price_of_each, page)
-        account.save()
-    return NextQuestions(chosen, price_of_each, page, why, money, decimals, chooser, beliefs, learner.model)
+    page = basket.price[order] - vote_prices.vote[chosen.asked.worker]
+    found = NextQuestions(chosen, basket.price[order], page, why, money, decimals, chooser, beliefs, learner.model)
+    if account is not None:
+        write_down(account, found)
+    return found
+
+
+def write_down(account: Account, found: NextQuestions) -> None:
+    """Put questions on the disk before anybody sees them: who sees a question may answer it."""
+    names = {role: column.to_pylist() for role, column in found.questions.asked.named(found.votes).items()}
+    account.ask(names, found.price, found.page)
+    account.save()
 
 
 def fill_basket(

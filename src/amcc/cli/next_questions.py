@@ -56,6 +56,15 @@ AS_OPTIONS = {
 }
 
 
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        help="What all questions together may cost; with --ledger, those of all calls. Needed, but for --for-expert, "
+        "and where the ledger has it."
+    ),
+]
+
+
 @dataclass(frozen=True)
 class ChoiceOptions(OptionGroup):
     """Who chooses, and whom."""
@@ -67,13 +76,7 @@ class ChoiceOptions(OptionGroup):
 def next_questions(
     *,
     path: VotesPath,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="What all questions together may cost; with --ledger, those of all calls. Needed, but for "
-            "--for-expert, and where the ledger has it."
-        ),
-    ] = None,
+    budget: Budget = None,
     account: LedgerOptions,
     money: PriceOptions,
     batch: Annotated[
