@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from amcc.active import Account
 from amcc.active.strategies import STRATEGIES
 from amcc.experiments.reproduce import STUDIES
 from amcc.experiments.reproduce.document import FIGURES, check_docs
@@ -124,6 +125,8 @@ def readme_folder(tmp_path_factory) -> Path:
     (folder / "people.csv").write_text("item,label,truth\na,x,yes\na,y,no\nb,x,no\nb,y,yes\n")
     (folder / "workers.csv").write_text("worker,kind,family\nann,human,\nbob,model,gpt\ncid,model,gpt\n")
     (folder / "items.csv").write_text("item,text\na,a red cat sat here\nb,a red dog sat here\n")
+    with Account.open(folder / "money.jsonl", budget=20) as account:  # commands may run in any order
+        account.save()
     (folder / "consensus.csv").write_text("item,label,probability,present\na,x,0.9,1\nb,y,0.8,1\n")
     return folder
 

@@ -9,6 +9,7 @@ AmccError
 │   ├── ConflictError     one worker, or the truth, says both yes and no to the same question
 │   └── EmptyInputError   nothing is left to work with
 ├── ParameterError        an argument is outside its range (also a ValueError)
+├── OutOfMoneyError       nothing can be asked for what is left of a budget
 ├── EngineError           the processes that did the work were lost
 ├── NotFittedError        a result was asked for before `fit` (also an AttributeError)
 ├── MissingExtraError     an optional package is not installed (also an ImportError)
@@ -54,6 +55,10 @@ class EmptyInputError(InputError):
 
 class ParameterError(AmccError, ValueError):
     """An argument is outside its range."""
+
+
+class OutOfMoneyError(AmccError):
+    """Nothing can be asked for what is left of a budget."""
 
 
 class EngineError(AmccError):

@@ -584,7 +584,7 @@ def test_a_second_process_is_kept_out_until_the_first_has_died(world: World, tmp
             assert first.stdout is not None
             assert first.stdout.readline() == b"asking\n"
             planned = path.read_bytes()
-            with pytest.raises(InputError, match=r"ledger\.jsonl is in use: a campaign is running on it") as caught:
+            with pytest.raises(InputError, match=r"ledger\.jsonl is in use: another process has it") as caught:
                 same.run()
             assert "name another file" in str(caught.value)
             assert path.read_bytes() == planned

@@ -88,7 +88,7 @@ def test_any_byte_that_is_changed_is_found_with_its_line(path: Path, finished: t
         with pytest.raises(FileFormatError) as caught:
             ledger.open(path, settings)
         ledger.close()
-        assert f"{path}: line {line_at(whole, place)} is not what a campaign writes" in str(caught.value), place
+        assert f"{path}: line {line_at(whole, place)} is not what amcc writes" in str(caught.value), place
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_any_byte_that_is_changed_is_found_with_its_line(path: Path, finished: t
 )
 def test_lines_out_of_place_are_found(path: Path, change: Callable[[list[bytes]], list[bytes]], line: int) -> None:
     path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
-    with pytest.raises(FileFormatError, match=f"line {line} is not what a campaign writes"):
+    with pytest.raises(FileFormatError, match=f"line {line} is not what amcc writes"):
         opened(path) if line > 1 else campaign(path).run()
 
 
@@ -191,11 +191,11 @@ def spend_too_much(events: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (put(3, price=2), "line 3 is not what a campaign writes: the next question of the round was"),
+        (put(3, price=2), "line 3 is not what amcc writes: the next question of the round was"),
         (put(3, price=-3), "line 3"), (put(3, price=3.0), "line 3"), (put(3, price="3"), "line 3"),
         (put(3, price=None), "line 3"), (put(3, item="item_99"), "line 3"), (put(3, value=2), "line 3"),
         (put(3, value=[1]), "line 3"), (put(3, value=True), "line 3"), (put(3, more=1), "line 3"),
-        (put(3, event="party"), "line 3 is not what a campaign writes: it is neither"), (put(3, event=[]), "line 3"),
+        (put(3, event="party"), "line 3 is not what amcc writes: its event is none of"), (put(3, event=[]), "line 3"),
         (put(3, event="campaign"), "line 3"), (lambda events: events[2].pop("price"), "line 3"),
         (lambda events: events[2].clear(), "line 3"), (lambda events: events[1].pop("utility"), "line 2"),
         (put(2, item=[99, 0, 0, 0, 0]), "line 2"), (put(2, item=[0]), "line 2 .*one entry for each question"),
@@ -247,7 +247,7 @@ def test_nothing_is_asked_twice_on_record(path: Path) -> None:
 def test_files_that_are_no_ledgers_are_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(FileFormatError, match="line 1 is not what a campaign writes"):
+    with pytest.raises(FileFormatError, match="line 1 is not what amcc writes"):
         campaign(path).run()
     assert path.read_bytes() == content
 
@@ -332,12 +332,13 @@ def test_a_full_disk_stops_the_campaign_and_names_the_file(tmp_path: Path, finis
         path = tmp_path / f"ledger-{number}.jsonl"
         crowd = CountingCrowd()
         run = Campaign(crowd, Uniform(), MajorityVote, PRICES, 30, stop_settled=False, path=path)
-        words = r"cannot be written: File too large.*run the campaign again"
+        words = r"cannot be written: File too large.*run it again"
         with pytest.raises(InputError, match=words) as caught, room_for(room):
             run.run()
         assert str(path) in str(caught.value)
         kept = max(end for end in [0, ends[0], ends[1], ends[6], ends[7]] if end <= room)  # what was written together
-        assert path.read_bytes() == whole[:kept]
+        assert (path.read_bytes() if kept else b"") == whole[:kept]
+        assert path.exists() == (kept > 0)  # a file with nothing in it is not left behind
         assert crowd.times == (kept >= ends[1]) + (kept >= ends[7])  # nobody is asked what is not on record
         assert campaign(path).run().spent == 30
         assert path.read_bytes() == whole

@@ -5,7 +5,9 @@
 | `buying` | `next_questions`: what to ask now, for this much money |
 | `basket` | what fits in a budget: the one place where money is reserved |
 | `prices` | money in whole minor units, price lists |
-| `campaign`, `ledger`, `chain` | ask, pay, record, repeat; what was asked and paid; hashes that show changes |
+| `campaign`, `ledger` | ask, pay, record, repeat; what was asked and paid |
+| `accounts`, `bookkeeping` | one budget over many calls: what was asked, answered and paid; its sums |
+| `journal`, `chain` | files that only grow, of one process at a time; hashes that show changes |
 | `replay` | what would it have cost? |
 | `stopping` | when there is no progress any more |
 | `questions`, `candidates`, `beliefs` | what is asked, what may be asked, what is believed |
@@ -18,6 +20,7 @@
 """
 
 # What users and studies need; all else is imported from where it is.
+from amcc.active.accounts import Account
 from amcc.active.basket import Basket
 from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner, cold_beliefs
 from amcc.active.buying import NextQuestions, next_questions
@@ -45,6 +48,7 @@ __all__ = [
     "GROWTH",
     "SAME_QUALITY",
     "STRATEGIES",
+    "Account",
     "Basket",
     "Campaign",
     "CurrentBeliefs",

@@ -20,9 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from amcc import tables
+from amcc.active.accounts import Account
 from amcc.active.basket import Basket
 from amcc.active.beliefs import CurrentBeliefs, Learner
-from amcc.active.candidates import Anything
+from amcc.active.candidates import Anything, OtherPairs
 from amcc.active.prices import (
     EQ12,
     Money,
@@ -34,7 +35,7 @@ from amcc.active.prices import (
     price_at_one,
     price_list,
 )
-from amcc.active.questions import Questions
+from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.reasons import reasons
 from amcc.active.strategies import check_features_used, make_strategy
 from amcc.active.strategies.baselines import RandomSets, Uniform
@@ -65,7 +66,8 @@ class NextQuestions:
     """Questions worth buying, the best first.
 
     questions : their codes, utilities, and what the utility was made of.
-    price : (n,) what each costs, in minor units. budget : what they may cost together, in minor units.
+    price : (n,) what each costs, in minor units. page : (n,) which part of it is for the page.
+    budget : what they may cost together, in minor units.
     why : how open each pair is and what is known of the worker, in words.
     decimals : digits after the point in which amounts are written.
     strategy : what chose them. beliefs : what it knew. model : fitted to the votes, None before the first vote.
@@ -73,6 +75,7 @@ class NextQuestions:
 
     questions: Questions
     price: Money
+    page: Money
     why: list[str]
     budget: int
     decimals: int
@@ -120,7 +123,8 @@ class NextQuestions:
 def next_questions(
     votes: Any = None,
     *,
-    budget: Any,
+    budget: Any = None,
+    account: Account | None = None,
     prices: Any = None,
     price: Any = None,
     decimals: int = 0,
@@ -140,6 +144,8 @@ def next_questions(
     ----------
     votes : Votes, or a table as `Votes.from_frame` reads it; None before the first vote.
     budget : what all questions together may cost. It is never overspent.
+    account : in place of a budget, one that holds for many calls, see `amcc.active.accounts`. What waits there for an
+        answer is not asked again, and what is chosen now is on the disk when this returns.
     prices : what a vote costs: one number for everybody; a mapping worker → price; a pandas, polars or Arrow table with
         the columns worker and price; `Prices` of the workers of the votes, in their order; or "eq12" or
         "eq12-printed", the paper's own cost by what the model then knows, see `eq12_prices`.
@@ -164,40 +170,59 @@ def next_questions(
     """
     chooser = checked_strategy(strategy, features=features is not None, roster=roster is not None)
     decimals = prices.decimals if isinstance(prices, Prices) else decimals
-    money = budget_units(budget, decimals)
+    check_one_budget(budget, account, decimals)
+    money = budget_units(budget, decimals) if account is None else 0  # then it is known once answers are noted
     check_batch(batch)
     listed, others = listed_prices(prices, price, decimals)
     wanted = None if workers is None else as_list(workers, "worker")
     votes = with_people(with_things(votes, items, labels), listed, wanted or (), newcomers=is_eq12(prices))
     allowed = allowed_workers(votes, wanted)
+    money, waiting = (money, NOTHING_ASKED) if account is None else account.before_asking(votes)
     learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
     beliefs = None
     if is_eq12(prices):  # only the model can tell; other prices are checked before it is fitted, which may take minutes
         beliefs = learner.learn(votes)
         prices = eq12_prices(learner.model, votes, prices, price=price, decimals=decimals)
     vote_prices = prices_of_allowed(votes, allowed, prices if isinstance(prices, Prices) else listed, others, decimals)
-    basket = Basket(vote_prices, money, batch, np.where(allowed, batch, 0))
+    basket = Basket(vote_prices, max(money, 0), batch, np.where(allowed, batch, 0))
+    if account is not None and not basket.open_workers().any():
+        account.stop_out_of_money(int(vote_prices.lone_vote[allowed].min()))
     basket.check_pays_for_a_vote("" if beliefs is None else BY_EQ12)
     beliefs = beliefs or learner.learn(votes)
-    fill_basket(basket, chooser, beliefs, vote_prices, batch, np.random.default_rng(seed))
+    fill_basket(basket, chooser, beliefs, vote_prices, batch, np.random.default_rng(seed), waiting)
     # Choices that took the place of refused ones come last in the basket, but may be better than some before them.
     order = basket.best_first()
     chosen = basket.questions.take(order)
     why = reasons(chosen, beliefs, drawn=isinstance(chooser, Uniform | RandomSets))
-    return NextQuestions(chosen, basket.price[order], why, money, decimals, chooser, beliefs, learner.model)
+    page = basket.price[order] - vote_prices.vote[chosen.asked.worker]
+    found = NextQuestions(chosen, basket.price[order], page, why, money, decimals, chooser, beliefs, learner.model)
+    if account is not None:
+        write_down(account, found)
+    return found
+
+
+def write_down(account: Account, found: NextQuestions) -> None:
+    """Put questions on the disk before anybody sees them: who sees a question may answer it."""
+    names = {role: column.to_pylist() for role, column in found.questions.asked.named(found.votes).items()}
+    account.ask(names, found.price, found.page)
+    account.save()
 
 
 def fill_basket(
-    basket: Basket, strategy: Strategy, beliefs: CurrentBeliefs, prices: Prices, batch: int, rng: np.random.Generator
-) -> None:
+    basket: Basket, strategy: Strategy, beliefs: CurrentBeliefs, prices: Prices, batch: int, rng: np.random.Generator,
+    waiting: Triplets = NOTHING_ASKED,
+) -> None:  # fmt: skip
     """Fill the basket with what the strategy chooses.
 
-    Where some of its choices are too expensive, it chooses again: other pairs, and workers who are not.
+    Where some of its choices are too expensive, it chooses again: other pairs, and workers who are not. While there are
+    other pairs, none is asked about that waits for an answer, which will change what is worth asking.
     """
     cost = prices.lone_vote.astype(np.float64)
 
     def propose() -> Questions:
-        candidates = beliefs.open_among(Anything(beliefs.votes, basket.open_workers()))
+        candidates = beliefs.open_among(Anything(beliefs.votes, basket.open_workers(), waiting))
+        if len(waiting) and (others := OtherPairs.than(waiting, candidates)).open_pairs().any():
+            candidates = others
         # A whole batch: it may repeat pairs that are in the basket, but of so many, as many as are missing are new.
         return strategy.select(beliefs, candidates, cost, batch, rng)
 
@@ -213,6 +238,14 @@ def checked_strategy(strategy: str | Strategy, *, features: bool, roster: bool) 
     if roster:
         model.check_uses_roster()
     return chooser
+
+
+def check_one_budget(budget: Any, account: Account | None, decimals: int) -> None:
+    """Raise ParameterError unless there is a budget or an account, whose amounts are written in the same way."""
+    if (budget is None) == (account is None):
+        raise ParameterError("give either a budget, for this call, or an account, whose budget holds for all calls.")
+    if account is not None and account.decimals != decimals:
+        raise ParameterError(f"decimals must be {account.decimals}, as in the ledger; got {decimals}.")
 
 
 def check_batch(batch: int) -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from amcc.active.questions import Triplets
+from amcc.active.questions import NOTHING_ASKED, Triplets
 from amcc.arrays import Ints, Mask, find_sorted
 from amcc.votes import Votes
 
@@ -60,12 +60,15 @@ class Anything:
     """Candidates of a live crowd: every worker who is there, about every pair they have not answered.
 
     available : (n_workers,) who is there; everybody, unless it is given.
+    waiting : questions that were asked and have no answer yet; they are not asked again.
     """
 
-    def __init__(self, votes: Votes, available: Mask | None = None) -> None:
-        self._votes = votes
+    def __init__(self, votes: Votes, available: Mask | None = None, waiting: Triplets = NOTHING_ASKED) -> None:
+        self._votes, self._waiting = votes, waiting
         self._workers = np.flatnonzero(np.ones(votes.n_workers, bool) if available is None else available)
         self._done_keys = Triplets.of_votes(votes).keys(votes)
+        if len(waiting):
+            self._done_keys = np.sort(np.append(self._done_keys, waiting.keys(votes)))
 
     def open_pairs(self) -> Mask:
         """See `Candidates`."""
@@ -73,6 +76,8 @@ class Anything:
         by_available = np.isin(votes.worker, self._workers)
         n_asked = np.zeros((votes.n_items, votes.n_labels), dtype=np.int64)
         np.add.at(n_asked, (votes.item[by_available], votes.label[by_available]), 1)
+        by_available = np.isin(self._waiting.worker, self._workers)
+        np.add.at(n_asked, (self._waiting.item[by_available], self._waiting.label[by_available]), 1)
         return np.asarray(n_asked < len(self._workers))
 
     def of_pairs(self, item: Ints, label: Ints) -> Triplets:
@@ -84,7 +89,7 @@ class Anything:
         """See `Candidates`."""
         votes, n_workers = self._votes, len(self._workers)
         n_all = votes.n_items * votes.n_labels * n_workers
-        if n_all <= 4 * (n + len(votes)):
+        if n_all <= 4 * (n + len(self._done_keys)):
             drawn = np.arange(n_all)
         else:
             # Less than a quarter of all questions was asked, and less than a quarter of what is drawn comes twice:

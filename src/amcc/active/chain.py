@@ -72,9 +72,9 @@ def checked_head(lines: Sequence[bytes]) -> str:
 
 
 def damaged(line: int, problem: str) -> FileFormatError:
-    """The error for a line that no campaign writes."""
+    """The error for a line that amcc did not write."""
     return FileFormatError(
-        f"line {line} is not what a campaign writes: {problem}. It was changed or damaged, or is from another file; "
+        f"line {line} is not what amcc writes: {problem}. It was changed or damaged, or is from another file; "
         "take the file from a backup."
     )
 

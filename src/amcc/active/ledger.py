@@ -10,15 +10,10 @@ stands there: whatever a campaign would not have written is refused, with its li
 
 from __future__ import annotations
 
-import errno
 import json
 import math
-import os
-import stat
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from io import FileIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,10 +24,11 @@ import pyarrow as pa
 from amcc.active import chain
 from amcc.active.chain import damaged
 from amcc.active.crowd import check_known
+from amcc.active.journal import Journal, decoded, naming_ledger
 from amcc.active.prices import Money, Prices
 from amcc.active.questions import NOTHING_ASKED, Triplets
 from amcc.arrays import Floats, Mask, Signs
-from amcc.errors import FileFormatError, InputError, ParameterError
+from amcc.errors import FileFormatError, ParameterError
 from amcc.files import check_readable, whole_file
 from amcc.tables import Frame, as_frame
 from amcc.votes import Votes
@@ -72,8 +68,7 @@ class Ledger:
 
     def __init__(self, vocabularies: Votes, prices: Prices) -> None:
         self._vocabularies, self._prices = vocabularies, prices
-        self._path = Path()
-        self._file: FileIO | None = None
+        self._journal: Journal | None = None
         self.head = chain.START
         self._n_planned = 0
         self.rounds: list[PlannedRound] = []
@@ -165,56 +160,28 @@ class Ledger:
         for the same questions twice.
         """
         header = {"event": "campaign", "format": FORMAT_VERSION, "settings": settings}
-        try:
-            self._path, self._file = path, _opened(path, create=expected_head is None)
-            text = self._file.readall()
-            lines, tail = _lines_of(text, header)
+        with naming_ledger(path):
+            self._journal = Journal(path, first=header, create=expected_head is None)
+            lines = self._journal.lines
             if lines:
                 self._read(lines, settings)
             if expected_head is not None:
                 _check_head(expected_head, lines)
-            self._file.truncate(len(text) - len(tail))
-        except BlockingIOError:
-            raise InputError(
-                f"the ledger {path} is in use: a campaign is running on it. Wait until that ends, or name another file."
-            ) from None
-        except OSError as error:
-            raise InputError(f"the ledger {path} cannot be used: {error.strerror}. Name another file.") from None
-        except (FileFormatError, ParameterError) as error:
-            raise type(error)(f"{path}: {error}") from None
+            self._journal.accept()
         if not lines:  # a new campaign, or one that was killed while it wrote its settings
             self._write([header])
-            _keep_entry(path)
-        else:  # what a killed writer left counts once it is on the disk, too; perhaps only its newline is missing
-            self._add(self._file, b"\n" if text.endswith(lines[-1]) else b"")
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
 
     def _write(self, events: list[dict[str, Any]]) -> None:
         """Add lines to the file; they are on the disk when this returns."""
-        if self._file is not None:
-            lines, head = chain.chained(events, self.head)
-            self._add(self._file, lines)
-            self.head = head
-
-    def _add(self, file: FileIO, text: bytes) -> None:
-        """Add all of the text to the file, or nothing of it."""
-        size = os.fstat(file.fileno()).st_size
-        try:
-            while text:  # a write without buffer may take a part only
-                text = text[file.write(text) :]
-            os.fsync(file.fileno())
-        except OSError as error:
-            with suppress(OSError):  # else the next run drops what is not complete
-                file.truncate(size)
-            raise InputError(
-                f"the ledger {self._path} cannot be written: {error.strerror}. What stands there so far is all that "
-                "counts. Make room and run the campaign again: it goes on from there."
-            ) from None
+        if self._journal is not None:
+            self._journal.write(events)
+            self.head = self._journal.head
 
     def _read(self, lines: Sequence[bytes], settings: dict[str, Any]) -> None:
         """Take over what the lines of a ledger say, after checking that all of it fits together."""
@@ -276,57 +243,6 @@ class Ledger:
             asked.update(new)
 
 
-def _opened(path: Path, *, create: bool) -> FileIO:
-    """The file, to be read and added to, which nobody else has; BlockingIOError where somebody has."""
-    # O_APPEND: every write goes to the end, whatever was read; 0o666 is cut down by the umask of the user.
-    flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | (os.O_CREAT if create else 0)
-    # Unbuffered: what could not be written must not be tried once more when the file is closed.
-    file = FileIO(os.open(path, flags, 0o666), "a+")
-    try:
-        # A pipe or a folder can be opened, but not be read back after a crash.
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is not a file")
-        _lock(file)
-        file.seek(0)
-    except OSError:
-        file.close()
-        raise
-    return file
-
-
-def _lock(file: FileIO) -> None:
-    """Raise BlockingIOError where somebody else holds the file; the lock ends with the file, and with the process."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: there, nobody is kept out
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _keep_entry(path: Path) -> None:
-    """See to it that a new file is in its folder after a power cut, too."""
-    with suppress(OSError):  # Windows does not open folders
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _lines_of(text: bytes, header: dict[str, Any]) -> tuple[list[bytes], bytes]:
-    """Complete lines, and the beginning of one that was cut off while it was written."""
-    *lines, tail = text.split(b"\n")  # the tail is empty where the last line is whole
-    head = chain.line_hash(lines[-1]) if lines else chain.START
-    if chain.follows(tail, head):  # only the newline is missing
-        return [*lines, tail], b""
-    # A file without a whole line may be the notes of somebody, and must not be overwritten.
-    if not lines and not chain.chained([header], chain.START)[0].startswith(tail):
-        raise damaged(1, "it is not the beginning of these settings")
-    if chain.follows(tail[:-1], head):
-        raise damaged(len(lines) + 1, f"it must end with a newline, not with {tail[-1:]!r}")
-    return lines, tail
-
-
 def _check_head(expected: str, lines: Sequence[bytes]) -> None:
     """Raise FileFormatError unless the line with this hash is still there."""
     if expected not in map(chain.line_hash, lines):
@@ -338,13 +254,7 @@ def _check_head(expected: str, lines: Sequence[bytes]) -> None:
 
 def _decoded(line: int, text: bytes) -> dict[str, Any]:
     """The event of a line."""
-    try:
-        event = json.loads(text)
-    except (ValueError, RecursionError):
-        raise damaged(line, "it is not JSON") from None
-    if not isinstance(event, dict) or event.get("event") not in ("campaign", "round", "answer"):
-        raise damaged(line, "it is neither the settings nor a round nor an answer")
-    return event
+    return decoded(line, text, ("campaign", "round", "answer"))
 
 
 def _check_version(first: bytes) -> None:

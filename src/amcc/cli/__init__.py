@@ -1,4 +1,5 @@
-"""The command line. Rows go to stdout, all else to stderr; exit 0 done, 2 wrong input or arguments, 1 otherwise.
+"""The command line. Rows go to stdout, all else to stderr; exit 0 done, 1 failed, and two that scripts can tell apart:
+2 wrong input or arguments, 3 a budget is used up.
 
 `COMMANDS` lists the commands. A new one is a file here with a function of the same name, and an entry in that table.
 The function parses nothing and checks no path: its signature says what people can type (see `options`), and
@@ -30,7 +31,7 @@ from typer.core import TyperGroup
 from amcc import __version__
 from amcc.cli.console import notes, say, visible
 from amcc.cli.lazy import CommandEntry, LazyCommand
-from amcc.errors import AmccError, InputError, ParameterError
+from amcc.errors import AmccError, InputError, OutOfMoneyError, ParameterError
 
 # In the order in which a newcomer meets them; the help and docs/cli.md keep it.
 COMMANDS = {
@@ -65,6 +66,10 @@ COMMANDS = {
         "Choose the questions that help most for the money; writes item,label,worker,price,utility,why.",
         "amcc next votes.csv --budget 100 --prices prices.csv --explain",
         module="next_questions",
+    ),
+    "pay": CommandEntry(
+        "List who gets what for answers to questions of amcc next --ledger; writes worker,answered,paid,due,….",
+        "amcc pay money.jsonl votes.csv --prolific bonus.csv --mark-paid",
     ),
     "replay": CommandEntry(
         "Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?",
@@ -127,6 +132,9 @@ def _options(
 # What typer makes of Ctrl-C, and what shells expect: 128 + the number of the signal.
 INTERRUPTED = 130
 
+# Neither done nor wrong: there is no question that the rest of a budget pays for.
+OUT_OF_MONEY = 3
+
 
 def main() -> None:
     """Run a command; whatever goes wrong becomes one message and an exit code.
@@ -140,6 +148,9 @@ def main() -> None:
     except (InputError, ParameterError) as error:
         # The message says what must hold, what came and the way out: it is all that people need.
         _stop(str(error), 2)
+    except OutOfMoneyError as error:
+        # No mistake, but the end of a loop that asks until the money is gone.
+        _stop(str(error), OUT_OF_MONEY)
     except (AmccError, MemoryError) as error:
         # Nothing is wrong with what was typed. Python's own MemoryError has no text.
         _stop(str(error) or "not enough memory for these data", 1)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import typer
 
 from amcc.active import buying
+from amcc.active.accounts import Account
 from amcc.active.buying import CROWD_BATCH, DEFAULT_STRATEGY
 from amcc.active.prices import major_units
 from amcc.active.strategies import STRATEGIES
@@ -25,13 +26,14 @@ from amcc.cli.for_expert import EXPERT_BATCH, ExpertOptions, ask_expert, check_e
 from amcc.cli.options.asked_votes import AskingOptions
 from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.groups import OptionGroup
+from amcc.cli.options.ledger import LedgerOptions, amounts, tell_balance
 from amcc.cli.options.prices import PriceOptions
 from amcc.cli.options.roster import WorkersFile, listed_workers
 from amcc.cli.options.truth import KnownTruth, TruthCoverage
 from amcc.cli.options.votes import VotesPath
 from amcc.cli.output import Json, RowsOutput, print_json
 from amcc.consensus.truth_effect import truth_effect
-from amcc.errors import InputError, ParameterError
+from amcc.errors import InputError, OutOfMoneyError, ParameterError
 from amcc.votes import Votes
 
 # What the library calls by the names of its parameters, people gave as options.
@@ -41,7 +43,26 @@ AS_OPTIONS = {
     "one by one (workers=[…])": "one by one (--worker NAME)",
     "the list (prices=…)": "the list (--prices)",
     "raise the budget, or lower price": "raise --budget, or lower --price",
+    "Give a budget, which begins": "Give --budget, which begins",
+    "budget must be the ledger's own": "--budget must be the ledger's own",
+    "use change_budget(": "use --change-budget (",
+    "More money: change_budget": "More money: --change-budget",
+    "are awaited (release)": "are awaited (--release gives them up)",
+    "the items (items=…)": "--items",
+    "the labels (labels=…)": "--labels",
+    "give up what waits (release)": "give up what waits (--release)",
+    "decimals must be": "--decimals must be",
+    "Release questions that wait": "Give up questions that wait (--release)",
 }
+
+
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        help="What all questions together may cost; with --ledger, those of all calls. Needed, but for --for-expert, "
+        "and where the ledger has it."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -55,9 +76,8 @@ class ChoiceOptions(OptionGroup):
 def next_questions(
     *,
     path: VotesPath,
-    budget: Annotated[
-        str | None, typer.Option(help="What all questions together may cost. Needed, but for --for-expert.")
-    ] = None,
+    budget: Budget = None,
+    account: LedgerOptions,
     money: PriceOptions,
     batch: Annotated[
         int | None,
@@ -89,17 +109,22 @@ def next_questions(
     votes, known = reading.read(path), coverage.read_if_named(truth)
     if expert.for_expert:
         # An option that changes nothing was meant to change something: better to say so than to ignore it.
-        check_free({"--budget": budget, **_given(money, choice, described), "--explain": explain})
+        check_free({"--budget": budget, **account.given, **_given(money, choice, described), "--explain": explain})
         listed = listed_workers(roster, votes.worker_names)
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, seed)
     else:
         check_expert_only(expert)
-        if budget is None:
+        if budget is None and account.ledger is None:
             raise ParameterError(
                 "--budget must say what all questions may cost; only questions to yourself (--for-expert) do without."
             )
-        wanted = {"budget": budget, "batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed}
-        told = ask_crowd(votes, money, choice, described, roster, wanted, explain=explain)
+        wanted: dict[str, Any] = {"batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed}
+        with called_as_options(), account.opened(votes, budget, money.decimals) as kept:
+            if kept is not None and account.waiting:
+                told = ask_again(kept)
+            else:
+                wanted |= {"budget": budget} if kept is None else {"account": kept}
+                told = ask_crowd(votes, money, choice, described, roster, wanted, explain=explain)
     if as_json:
         print_json(told[1])
     if rows.is_wanted_beside(as_json):
@@ -139,10 +164,25 @@ def ask_crowd(
     effect = None if found.model is None else truth_effect(found.model, votes)
     tell_effect(effect)
     rows = found.table("arrow", explain=explain)
-    amounts = {"budget": found.amount(found.budget), "cost": found.amount(found.cost)}
-    as_json = {"strategy": choice.strategy, **amounts, "questions": rows.to_pylist(), **effect_as_json(effect)}
-    spent = f"{major_units(found.cost, money.decimals)} of {major_units(found.budget, money.decimals)}"
-    return rows, as_json, summary(len(found), found.n_worthless, spent)
+    spent = {"budget": found.amount(found.budget), "cost": found.amount(found.cost)}
+    as_json = {"strategy": choice.strategy, **spent, "questions": rows.to_pylist(), **effect_as_json(effect)}
+    told = f"{major_units(found.cost, money.decimals)} of {major_units(found.budget, money.decimals)}"
+    if kept := wanted.get("account"):
+        as_json["account"] = amounts(kept)
+        tell_balance(kept)
+    return rows, as_json, summary(len(found), found.n_worthless, told)
+
+
+def ask_again(account: Account) -> tuple[pa.Table, dict[str, Any], str]:
+    """Rows, JSON and a sentence about the questions that wait for an answer."""
+    rows = account.waiting("arrow")
+    account.save()
+    tell_balance(account)
+    return (
+        rows,
+        {"questions": rows.to_pylist(), "account": amounts(account)},
+        f"{len(rows):,} questions wait for an answer",
+    )
 
 
 def newcomers(names: list[str]) -> list[str]:
@@ -159,10 +199,10 @@ def called_as_options() -> Iterator[None]:
     """Errors of the library speak of its parameters; here they speak of options."""
     try:
         yield
-    except InputError as error:
+    except (InputError, ParameterError, OutOfMoneyError) as error:
         text = str(error)
         for parameter, option in AS_OPTIONS.items():
-            text = text.replace(parameter, option)
+            text = text if option in text else text.replace(parameter, option)  # which may have been done already
         raise type(error)(text) from None  # of the same kind, as that decides the exit code
 
 

@@ -33,6 +33,11 @@ class Reads:
 
 
 @dataclass(frozen=True)
+class Keeps(Reads):
+    """Marks an option that names a file which is read and added to, so that it cannot be standard input."""
+
+
+@dataclass(frozen=True)
 class Extra:
     """Optional packages that an output needs, and the name by which pip knows them."""
 
@@ -95,6 +100,7 @@ PLOT = Extra("plot", ("matplotlib",))
 
 # The marks that commands use.
 READS = Reads()
+KEEPS = Keeps()
 TABLE = Writes(format_of)
 FILE = Writes()
 FOLDER = Writes(folder=True)

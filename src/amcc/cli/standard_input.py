@@ -27,7 +27,7 @@ def reads_standard_input(command: Command) -> Command:
     Readers want a file: they look at it twice, and its suffix says its format. What `-` may stand for is what is
     marked with READS.
     """
-    readable = [name for name, (_, mark) in marks_of(command).items() if isinstance(mark, Reads)]
+    readable = [name for name, (_, mark) in marks_of(command).items() if type(mark) is Reads]
 
     @functools.wraps(command)
     def run(**arguments: Any) -> None:

@@ -40,12 +40,7 @@ class AskingOptions(ReadingOptions):
         labels = [] if self.labels is None else listed_labels(self.labels)
         # Where answers deny what they do not mention, everybody was asked about every label of the list.
         mentionable = labels if labels and self.unmentioned == "absent" else None
-        try:
-            votes = ReadingOptions(**{**vars(self), "items": None, "labels": mentionable}).read(path)
-        except EmptyInputError:
-            if read_table(path, separator=self.separator).num_rows:
-                raise  # rows without a value are a mistake, and no table before the first vote
-            votes = nothing_known()
+        votes = votes_so_far(ReadingOptions(**{**vars(self), "items": None, "labels": mentionable}), path)
         votes = with_names(with_names(votes, "item", items), "label", labels)
         if not votes.n_items or not votes.n_labels:
             raise EmptyInputError(
@@ -53,6 +48,16 @@ class AskingOptions(ReadingOptions):
                 "item) and --labels a,b,c."
             )
         return votes
+
+
+def votes_so_far(reading: ReadingOptions, path: Path) -> Votes:
+    """The votes of a table, which may have none yet."""
+    try:
+        return reading.read(path)
+    except EmptyInputError:
+        if read_table(path, separator=reading.separator).num_rows:
+            raise  # rows without a value are a mistake, and no table before the first vote
+        return nothing_known()
 
 
 def listed_labels(text: str) -> Sequence[Any]:
