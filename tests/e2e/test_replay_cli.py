@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from amcc import Votes, write_votes
-from amcc.active.replay import Curve, EndReason
+from amcc.active.curves import Curve, EndReason
 from amcc.cli.console import screen
-from amcc.cli.replay import Replay, cut_note, result_table, verdict
+from amcc.cli.replay_results import Replay, cut_note, result_table, verdict
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from running import said
 

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC
 from amcc.active.beliefs import CurrentBeliefs, Learner
-from amcc.active.replay import Curve, Recording, cost_of_goals, first_votes, mean_curve, purchases, replay
+from amcc.active.curves import Curve, cost_of_goals, mean_curve
+from amcc.active.replay import Recording, first_votes, purchases, replay
 from amcc.active.strategies import STRATEGIES
 from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.worth import worker_costs

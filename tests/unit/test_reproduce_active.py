@@ -13,7 +13,8 @@ import amcc
 from amcc import Votes, plotting, write_votes
 from amcc.active.beliefs import Learner
 from amcc.active.candidates import Recorded
-from amcc.active.replay import GOALS, CostOfGoal, Curve, cost_of_goals, first_votes, purchases
+from amcc.active.curves import GOALS, CostOfGoal, Curve, cost_of_goals
+from amcc.active.replay import first_votes, purchases
 from amcc.active.strategies import STRATEGIES
 from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data import CrowdSpec

@@ -6,7 +6,7 @@
 | `basket` | what fits in a budget: the one place where money is reserved |
 | `prices` | money in whole minor units, price lists |
 | `campaign`, `ledger`, `chain` | ask, pay, record, repeat; what was asked and paid; hashes that show changes |
-| `replay` | what would it have cost? |
+| `replay`, `curves` | what would it have cost? quality against money, and whose is better |
 | `stopping` | when there is no progress any more |
 | `questions`, `candidates`, `beliefs` | what is asked, what may be asked, what is believed |
 | `strategy`, `strategies/` | whom to ask about what: the protocol with its registry; one file for each kind |
@@ -23,18 +23,10 @@ from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner, cold_beliefs
 from amcc.active.buying import NextQuestions, next_questions
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import ReplayCrowd, SimulatedCrowd
+from amcc.active.curves import GOALS, SAME_QUALITY, Curve, cost_of_goals, mean_curve
 from amcc.active.expert import questions_for_expert
 from amcc.active.prices import Prices
-from amcc.active.replay import (
-    GOALS,
-    SAME_QUALITY,
-    Curve,
-    cost_of_goals,
-    first_votes,
-    mean_curve,
-    purchases,
-    usual_batch,
-)
+from amcc.active.replay import first_votes, purchases, usual_batch
 from amcc.active.scores import paper_prices
 from amcc.active.strategies import STRATEGIES
 from amcc.active.strategy import Strategy
