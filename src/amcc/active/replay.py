@@ -20,9 +20,10 @@ from amcc.active.prices import Money, Prices
 from amcc.active.questions import Triplets
 from amcc.active.stopping import check_patience, has_progress
 from amcc.active.strategy import Strategy, check_features_used
-from amcc.arrays import Floats, Mask, find_sorted
+from amcc.arrays import Floats, Mask, find_sorted, weight_per_code
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
+from amcc.roster import Roster
 from amcc.votes import Votes
 
 # What is known before the first question: nothing, one answer per item, or a share of the votes.
@@ -64,6 +65,7 @@ def replay(
     patience: int | None = None,
     seed: int = 0,
     features: Floats | None = None,
+    roster: Roster | None = None,
     growth: float = GROWTH,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Curve:
@@ -75,24 +77,29 @@ def replay(
     total : what all votes cost, of which the curve gives shares; at the prices after all votes, unless it is given.
     patience : end after so many batches in which the expected error did not reach a new low.
     start : what is there before the first question, see `Start`. batch : see `usual_batch`.
+    roster : who the workers are; a model that has no use for it does without.
     progress : is told the share of the budget that is spent.
     """
     votes = recording.votes
     rng = np.random.default_rng(seed)
     if features is not None:
         check_features_used(strategy, make_model())
-    learner = Learner(make_model, features=features, growth=growth)
-    total = cost_of_all(votes, prices, Learner(make_model, features=features)) if total is None else total
+    about: dict[str, Any] = {"features": features, "roster": roster if make_model().uses_roster else None}
+    learner = Learner(make_model, **about, growth=growth)
+    total = cost_of_all(votes, prices, Learner(make_model, **about)) if total is None else total
     limit = np.inf if budget is None else budget
     first = first_votes(votes, start, rng)
     settings: dict[str, Any] = {"batch": batch or usual_batch(votes), "limit": limit, "patience": patience, "rng": rng}
     points: list[tuple[float, float, float]] = []
+    by_worker: list[Floats] = []
     for moment in purchases(votes, first, strategy, learner, prices, **settings):
         jaccard = metrics.jaccard(recording.truth, moment.beliefs.proba > 0.5, recording.known)
         points.append((moment.spent / total, moment.asked.sum(), jaccard))
+        by_worker.append(weight_per_code(votes.worker, moment.paid, votes.n_workers) / total)
         progress(min(moment.spent / min(limit, total), 1.0))  # prices may change, and all votes cost more in the end
     end: EndReason = "all" if moment.asked.all() else "patience" if moment.stuck else "money"
-    return Curve(*(np.array(column, dtype=np.float64) for column in zip(*points, strict=True)), end=end)
+    columns = (np.array(column, dtype=np.float64) for column in zip(*points, strict=True))
+    return Curve(*columns, by_worker=np.array(by_worker), end=end)
 
 
 def cost_of_all(votes: Votes, prices: Floats | PricesNow, learner: Learner) -> float:
@@ -107,12 +114,14 @@ def cost_of_all(votes: Votes, prices: Floats | PricesNow, learner: Learner) -> f
 class Moment:
     """Where a replay stands: (n_votes,) which votes were bought, what they cost, and what is believed after them.
 
+    paid : (n_votes,) the price of each vote that was bought, else 0.
     stuck : whether it ends here for want of progress.
     """
 
     asked: Mask
     spent: float
     beliefs: CurrentBeliefs
+    paid: Floats
     stuck: bool = False
 
 
@@ -144,7 +153,7 @@ def purchases(
         beliefs = learner.learn(votes.select(asked), fresh=bool(asked.all()))
         errors.append(beliefs.expected_error())
         stuck = patience is not None and not has_progress(errors, patience)
-        yield Moment(asked.copy(), float(paid[asked].sum()), beliefs, stuck)
+        yield Moment(asked.copy(), float(paid[asked].sum()), beliefs, paid.copy(), stuck)
         left = money - int(_units(paid).sum())
         if asked.all() or stuck or left <= 0:
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,9 +20,10 @@ import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from amcc import metrics, tables
-from amcc.active import STRATEGIES, Curve, Prices, first_votes
+from amcc.active import STRATEGIES, Curve, Learner, Prices, first_votes, usual_batch
 from amcc.active.buying import DEFAULT_STRATEGY, check_batch, checked_strategy
 from amcc.active.curves import ENOUGH_RUNS
+from amcc.active.pool import PoolLimits, refused_share
 from amcc.active.prices import budget_units, eq12_prices
 from amcc.active.replay import PricesNow, Recording, Start, as_prices_now
 from amcc.active.replay import replay as replayed
@@ -34,17 +35,23 @@ from amcc.cli.fitting import DEFAULT_METHOD
 from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.prices import PriceOptions
+from amcc.cli.options.roster import WorkersFile, listed_workers
 from amcc.cli.options.truth import TruthCoverage, TruthPath
 from amcc.cli.options.votes import ReadingOptions, VotesPath
 from amcc.cli.output import Json, print_json
 from amcc.cli.paths import PICTURE, TABLE
-from amcc.cli.replay_results import Replay, curve_rows, draw_curves, note_few_seeds, show
+from amcc.cli.replay_results import BestMethod, Outcome, Replay, curve_rows, draw_curves, note_few_seeds, show
 from amcc.consensus import ConsensusModel, make_model
+from amcc.data import thinned
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError
 from amcc.io import write_table
 from amcc.processes import computed
+from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
+
+# Methods that take seconds on 100,000 votes and need nothing but them: by default the best of these is told as well.
+QUICK_METHODS = "majority,dawid-skene,ds-tree,ibcc,ebcc,mace,mcmli,c-ds"
 
 
 @dataclass(frozen=True)
@@ -56,13 +63,13 @@ class CurveOutput(OptionGroup):
     ] = None
     plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf."), PICTURE] = None
 
-    def keep(self, curves: Mapping[tuple[str, int], Curve], found: Mapping[str, Replay], quality: float) -> None:
+    def keep(self, curves: Mapping[tuple[str, int], Curve], outcome: Outcome) -> None:
         """Write and draw the curves where that was asked for."""
         if self.output is not None:
             write_table(curve_rows(curves), self.output)
             notes.print(f"wrote the curves to {self.output}")
         if self.plot is not None:
-            draw_curves(found, quality, self.plot)
+            draw_curves(outcome, self.plot)
             notes.print(f"drew the curves in {self.plot}")
 
 
@@ -70,6 +77,14 @@ Batch = Annotated[int | None, typer.Option(help="Questions asked at a time. Defa
 Patience = Annotated[
     int | None,
     typer.Option(help="Stop after so many batches in which the error that the model expects reached no new low."),
+]
+Answers = Annotated[
+    int | None,
+    typer.Option(min=1, help="First thin the votes to so many random answers per item, others with every seed."),
+]
+BestOf = Annotated[
+    str,
+    typer.Option(help="Methods that are also fitted to all votes, separated by commas, or none: how good is the best?"),
 ]
 
 
@@ -80,6 +95,9 @@ def replay(
     strategy: Annotated[
         str, typer.Option(help=f"What to compare, separated by commas: {', '.join(STRATEGIES)}.")
     ] = DEFAULT_STRATEGY,
+    against: Annotated[
+        str | None, typer.Option(help="The strategy that the others are compared with. Default: the first.")
+    ] = None,
     money: PriceOptions,
     budget: Annotated[
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
@@ -87,6 +105,9 @@ def replay(
     patience: Patience = None,
     seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = ENOUGH_RUNS,
     coverage: TruthCoverage,
+    roster: WorkersFile = None,
+    answers: Answers = None,
+    best_of: BestOf = QUICK_METHODS,
     start: Annotated[
         str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
     ] = "one",
@@ -101,10 +122,12 @@ def replay(
 
     Quality is the mean Jaccard index of the consensus; that of all votes counts as reached from 0.005 below it. The
     cost is where it stays: from there on the quality is never again lower. Of several runs the middle one counts, and
-    the cheapest and the most expensive stand beside it.
+    the cheapest and the most expensive stand beside it. The area is the mean quality over all the money. Strategies are
+    compared seed by seed, with 95 % intervals of the mean difference.
     """
     votes, names = reading.read(path), strategy_names(strategy)
     check_runs(names, seeds, batch, patience, described)
+    reference, others = named_reference(against, names), method_names(best_of)
     first = parse_start(start)
     limit = None if budget is None else budget_units(budget, money.decimals)
     recording = recorded(votes, coverage.read(truth))
@@ -115,19 +138,25 @@ def replay(
         "budget": limit,
         "patience": patience,
         "features": described.read(votes),
+        "roster": listed_workers(roster, votes.worker_names),
     }
-    check_start(votes, before, first, limit, seeds)
     prices = PricesByEq12(money) if money.by_eq12 else before.vote.astype(np.float64)
-    quality, total = all_votes(recording, prices)
-    run = partial(run_once, recording, prices, settings | {"total": float(total)})
+    parts = parts_of(recording, answers, seeds)
+    check_start(parts, before, first, limit, seeds)
+    lots = [all_votes(part, prices, others, settings["roster"]) for part in parts]
+    run = partial(run_once, lots, prices, settings)
     curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
-    found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
+    found = {name: Replay([curves[name, seed] for seed in range(seeds)], of_seeds(lots, seeds)) for name in names}
     note_few_seeds(seeds)
-    target.keep(curves, found, quality)
+    wishes = {name: wished(lots[0], prices, settings, name) for name in names}
+    outcome = Outcome(found, reference, best_method(lots), PoolLimits.of(lots[0].recording.votes), wishes)
+    target.keep(curves, outcome)
+    seats = None if settings["roster"] is None else settings["roster"].seats(votes.worker_names)
     if as_json:
-        print_json({name: each.as_json() for name, each in found.items()})
+        print_json(outcome.as_json(seats))
     else:
-        show(found, quality, len(votes), before.text(total), ends=limit is not None or patience is not None)
+        total = before.text(round(sum(lot.cost for lot in lots) / len(lots)))
+        show(outcome, len(lots[0].recording.votes), total, seats, ends=limit is not None or patience is not None)
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -152,6 +181,21 @@ def check_runs(
     if batch is not None:
         check_batch(batch)
     check_patience(patience, "batches", "--patience")
+
+
+def named_reference(text: str | None, names: Sequence[str]) -> str:
+    """The strategy to compare with, which must be among those that are run."""
+    if text is not None and text not in names:
+        raise ParameterError(f"--against must be one of the strategies, {', '.join(names)}; got {text!r}.")
+    return names[0] if text is None else text
+
+
+def method_names(text: str) -> list[str]:
+    """Methods that are separated by commas; each must be known. `none` is none."""
+    names = [] if text.strip() == "none" else [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        make_model(name)
+    return [name for name in dict.fromkeys(names) if name != DEFAULT_METHOD]
 
 
 def parse_start(text: str) -> Start:
@@ -216,13 +260,21 @@ class PricesByEq12:
         return now.vote.astype(np.float64)
 
 
-def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, seeds: int) -> None:
+def parts_of(recording: Recording, answers: int | None, seeds: int) -> list[Recording]:
+    """The recording itself; or, thinned to so many answers per item, one for each seed."""
+    if answers is None:
+        return [recording]
+    return [replace(recording, votes=thinned(recording.votes, answers, seed)) for seed in range(seeds)]
+
+
+def check_start(parts: Sequence[Recording], prices: Prices, start: Start, money: int | None, seeds: int) -> None:
     """Raise InputError where the budget does not even pay for what is bought first."""
     if money is None:
         return
     # The seeds are those of the runs: what they will buy first is known now.
-    bought = (first_votes(votes, start, np.random.default_rng(seed)) for seed in range(seeds))
-    cost = max(int(prices.vote[votes.worker[first]].sum()) for first in bought)
+    votes = [parts[seed % len(parts)].votes for seed in range(seeds)]
+    first = [first_votes(each, start, np.random.default_rng(seed)) for seed, each in enumerate(votes)]
+    cost = max(int(prices.vote[each.worker[bought]].sum()) for each, bought in zip(votes, first, strict=True))
     if cost > money:
         raise InputError(
             f"the budget must pay for what is bought first, {prices.text(cost)}; got {prices.text(money)}. Raise it, "
@@ -233,30 +285,78 @@ def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, s
 # -- running ---------------------------------------------------------------------------------------------------------
 
 
-def all_votes(recording: Recording, prices: Floats | PricesNow) -> tuple[float, int]:
-    """Mean Jaccard index of the default consensus of all votes, and what they cost at the prices after them."""
+@dataclass(frozen=True)
+class Lot:
+    """What is for sale: a recording, what all of it costs, and the quality that methods make of all of it.
+
+    quality : mean Jaccard index by method, the default first.
+    """
+
+    recording: Recording
+    cost: int
+    quality: Mapping[str, float]
+
+
+def all_votes(recording: Recording, prices: Floats | PricesNow, methods: Sequence[str], roster: Roster | None) -> Lot:
+    """The recording with what all its votes cost, at the prices after them by the default, and how good they are."""
     votes = recording.votes
-    with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
-        model = make_model(DEFAULT_METHOD).fit(votes)
-    quality = metrics.jaccard(recording.truth, model.predict_proba() > 0.5, recording.known)
+    fitted: dict[str, ConsensusModel] = {}
+    for name in (DEFAULT_METHOD, *methods):
+        model = make_model(name)
+        with busy(f"Fitting {name} to {len(votes):,} votes"), without_warnings():
+            fitted[name] = model.fit(votes, roster=roster if model.uses_roster else None)
+    quality = {
+        name: metrics.jaccard(recording.truth, model.predict_proba() > 0.5, recording.known)
+        for name, model in fitted.items()
+    }
     # One sum for all strategies, though by eq12 each pays by its own model: their shares can then be compared.
-    return quality, int(as_prices_now(prices)(model, votes)[votes.worker].sum())
+    cost = int(as_prices_now(prices)(fitted[DEFAULT_METHOD], votes)[votes.worker].sum())
+    return Lot(recording, cost, quality)
+
+
+def of_seeds(lots: Sequence[Lot], seeds: int) -> list[float]:
+    """(n_seeds,) the quality of all votes that the default makes of them."""
+    return [lots[seed % len(lots)].quality[DEFAULT_METHOD] for seed in range(seeds)]
+
+
+def best_method(lots: Sequence[Lot]) -> BestMethod:
+    """The method whose quality with all votes is best, on the mean over the lots; the default where none is better."""
+    mean = {name: float(np.mean([lot.quality[name] for lot in lots])) for name in lots[0].quality}
+    name = max(mean, key=lambda each: mean[each])  # of equals the first, which is the default
+    return BestMethod(name, [lot.quality[name] for lot in lots], mean)
 
 
 def run_once(
-    recording: Recording,
+    lots: Sequence[Lot],
     prices: Floats | PricesNow,
     settings: Mapping[str, Any],
     name: str,
     seed: int,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Curve:
-    """One strategy with one seed; `settings` are those of `amcc.active.replay.replay`."""
-    strategy = make_strategy(name)
+    """One strategy with one seed; `settings` are those of `amcc.active.replay.replay`. lots : one, or one per seed."""
+    strategy, lot = make_strategy(name), lots[seed % len(lots)]
     model = partial(make_model, strategy.model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of models that are fitted again soon
-        return replayed(recording, strategy, model, prices, seed=seed, progress=progress, **settings)
+    with without_warnings():
+        return replayed(
+            lot.recording, strategy, model, prices, seed=seed, progress=progress, total=float(lot.cost), **settings
+        )
+
+
+def wished(lot: Lot, prices: Floats | PricesNow, settings: Mapping[str, Any], name: str) -> float | None:
+    """Of the questions that a strategy would ask after the first votes, the share that the pool refuses."""
+    strategy, votes, rng = make_strategy(name), lot.recording.votes, np.random.default_rng(0)
+    roster = settings["roster"] if make_model(strategy.model).uses_roster else None
+    learner = Learner(partial(make_model, strategy.model), features=settings["features"], roster=roster)
+    first = first_votes(votes, settings["start"], rng)
+    price = as_prices_now(prices)(None, votes.select(np.zeros_like(first)))
+    with without_warnings():
+        return refused_share(votes, first, strategy, learner, price, settings["batch"] or usual_batch(votes), rng)
+
+
+def without_warnings() -> Any:
+    """Of models that are fitted again soon, or only for comparison."""
+    return warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
 
 
 def run_all(

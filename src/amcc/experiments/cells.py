@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from amcc import Votes
 from amcc.arrays import Floats, Mask
-from amcc.data import DATASETS, CrowdSpec, family_of, read_crowd, simulate_crowd
+from amcc.data import DATASETS, CrowdSpec, family_of, read_crowd, simulate_crowd, thinned
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.experiments.cache import array_hash
 from amcc.truth import PairList, Truth
@@ -203,24 +203,6 @@ def _read_set(folder: str) -> Draw:
         apart = pc.is_in(names, value_set=pa.array(known_set.scored_voters)).to_numpy(zero_copy_only=False)
         votes = votes.select(apart[votes.worker])
     return Draw(votes, crowd.truth, crowd.known)
-
-
-def thinned(votes: Votes, n_answers: int, seed: int) -> Votes:
-    """At most `n_answers` random answers per item; an answer is all that one worker says about one item.
-
-    >>> votes = Votes.from_dense([[[1, -1], [1, 1]], [[1, -1], [-1, 1]], [[1, 1], [1, 1]]])
-    >>> few = thinned(votes, 2, seed=0)
-    >>> few.answers_per_item.tolist(), len(few)
-    ([2, 2], 8)
-    """
-    answer = votes.item.astype(np.int64) * votes.n_workers + votes.worker
-    distinct, answer_of_vote = np.unique(answer, return_inverse=True)
-    item = distinct // votes.n_workers
-    # Answers of an item in random order; the place of each in its item says whether it is kept.
-    order = np.lexsort((np.random.default_rng(seed).random(len(distinct)), item))
-    place = np.empty(len(distinct), dtype=np.int64)
-    place[order] = np.arange(len(distinct)) - np.searchsorted(item, item[order])
-    return votes.select((place < n_answers)[answer_of_vote])
 
 
 def with_known_items(draw: Draw, n_items: int, seed: int) -> tuple[Truth, Draw]:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from amcc import Votes
 from amcc.data import (
     DATASETS,
     CrowdSpec,
@@ -22,9 +21,11 @@ from amcc.data import (
     read_feature_set,
     read_set,
     simulate_crowd,
+    thinned,
     without_answers,
+    without_idle,
 )
-from amcc.experiments.cells import Draw, thinned
+from amcc.experiments.cells import Draw
 
 # Feature sets on which classifiers act as workers; paper's name → name in the registry.
 MULAN = {"Yeast": "mulan_yeast", "Emotions": "mulan_emotions", "Scene": "mulan_scene"}
@@ -133,17 +134,7 @@ def without_one_timers(draw: Draw) -> Draw:
 
     About such an item no method could say more than how frequent labels are, and the paper does not count it either.
     """
-    votes = draw.votes.select(draw.votes.answers_per_worker[draw.votes.worker] > 1)
-    item, worker = (np.flatnonzero(n_answers) for n_answers in (votes.answers_per_item, votes.answers_per_worker))
-    kept = Votes.from_codes(
-        np.searchsorted(item, votes.item),
-        np.searchsorted(worker, votes.worker),
-        votes.label,
-        votes.value,
-        item_names=votes.item_names.take(item).to_pylist(),
-        worker_names=votes.worker_names.take(worker).to_pylist(),
-        label_names=votes.label_names.to_pylist(),
-    )
+    kept, item = without_idle(draw.votes.select(draw.votes.answers_per_worker[draw.votes.worker] > 1))
     return replace(draw, votes=kept, truth=draw.truth[item], known=draw.known[item])
 
 
