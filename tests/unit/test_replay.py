@@ -99,6 +99,7 @@ def test_the_money_of_every_worker_adds_up(recording):
     assert_allclose(curve.by_worker[-1], prices * votes / (prices * votes).sum())
 
 
+@pytest.mark.filterwarnings("ignore::amcc.errors.ConvergenceWarning")
 def test_a_model_that_uses_the_roster_gets_it(recording):
     seen = []
 

@@ -7,6 +7,7 @@
 | `prices` | money in whole minor units, price lists |
 | `campaign`, `ledger`, `chain` | ask, pay, record, repeat; what was asked and paid; hashes that show changes |
 | `replay`, `curves` | what would it have cost? quality against money, and whose is better |
+| `pool` | what a replay cannot buy |
 | `stopping` | when there is no progress any more |
 | `questions`, `candidates`, `beliefs` | what is asked, what may be asked, what is believed |
 | `strategy`, `strategies/` | whom to ask about what: the protocol with its registry; one file for each kind |
@@ -23,7 +24,17 @@ from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner, cold_beliefs
 from amcc.active.buying import NextQuestions, next_questions
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import ReplayCrowd, SimulatedCrowd
-from amcc.active.curves import GOALS, SAME_QUALITY, Curve, cost_of_goals, mean_curve
+from amcc.active.curves import (
+    GOALS,
+    SAME_QUALITY,
+    SPENT_ALREADY,
+    Curve,
+    compared,
+    cost_of_goals,
+    cost_of_quality,
+    largest_lead,
+    mean_curve,
+)
 from amcc.active.expert import questions_for_expert
 from amcc.active.prices import Prices
 from amcc.active.replay import first_votes, purchases, usual_batch
@@ -36,6 +47,7 @@ __all__ = [
     "GOALS",
     "GROWTH",
     "SAME_QUALITY",
+    "SPENT_ALREADY",
     "STRATEGIES",
     "Basket",
     "Campaign",
@@ -48,8 +60,11 @@ __all__ = [
     "SimulatedCrowd",
     "Strategy",
     "cold_beliefs",
+    "compared",
     "cost_of_goals",
+    "cost_of_quality",
     "first_votes",
+    "largest_lead",
     "mean_curve",
     "next_questions",
     "paper_prices",

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amcc import Votes
+from amcc import Roster, Votes
 from amcc.arrays import Floats, Mask
 from amcc.data import DATASETS, CrowdSpec, family_of, read_crowd, simulate_crowd, thinned
 from amcc.errors import EmptyInputError, ParameterError
@@ -97,6 +97,7 @@ class Draw:
     truth, known : (n_items, n_labels) what is true, and where that is known.
     rates : of the workers, where a simulation knows them and votes are independent given presence.
     features : (n_items, n_features) of the items, where there are any.
+    roster : who the workers are, where that is known and used.
     """
 
     votes: Votes
@@ -104,12 +105,15 @@ class Draw:
     known: Mask
     rates: TrueRates | None = None
     features: Floats | None = None
+    roster: Roster | None = None
 
     def fingerprint(self) -> str:
         """Equal for equal draws, whatever code has read, thinned or simulated them."""
         votes = self.votes
         # The shape first: without it, codes alone do not say how many items or workers never occur.
         shape = repr((votes.n_items, votes.n_workers, votes.n_labels))
+        if self.roster is not None:
+            shape += repr((self.roster.worker.to_pylist(), self.roster.kind, self.roster.family.to_pylist()))
         about = (*(self.rates or ()), *(() if self.features is None else (self.features,)))
         return array_hash(shape, votes.item, votes.worker, votes.label, votes.value, self.truth, self.known, *about)
 
