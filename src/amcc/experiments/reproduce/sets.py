@@ -168,8 +168,5 @@ def feature_set(paper_set: PaperSet) -> FeatureSet:
 
 def further_sets(data: Path | None) -> list[PaperSet]:
     """Sets beside those of the paper whose data are there."""
-    return [
-        PaperSet(name, str(data), **PARTS.get(name, {}))
-        for name, entry in FURTHER.items()
-        if data and is_present(entry, data)
-    ]
+    there = [name for name, entry in FURTHER.items() if data and is_present(entry, data)]
+    return [PaperSet(name, str(data), answers=ANSWERS.get(name), items=ITEMS.get(name)) for name in there]
