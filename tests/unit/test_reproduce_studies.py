@@ -302,7 +302,7 @@ def test_areas_are_marked_against_voi():
     assert rows[1]["gap_high"] < 0 < rows[2]["gap_high"]
     wins, equal = active_replay.area_views(rows)
     assert wins.rows == [["equal prices", "1", "0", "1"]]  # ceal has the larger mean, but could be lucky
-    assert [row[1] for row in equal.rows] == ["0.650 ±0.129", "0.557 ±0.128 •", "**0.655** ±0.171"]
+    assert [row[1] for row in equal.rows] == ["0.650 ±0.129", "0.557 ±0.128 •", "**0.655** ±0.173"]
 
 
 def test_the_best_method_is_a_goal_of_its_own():
