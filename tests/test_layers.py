@@ -26,6 +26,7 @@ PUBLIC = {
     "amcc.errors",
     "amcc.evaluation",
     "amcc.files",
+    "amcc.inference",
     "amcc.io",
     "amcc.metrics",
     "amcc.plotting",

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from amcc import Votes, write_votes
-from amcc.active.replay import Curve, EndReason
+from amcc.active.curves import Curve, EndReason
 from amcc.cli.console import screen
-from amcc.cli.replay import Replay, cut_note, result_table, verdict
+from amcc.cli.replay_results import Replay, cut_note, result_table, verdict
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from running import said
 
@@ -66,7 +66,14 @@ def test_json_is_the_curve_and_its_goals(amcc_replay):
     found = json.loads(out, parse_constant=pytest.fail)
     assert list(found) == ["voi", "uniform"]
     for each in found.values():
-        assert list(each) == ["all_votes_jaccard", "sustained_cost", "curve", "ends"]
+        assert list(each) == [
+            "all_votes_jaccard", "sustained_cost", "area", "curve", "ends",
+            "against", "lead_of_uniform", "best_of_methods", "pool", "paid_to",
+        ]  # fmt: skip
+        assert each["area"] == {"mean": pytest.approx(1), "sd": None, "seeds": [pytest.approx(1)]}
+        assert each["best_of_methods"]["method"] == "amcc"  # no other is better
+        assert each["pool"]["votes_per_pair"] == [3, 3, 3]
+        assert each["pool"]["recorded"] == 1
         assert each["all_votes_jaccard"] == 1
         assert list(each["sustained_cost"]) == ["0.90", "0.95", "1.00"]
         for cost in each["sustained_cost"].values():
@@ -75,6 +82,37 @@ def test_json_is_the_curve_and_its_goals(amcc_replay):
         assert each["curve"][0] == pytest.approx([1 / 3, 1])
         assert each["curve"][-1] == pytest.approx([1, 1])
         assert each["ends"] == [{"reason": "all", "cost_share": 1, "votes": 72, "jaccard": 1}]
+
+
+def test_strategies_are_compared_with_the_one_that_is_named(amcc_replay):
+    arguments = ("--strategy", "mv-rsw,uniform", "--against", "uniform", "--best-of", "none", *QUICK)
+    found = json.loads(amcc_replay(*arguments, "--json")[0])
+    assert found["uniform"]["against"] is None
+    against = found["mv-rsw"]["against"]
+    assert (against["strategy"], against["from"], against["to"]) == ("uniform", pytest.approx(1 / 3), pytest.approx(1))
+    assert against["area"]["verdict"] == "not told apart"  # both are perfect, and one seed would not tell
+    assert against["area"]["low"] is None
+    assert found["mv-rsw"]["lead_of_uniform"] == 0
+    assert found["mv-rsw"]["best_of_methods"]["all"] == {"amcc": 1}
+    out, _ = amcc_replay(*arguments)
+    assert "mv-rsw beside uniform: area +0.000: not told apart" in out.replace("−", "+")
+    assert "3 votes per pair, 100 % of what 3 workers could be asked about 24 pairs" in out
+    _, err = amcc_replay(*arguments, "--against", "voi", code=2)
+    assert "--against must be one of the strategies, mv-rsw, uniform; got 'voi'" in err
+
+
+def test_who_got_the_money_and_fewer_answers(folder, amcc_replay):
+    """w0 costs 1, w1 costs 2 and w2 costs 3: of all the money the models get a sixth and a third."""
+    (folder / "workers.csv").write_text("worker,kind,family\nw0,model,gpt\nw1,model,llama\nw2,human,\n")
+    arguments = ("--strategy", "mv-rsw", "--prices", "prices.csv", "--start", "100", "--workers", "workers.csv")
+    paid = json.loads(amcc_replay(*arguments, *QUICK, "--json")[0])["mv-rsw"]["paid_to"]
+    assert paid["kind"] == pytest.approx({"model": 0.5, "human": 0.5})
+    assert paid["family"] == pytest.approx({"gpt": 1 / 6, "llama": 1 / 3})
+    out, _ = amcc_replay(*arguments, *QUICK, "--best-of", "none")
+    assert "mv-rsw: of the first 100 % of the money went to model 50 %, human 50 %" in out
+    out, _ = amcc_replay("--strategy", "mv-rsw", "--answers", 2, "--best-of", "majority", *QUICK)
+    assert "all 48 votes cost 48" in out
+    assert "2 votes per pair" in out
 
 
 def test_files_hold_every_seed(folder, amcc_replay):
@@ -141,7 +179,7 @@ def test_a_goal_that_is_never_reached_is_null(folder, amcc_replay):
 def test_every_seed_has_its_cost(capsys):
     share = np.array([0.1, 0.2, 0.3])
     jaccard = [0.8, 0.7, 0.8], [0.7, 0.8, 0.8], [0.8, 0.8, 0.8]
-    found = Replay([Curve(share, share, np.array(each)) for each in jaccard], all_votes_jaccard=0.8)
+    found = Replay([Curve(share, share, np.array(each)) for each in jaccard], [0.8] * 3)
     cost = found.as_json()["sustained_cost"]["1.00"]
     assert cost == {"median": 0.2, "min": 0.1, "max": 0.3, "seeds": [0.3, 0.2, 0.1]}
     screen.print(result_table({"voi": found}))
@@ -151,7 +189,7 @@ def test_every_seed_has_its_cost(capsys):
 def runs(*ends: tuple[float, EndReason], jaccard: float = 0.5) -> Replay:
     """Runs that end at these shares, for these reasons, all below the quality of all votes."""
     curves = [Curve(np.array([0.1, last]), np.ones(2), np.full(2, jaccard), end=end) for last, end in ends]
-    return Replay(curves, all_votes_jaccard=0.8)
+    return Replay(curves, [0.8] * len(curves))
 
 
 def test_a_run_that_stopped_might_have_got_there():
@@ -159,7 +197,7 @@ def test_a_run_that_stopped_might_have_got_there():
     assert runs((1.0, "all"), (0.4, "patience")).in_percent(1.0) == "stopped before"
     assert runs((0.4, "money")).in_percent(1.0) == "stopped before"
     assert runs((0.4, "patience"), jaccard=0.8).in_percent(1.0) == "10 %"
-    some = Replay([*runs((0.4, "patience")).curves, *runs((0.4, "patience"), jaccard=0.8).curves * 2], 0.8)
+    some = Replay([*runs((0.4, "patience")).curves, *runs((0.4, "patience"), jaccard=0.8).curves * 2], [0.8] * 3)
     assert verdict(some) == "same quality as all votes from 10 % (10 %–stopped before) of the money on"
 
 

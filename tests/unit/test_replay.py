@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC
 from amcc.active.beliefs import CurrentBeliefs, Learner
-from amcc.active.replay import Curve, Recording, cost_of_goals, first_votes, mean_curve, purchases, replay
+from amcc.active.curves import Curve, compared, cost_of_goals, largest_lead, mean_curve
+from amcc.active.pool import refused_share
+from amcc.active.replay import Recording, first_votes, purchases, replay
 from amcc.active.strategies import STRATEGIES
 from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.worth import worker_costs
@@ -16,6 +19,7 @@ from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
 from amcc.io import read_truth, read_votes
 from amcc.metrics import jaccard
+from amcc.roster import Roster
 from amcc.votes import Votes
 
 
@@ -28,6 +32,90 @@ def recording():
 def run(recording, strategy="voi", model=DawidSkene, prices=None, **settings):
     prices = np.ones(recording.votes.n_workers) if prices is None else prices
     return replay(recording, STRATEGIES[strategy](), model, prices, **settings)
+
+
+# -- what curves say together ----------------------------------------------------------------------------------------
+
+
+def curve_of(*jaccard, first=0.2, last=1.0, end="all"):
+    share = np.linspace(first, last, len(jaccard))
+    return Curve(share, share, np.array(jaccard, dtype=np.float64), end=end)
+
+
+def test_area_is_the_mean_quality_over_the_money():
+    assert curve_of(0.2, 0.6).area() == pytest.approx(0.4)
+    assert curve_of(0.2, 0.6).area(0.6, 1.0) == pytest.approx(0.5)
+    assert curve_of(0.3, first=0.2).area() == 0.3  # the budget paid for the first votes only
+
+
+def test_strategies_are_compared_seed_by_seed():
+    """Seeds differ by far more than strategies do, and the difference shows nevertheless."""
+    base = np.array([0.1, 0.5, 0.9])
+    reference = [curve_of(each, each) for each in base]
+    better = [curve_of(each + gap, each + gap) for each, gap in zip(base, (0.02, 0.03, 0.025), strict=True)]
+    found = compared(better, reference, [0.11, 0.51, 0.91])
+    assert found.area.mean == pytest.approx(0.025)
+    low, high = found.area.interval
+    assert (high - low) / 2 == pytest.approx(4.302653 * 0.005 / 3**0.5)
+    assert found.area.verdict(more_is_better=True) == "ahead"
+    assert compared(reference, better, 0.5).area.verdict(more_is_better=True) == "behind"
+    assert compared(better[:2], reference[:2], 0.5).area.verdict(more_is_better=True) == "not told apart"
+    # All runs of the reference end 0.01 below: each counts with all the money, beside 20 % from the first votes on.
+    assert found.missed == (0, 3)
+    assert_allclose(found.cost.of_runs, 0.2 - 1.0)
+
+
+def test_what_ended_early_is_compared_as_far_as_it_went():
+    early, whole = curve_of(0.4, 0.6, last=0.6, end="money"), curve_of(0.4, 0.6, 0.8)
+    found = compared([early] * 3, [whole] * 3, 0.9)
+    assert (found.first, found.last) == (0.2, 0.6)
+    assert_allclose(found.area.of_runs, 0, atol=1e-12)
+
+
+def test_lead_after_the_first_tenth_and_where_both_are_known():
+    chance, chosen = curve_of(0.9, 0.5, 0.6, first=0.0, last=0.8), curve_of(0.1, 0.55, 0.1, 0.1, first=0.0, last=1.2)
+    assert largest_lead(chance, chosen) == pytest.approx(0.5)  # at 80 %; what is ahead at the start does not count
+    assert largest_lead(chosen, curve_of(0.8, 0.8)) == 0
+
+
+def test_what_the_pool_refuses():
+    """Each of two workers was asked about one of two items: whoever is wished for besides is not for sale."""
+    votes = Votes.from_dense([[[1], [0]], [[0], [1]]])
+    first = np.array([True, False])
+    shares = {
+        refused_share(
+            votes, first, STRATEGIES["uniform"](), Learner(MajorityVote), np.ones(2), 3, np.random.default_rng(seed)
+        )
+        for seed in range(3)
+    }
+    assert shares == {pytest.approx(2 / 3)}
+
+
+def test_the_money_of_every_worker_adds_up(recording):
+    prices = np.arange(1.0, 16.0)
+    curve = run(recording, "uniform", model=MajorityVote, prices=prices, batch=500)
+    assert_allclose(curve.by_worker.sum(axis=1), curve.cost_share)
+    votes = np.bincount(recording.votes.worker, minlength=15)
+    assert_allclose(curve.by_worker[-1], prices * votes / (prices * votes).sum())
+
+
+@pytest.mark.filterwarnings("ignore::amcc.errors.ConvergenceWarning")
+def test_a_model_that_uses_the_roster_gets_it(recording):
+    seen = []
+
+    class Asking(AMCC):
+        def fit(self, votes, features=None, truth=None, roster=None):
+            seen.append(roster)
+            return super().fit(votes, features, truth, roster)
+
+    names = recording.votes.worker_names
+    roster = Roster.from_frame(pa.table({"worker": names, "kind": ["model"] * 15, "family": ["one"] * 15}))
+    run(recording, "uniform", model=Asking, batch=1500, roster=roster)
+    assert seen and all(each is roster for each in seen)
+    assert run(recording, "uniform", model=MajorityVote, batch=1500, roster=roster).end == "all"  # does without
+
+
+# -- running ---------------------------------------------------------------------------------------------------------
 
 
 def test_one_answer_per_item_at_the_start(recording):

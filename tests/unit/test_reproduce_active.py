@@ -13,7 +13,8 @@ import amcc
 from amcc import Votes, plotting, write_votes
 from amcc.active.beliefs import Learner
 from amcc.active.candidates import Recorded
-from amcc.active.replay import GOALS, CostOfGoal, Curve, cost_of_goals, first_votes, purchases
+from amcc.active.curves import GOALS, CostOfGoal, Curve, cost_of_goals
+from amcc.active.replay import first_votes, purchases
 from amcc.active.strategies import STRATEGIES
 from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data import CrowdSpec
@@ -190,6 +191,8 @@ def test_replays_count_the_cost_at_every_price_list():
     votes = CROWD.draw(0).votes
     assert found["votes"][0] == 40 * 4
     assert found["votes"][-1] == len(votes)
+    assert len(found["log_loss"]) == len(found["expected_error"]) == len(found["jaccard"])
+    assert found["log_loss"][-1] < found["log_loss"][0]
     for kind in PRICE_LISTS:
         assert found[kind][-1] == pytest.approx(1)
         assert (np.diff(found[kind]) > 0).all()
@@ -208,10 +211,16 @@ def test_further_sets(tmp_path):
     write_votes(Votes.from_dense([[[1, -1], [-1, 1]]] * 3), folder / "annotations.csv.gz")
     (folder / "truth.csv").write_text("item,label\n0,0\n")
     (tweets,) = further_sets(tmp_path)
-    assert tweets == PaperSet("Tweets", str(tmp_path))
-    assert tweets.fixed
+    assert tweets == PaperSet("Tweets", str(tmp_path), items=200)
+    assert not tweets.fixed  # other items with every seed
     assert len(tweets.draw(5).votes) == 12
-    assert PaperRun(tweets, 5, "voi").drawn_from == (tweets, 0)
+    part = replace(tweets, items=1)
+    assert (len(part.draw(5).votes), part.draw(5).truth.shape) == (6, (1, 2))
+    assert {part.draw(seed).votes.item_names[0].as_py() for seed in range(5)} == {"0", "1"}
+    assert tweets.draw(5).roster is None
+    (folder / "workers.csv").write_text("worker,kind,family\n0,model,gpt\n")
+    sets._drawn.cache_clear()
+    assert tweets.draw(5).roster.kind == ("model",)
 
 
 # -- presenting ------------------------------------------------------------------------------------------------------
@@ -291,7 +300,14 @@ def test_everything_without_data(tmp_path, monkeypatch):
     by_eq12 = [f"active-{kind}-eq12" for kind in ("paper-jaccard", "paper-precision", "cost")]
     assert list(drawn) == [*curves, "active-cost", *by_eq12, "active-batch", "active-eta", "active-replay-curves"]
     tables = {made.name: made for made in found.all() if isinstance(made, Table)}
-    assert list(tables) == ["active", "active-eq12", "active-replay", "active-replay-leads"]
+    assert list(tables) == [
+        "active",
+        "active-eq12",
+        "active-replay",
+        "active-replay-best",
+        "active-replay-areas",
+        "active-replay-leads",
+    ]
     assert {view.title for view in tables["active"].views} >= {"Jaccard on training items", "cost"}
     captions = {made.name: made.caption for made in found.all()}
     assert active.PROTOCOL in captions["active"]

@@ -274,29 +274,63 @@ def test_the_table_of_ends_marks_strategies_against_amcc():
 # -- the larger replay ----------------------------------------------------------------------------------------------
 
 
-def test_the_shortlist_has_all_seeds_at_equal_prices(everything):
-    movie, tweets = PaperSet("Affective", "x"), PaperSet("Tweets", "x")
-    assert len(active_replay.seeds_of(everything, movie, "voi", "equal")) == 10
-    assert len(active_replay.seeds_of(everything, movie, "voi", "paper")) == 2
-    assert len(active_replay.seeds_of(everything, movie, "sac", "equal")) == 2
-    assert len(active_replay.seeds_of(everything, tweets, "voi", "equal")) == 2
-    assert active_replay._runs_in_words(everything).startswith("10 runs of amcc-rw, uniform, okg, voi at equal prices")
+def test_all_cases_have_all_seeds(everything):
+    assert len(active_replay.seeds_of(everything)) == 10
+    assert active_replay._runs_in_words(everything) == "10 runs"
     assert active_replay._runs_in_words(replace(everything, scale=QUICK)) == "1 runs"
+    cases = active_replay.cases_of(everything)
+    assert {len(case.runs) for case in cases} == {10}
+    assert {"majority", "dawid-skene", "ebcc", "amcc"} <= set(cases[0].all_votes)
+
+
+def area_case(strategy, values):
+    """Runs whose quality never changes, so that the area is that quality."""
+    runs = [ReplayRun(PaperSet(GENERATED), seed, strategy, "equal") for seed in range(len(values))]
+    found = {
+        run: {"equal": [0.2, 1.0], "votes": [2, 10], "jaccard": [value, value]}
+        for run, value in zip(runs, values, strict=True)
+    }
+    return active_replay.Case(PaperSet(GENERATED), "equal", strategy, runs, {}), found
+
+
+def test_areas_are_marked_against_voi():
+    made = {"voi": (0.8, 0.6, 0.7, 0.5), "okg": (0.7, 0.52, 0.61, 0.4), "ceal": (0.85, 0.5, 0.75, 0.52)}
+    cases, found = zip(*(area_case(*each) for each in made.items()), strict=True)
+    rows = active_replay.area_rows(cases, {run: each for part in found for run, each in part.items()})
+    assert [row["mark"] for row in rows] == ["", "•", ""]
+    assert rows[1]["gap"] == pytest.approx(-0.0925)
+    assert rows[1]["gap_high"] < 0 < rows[2]["gap_high"]
+    wins, equal = active_replay.area_views(rows)
+    assert wins.rows == [["equal prices", "1", "0", "1"]]  # ceal has the larger mean, but could be lucky
+    assert [row[1] for row in equal.rows] == ["0.650 ±0.129", "0.557 ±0.128 •", "**0.655** ±0.173"]
+
+
+def test_the_best_method_is_a_goal_of_its_own():
+    case, found = area_case("voi", (0.8, 0.6))
+    fits = {name: [FitTask(case.paper_set, seed, Entrant(name, name)) for seed in range(2)] for name in ("a", "b")}
+    scores = {"a": (0.7, 0.5), "b": (0.803, 0.7)}
+    found |= {fit: {"scores": {"jaccard": scores[name][fit.seed]}} for name, each in fits.items() for fit in each}
+    row = active_replay.best_row(case._replace(all_votes=fits), found)
+    assert (row["method"], row["jaccard"]) == ("b", pytest.approx(0.7515))
+    assert (row["least"], row["most"]) == (0.2, None)  # the second run stays below
+    (view,) = active_replay.best_views([row])
+    assert view.head[1].endswith(": b 0.751") or view.head[1].endswith(": b 0.752")
 
 
 def test_cases_compare_each_run_with_all_votes(quick):
     cases = active_replay.cases_of(quick)
     assert [case.strategy for case in cases] == ["voi", "amcc", "uniform"]
-    assert all(len(case.runs) == len(case.all_votes) == 1 for case in cases)
-    assert len(active_replay.tasks(quick)) == 4  # three strategies, and one consensus for all of them
+    assert all(len(case.runs) == len(case.all_votes["amcc"]) == 1 for case in cases)
+    n_methods = len(cases[0].all_votes)
+    assert len(active_replay.tasks(quick)) == 3 + n_methods  # the strategies, and all methods once for all of them
 
 
 def test_rows_of_a_case_by_hand():
     paper_set = PaperSet(GENERATED)
     runs = [ReplayRun(paper_set, seed, "voi", "equal") for seed in range(2)]
-    case = active_replay.Case(paper_set, "equal", "voi", runs, [FitTask(paper_set, 0, AMCC)])
+    case = active_replay.Case(paper_set, "equal", "voi", runs, {"amcc": [FitTask(paper_set, 0, AMCC)] * 2})
     results = {
-        case.all_votes[0]: {"scores": {"jaccard": 0.8}},
+        case.all_votes["amcc"][0]: {"scores": {"jaccard": 0.8}},
         runs[0]: {"equal": [0.2, 0.5, 1.0], "votes": [2, 5, 10], "jaccard": [0.4, 0.8, 0.8]},
         runs[1]: {"equal": [0.2, 0.5, 1.0], "votes": [2, 5, 10], "jaccard": [0.6, 0.6, 0.8]},
     }

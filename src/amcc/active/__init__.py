@@ -8,11 +8,13 @@
 | `campaign`, `ledger` | ask, pay, record, repeat; what was asked and paid |
 | `accounts`, `bookkeeping` | one budget over many calls: what was asked, answered and paid; its sums |
 | `journal`, `chain` | files that only grow, of one process at a time; hashes that show changes |
-| `replay` | what would it have cost? |
+| `replay`, `curves` | what would it have cost? quality against money, and whose is better |
+| `pool` | what a replay cannot buy |
 | `stopping` | when there is no progress any more |
 | `questions`, `candidates`, `beliefs` | what is asked, what may be asked, what is believed |
 | `strategy`, `strategies/` | whom to ask about what: the protocol with its registry; one file for each kind |
-| `value` | what an answer is expected to be worth |
+| `value`, `skills` | what an answer is expected to be worth; how good workers are, and what asking teaches |
+| `assignment` | one worker's next page, in milliseconds |
 | `scores`, `commonality` | equations of the strategies; the matrix of eq8 |
 | `picking`, `search` | the best questions of many; the best of all, without a list of them |
 | `crowd` | who can be asked: recorded votes, simulated workers |
@@ -26,18 +28,20 @@ from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner, cold_beliefs
 from amcc.active.buying import NextQuestions, next_questions
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import ReplayCrowd, SimulatedCrowd
-from amcc.active.expert import questions_for_expert
-from amcc.active.prices import Prices
-from amcc.active.replay import (
+from amcc.active.curves import (
     GOALS,
     SAME_QUALITY,
+    SPENT_ALREADY,
     Curve,
+    compared,
     cost_of_goals,
-    first_votes,
+    cost_of_quality,
+    largest_lead,
     mean_curve,
-    purchases,
-    usual_batch,
 )
+from amcc.active.expert import questions_for_expert
+from amcc.active.prices import Prices
+from amcc.active.replay import first_votes, purchases, usual_batch
 from amcc.active.scores import paper_prices
 from amcc.active.strategies import STRATEGIES
 from amcc.active.strategy import Strategy
@@ -47,6 +51,7 @@ __all__ = [
     "GOALS",
     "GROWTH",
     "SAME_QUALITY",
+    "SPENT_ALREADY",
     "STRATEGIES",
     "Account",
     "Basket",
@@ -60,8 +65,11 @@ __all__ = [
     "SimulatedCrowd",
     "Strategy",
     "cold_beliefs",
+    "compared",
     "cost_of_goals",
+    "cost_of_quality",
     "first_votes",
+    "largest_lead",
     "mean_curve",
     "next_questions",
     "paper_prices",

@@ -1,12 +1,12 @@
 """What would it have cost? Recorded votes are asked for one after the other, as a strategy chooses them.
 
-`replay` gives a `Curve`: quality against money. `cost_of_goals` reads from several curves what a quality costs.
+`replay` gives a `Curve`: quality against money. What several curves say together is in `curves`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -15,36 +15,23 @@ from amcc import metrics
 from amcc.active.basket import Basket
 from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner
 from amcc.active.candidates import Recorded
+from amcc.active.curves import Curve, EndReason
 from amcc.active.prices import Money, Prices
 from amcc.active.questions import Triplets
 from amcc.active.stopping import check_patience, has_progress
 from amcc.active.strategy import Strategy, check_features_used
-from amcc.arrays import Floats, Mask, find_sorted
+from amcc.arrays import Floats, Mask, find_sorted, weight_per_code
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
+from amcc.roster import Roster
 from amcc.votes import Votes
 
 # What is known before the first question: nothing, one answer per item, or a share of the votes.
 Start = Literal["none", "one"] | float
 
-# Why a replay ended: all votes are bought; the money does not pay for what the strategy wants next; no progress in
-# `patience` batches.
-EndReason = Literal["all", "money", "patience"]
-
 # A batch, unless its size is given, is at most this part of the votes and of the pairs: enough for a smooth curve, and
 # small enough that there is something to choose, because a batch asks about a pair only once.
 N_POINTS, BATCHES_PER_PAIR = 100, 20
-
-# Shares of the quality of all votes for which the cost is asked.
-GOALS = (0.90, 0.95, 1.00)
-
-# A Jaccard index so far below that of all votes counts as the same: runs of one strategy with other seeds differ by
-# more, and nobody would pay for half a percent.
-SAME_QUALITY = 0.005
-
-# With fewer, chance decides what a goal seems to cost: on small sets, runs of one strategy differ by a factor of two
-# and more.
-ENOUGH_RUNS = 5
 
 # Baskets count whole units of money. Prices of the paper's experiments are fractions that no currency has
 # (`paper_prices`), so a replay counts in millionths.
@@ -65,64 +52,6 @@ class Recording:
     known: Mask
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Quality against money: (n_points,) share of the cost of all votes, votes, and mean Jaccard; why it ended."""
-
-    cost_share: Floats
-    n_votes: Floats
-    jaccard: Floats
-    end: EndReason | None = field(default=None, kw_only=True)  # a mean of curves has none
-
-    def sustained_cost(self, jaccard: float) -> float | None:
-        """The share of the cost from which on the quality is never again below this; None where the end is below.
-
-        A curve is noisy: where it first touches a quality says little.
-        """
-        below = np.flatnonzero(self.jaccard < jaccard)  # from behind the last of these on it stays
-        stays = below[-1] + 1 if len(below) else 0
-        return float(self.cost_share[stays]) if stays < len(self.jaccard) else None
-
-
-@dataclass(frozen=True)
-class CostOfGoal:
-    """What a goal costs: the sustained cost of each run, None where the run ends below the goal."""
-
-    of_runs: tuple[float | None, ...]
-
-    @property
-    def median(self) -> float | None:
-        """That of the run in the middle, None where it does not get there."""
-        return _or_none(np.median(self._costs))
-
-    @property
-    def least(self) -> float | None:
-        """That of the cheapest run."""
-        return _or_none(self._costs.min())
-
-    @property
-    def most(self) -> float | None:
-        """That of the most expensive run."""
-        return _or_none(self._costs.max())
-
-    @property
-    def _costs(self) -> Floats:
-        """(n_runs,) infinite where the run does not get there."""
-        return np.array([np.inf if cost is None else cost for cost in self.of_runs])
-
-
-def _or_none(cost: np.floating[Any]) -> float | None:
-    return float(cost) if np.isfinite(cost) else None
-
-
-def cost_of_goals(curves: Sequence[Curve], all_votes_jaccard: float) -> dict[float, CostOfGoal]:
-    """What each of the `GOALS` costs, given the quality of all votes and a curve for each run."""
-    wanted = {goal: goal * all_votes_jaccard - (SAME_QUALITY if goal == 1 else 0.0) for goal in GOALS}
-    return {
-        goal: CostOfGoal(tuple(curve.sustained_cost(jaccard) for curve in curves)) for goal, jaccard in wanted.items()
-    }
-
-
 def replay(
     recording: Recording,
     strategy: Strategy,
@@ -136,6 +65,7 @@ def replay(
     patience: int | None = None,
     seed: int = 0,
     features: Floats | None = None,
+    roster: Roster | None = None,
     growth: float = GROWTH,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Curve:
@@ -147,24 +77,29 @@ def replay(
     total : what all votes cost, of which the curve gives shares; at the prices after all votes, unless it is given.
     patience : end after so many batches in which the expected error did not reach a new low.
     start : what is there before the first question, see `Start`. batch : see `usual_batch`.
+    roster : who the workers are; a model that has no use for it does without.
     progress : is told the share of the budget that is spent.
     """
     votes = recording.votes
     rng = np.random.default_rng(seed)
     if features is not None:
         check_features_used(strategy, make_model())
-    learner = Learner(make_model, features=features, growth=growth)
-    total = cost_of_all(votes, prices, Learner(make_model, features=features)) if total is None else total
+    about: dict[str, Any] = {"features": features, "roster": roster if make_model().uses_roster else None}
+    learner = Learner(make_model, **about, growth=growth)
+    total = cost_of_all(votes, prices, Learner(make_model, **about)) if total is None else total
     limit = np.inf if budget is None else budget
     first = first_votes(votes, start, rng)
     settings: dict[str, Any] = {"batch": batch or usual_batch(votes), "limit": limit, "patience": patience, "rng": rng}
     points: list[tuple[float, float, float]] = []
+    by_worker: list[Floats] = []
     for moment in purchases(votes, first, strategy, learner, prices, **settings):
         jaccard = metrics.jaccard(recording.truth, moment.beliefs.proba > 0.5, recording.known)
         points.append((moment.spent / total, moment.asked.sum(), jaccard))
+        by_worker.append(weight_per_code(votes.worker, moment.paid, votes.n_workers) / total)
         progress(min(moment.spent / min(limit, total), 1.0))  # prices may change, and all votes cost more in the end
     end: EndReason = "all" if moment.asked.all() else "patience" if moment.stuck else "money"
-    return Curve(*(np.array(column, dtype=np.float64) for column in zip(*points, strict=True)), end=end)
+    columns = (np.array(column, dtype=np.float64) for column in zip(*points, strict=True))
+    return Curve(*columns, by_worker=np.array(by_worker), end=end)
 
 
 def cost_of_all(votes: Votes, prices: Floats | PricesNow, learner: Learner) -> float:
@@ -179,12 +114,14 @@ def cost_of_all(votes: Votes, prices: Floats | PricesNow, learner: Learner) -> f
 class Moment:
     """Where a replay stands: (n_votes,) which votes were bought, what they cost, and what is believed after them.
 
+    paid : (n_votes,) the price of each vote that was bought, else 0.
     stuck : whether it ends here for want of progress.
     """
 
     asked: Mask
     spent: float
     beliefs: CurrentBeliefs
+    paid: Floats
     stuck: bool = False
 
 
@@ -216,7 +153,7 @@ def purchases(
         beliefs = learner.learn(votes.select(asked), fresh=bool(asked.all()))
         errors.append(beliefs.expected_error())
         stuck = patience is not None and not has_progress(errors, patience)
-        yield Moment(asked.copy(), float(paid[asked].sum()), beliefs, stuck)
+        yield Moment(asked.copy(), float(paid[asked].sum()), beliefs, paid.copy(), stuck)
         left = money - int(_units(paid).sum())
         if asked.all() or stuck or left <= 0:
             return
@@ -270,15 +207,3 @@ def first_votes(votes: Votes, start: Start, rng: np.random.Generator) -> Mask:
         # The answers below the quantile, not those below `start`: their number is exact, whatever was drawn.
         chosen = luck < np.quantile(luck, start) if start < 1 else np.ones(len(luck), dtype=bool)
     return np.asarray(chosen[answer_of_vote])
-
-
-def mean_curve(curves: Sequence[Curve], n_points: int = 101) -> Curve:
-    """The mean of curves from several seeds, at equal shares of the cost that all of them have seen."""
-    first, last = max(curve.cost_share[0] for curve in curves), min(curve.cost_share[-1] for curve in curves)
-    # Where all runs are known: beyond, the mean would jump when one of them ends.
-    share = np.linspace(first, last, n_points)
-    columns = (
-        np.mean([np.interp(share, curve.cost_share, getattr(curve, name)) for curve in curves], axis=0)
-        for name in ("n_votes", "jaccard")
-    )
-    return Curve(share, *columns)

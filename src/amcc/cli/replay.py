@@ -1,7 +1,7 @@
 """amcc replay: what would it have cost?
 
-One run is `amcc.active.replay.replay`. Here every strategy is run with every seed, in several processes, and what the
-runs say together is told: in a table, as JSON, as rows, or in a picture.
+One run is `amcc.active.replay.replay`. Here every strategy is run with every seed, in several processes; what the runs
+say together is told by `replay_results`.
 """
 
 from __future__ import annotations
@@ -9,45 +9,49 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from amcc import metrics, tables
-from amcc.active import STRATEGIES, Curve, Prices, cost_of_goals, first_votes, mean_curve
+from amcc.active import STRATEGIES, Curve, Learner, Prices, first_votes, usual_batch
 from amcc.active.buying import DEFAULT_STRATEGY, check_batch, checked_strategy
+from amcc.active.curves import ENOUGH_RUNS
+from amcc.active.pool import PoolLimits, refused_share
 from amcc.active.prices import budget_units, eq12_prices
-from amcc.active.replay import ENOUGH_RUNS, GOALS, CostOfGoal, PricesNow, Recording, Start, as_prices_now
+from amcc.active.replay import PricesNow, Recording, Start, as_prices_now
 from amcc.active.replay import replay as replayed
 from amcc.active.stopping import check_patience
 from amcc.active.strategies import make_strategy
 from amcc.arrays import Floats
-from amcc.cli.console import busy, notes, screen
+from amcc.cli.console import busy, notes
 from amcc.cli.fitting import DEFAULT_METHOD
 from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.prices import PriceOptions
+from amcc.cli.options.roster import WorkersFile, listed_workers
 from amcc.cli.options.truth import TruthCoverage, TruthPath
 from amcc.cli.options.votes import ReadingOptions, VotesPath
 from amcc.cli.output import Json, print_json
 from amcc.cli.paths import PICTURE, TABLE
+from amcc.cli.replay_results import BestMethod, Outcome, Replay, curve_rows, draw_curves, note_few_seeds, show
 from amcc.consensus import ConsensusModel, make_model
+from amcc.data import thinned
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError
-from amcc.files import whole_file
 from amcc.io import write_table
 from amcc.processes import computed
+from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+# Methods that take seconds on 100,000 votes and need nothing but them: by default the best of these is told as well.
+QUICK_METHODS = "majority,dawid-skene,ds-tree,ibcc,ebcc,mace,mcmli,c-ds"
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,13 @@ class CurveOutput(OptionGroup):
     ] = None
     plot: Annotated[Path | None, typer.Option(help="Also draw the curves: .png, .svg or .pdf."), PICTURE] = None
 
-    def keep(self, curves: Mapping[tuple[str, int], Curve], found: Mapping[str, Replay], quality: float) -> None:
+    def keep(self, curves: Mapping[tuple[str, int], Curve], outcome: Outcome) -> None:
         """Write and draw the curves where that was asked for."""
         if self.output is not None:
             write_table(curve_rows(curves), self.output)
             notes.print(f"wrote the curves to {self.output}")
         if self.plot is not None:
-            draw_curves(found, quality, self.plot)
+            draw_curves(outcome, self.plot)
             notes.print(f"drew the curves in {self.plot}")
 
 
@@ -73,6 +77,14 @@ Batch = Annotated[int | None, typer.Option(help="Questions asked at a time. Defa
 Patience = Annotated[
     int | None,
     typer.Option(help="Stop after so many batches in which the error that the model expects reached no new low."),
+]
+Answers = Annotated[
+    int | None,
+    typer.Option(min=1, help="First thin the votes to so many random answers per item, others with every seed."),
+]
+BestOf = Annotated[
+    str,
+    typer.Option(help="Methods that are also fitted to all votes, separated by commas, or none: how good is the best?"),
 ]
 
 
@@ -83,6 +95,9 @@ def replay(
     strategy: Annotated[
         str, typer.Option(help=f"What to compare, separated by commas: {', '.join(STRATEGIES)}.")
     ] = DEFAULT_STRATEGY,
+    against: Annotated[
+        str | None, typer.Option(help="The strategy that the others are compared with. Default: the first.")
+    ] = None,
     money: PriceOptions,
     budget: Annotated[
         str | None, typer.Option(help="Stop when it is spent. Default: when all votes are bought.")
@@ -90,6 +105,9 @@ def replay(
     patience: Patience = None,
     seeds: Annotated[int, typer.Option(help="Runs of each strategy, which differ by chance.")] = ENOUGH_RUNS,
     coverage: TruthCoverage,
+    roster: WorkersFile = None,
+    answers: Answers = None,
+    best_of: BestOf = QUICK_METHODS,
     start: Annotated[
         str, typer.Option(help="What is bought first, by chance: none, one answer per item, or PERCENT of the answers.")
     ] = "one",
@@ -104,10 +122,12 @@ def replay(
 
     Quality is the mean Jaccard index of the consensus; that of all votes counts as reached from 0.005 below it. The
     cost is where it stays: from there on the quality is never again lower. Of several runs the middle one counts, and
-    the cheapest and the most expensive stand beside it.
+    the cheapest and the most expensive stand beside it. The area is the mean quality over all the money. Strategies are
+    compared seed by seed, with 95 % intervals of the mean difference.
     """
     votes, names = reading.read(path), strategy_names(strategy)
     check_runs(names, seeds, batch, patience, described)
+    reference, others = named_reference(against, names), method_names(best_of)
     first = parse_start(start)
     limit = None if budget is None else budget_units(budget, money.decimals)
     recording = recorded(votes, coverage.read(truth))
@@ -118,19 +138,25 @@ def replay(
         "budget": limit,
         "patience": patience,
         "features": described.read(votes),
+        "roster": listed_workers(roster, votes.worker_names),
     }
-    check_start(votes, before, first, limit, seeds)
     prices = PricesByEq12(money) if money.by_eq12 else before.vote.astype(np.float64)
-    quality, total = all_votes(recording, prices)
-    run = partial(run_once, recording, prices, settings | {"total": float(total)})
+    parts = parts_of(recording, answers, seeds)
+    check_start(parts, before, first, limit, seeds)
+    lots = [all_votes(part, prices, others, settings["roster"]) for part in parts]
+    run = partial(run_once, lots, prices, settings)
     curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
-    found = {name: Replay([curves[name, seed] for seed in range(seeds)], quality) for name in names}
+    found = {name: Replay([curves[name, seed] for seed in range(seeds)], of_seeds(lots, seeds)) for name in names}
     note_few_seeds(seeds)
-    target.keep(curves, found, quality)
+    wishes = {name: wished(lots[0], prices, settings, name) for name in names}
+    outcome = Outcome(found, reference, best_method(lots), PoolLimits.of(lots[0].recording.votes), wishes)
+    target.keep(curves, outcome)
+    seats = None if settings["roster"] is None else settings["roster"].seats(votes.worker_names)
     if as_json:
-        print_json({name: each.as_json() for name, each in found.items()})
+        print_json(outcome.as_json(seats))
     else:
-        show(found, quality, len(votes), before.text(total), ends=limit is not None or patience is not None)
+        total = before.text(round(sum(lot.cost for lot in lots) / len(lots)))
+        show(outcome, len(lots[0].recording.votes), total, seats, ends=limit is not None or patience is not None)
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -155,6 +181,21 @@ def check_runs(
     if batch is not None:
         check_batch(batch)
     check_patience(patience, "batches", "--patience")
+
+
+def named_reference(text: str | None, names: Sequence[str]) -> str:
+    """The strategy to compare with, which must be among those that are run."""
+    if text is not None and text not in names:
+        raise ParameterError(f"--against must be one of the strategies, {', '.join(names)}; got {text!r}.")
+    return names[0] if text is None else text
+
+
+def method_names(text: str) -> list[str]:
+    """Methods that are separated by commas; each must be known. `none` is none."""
+    names = [] if text.strip() == "none" else [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        make_model(name)
+    return [name for name in dict.fromkeys(names) if name != DEFAULT_METHOD]
 
 
 def parse_start(text: str) -> Start:
@@ -219,13 +260,21 @@ class PricesByEq12:
         return now.vote.astype(np.float64)
 
 
-def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, seeds: int) -> None:
+def parts_of(recording: Recording, answers: int | None, seeds: int) -> list[Recording]:
+    """The recording itself; or, thinned to so many answers per item, one for each seed."""
+    if answers is None:
+        return [recording]
+    return [replace(recording, votes=thinned(recording.votes, answers, seed)) for seed in range(seeds)]
+
+
+def check_start(parts: Sequence[Recording], prices: Prices, start: Start, money: int | None, seeds: int) -> None:
     """Raise InputError where the budget does not even pay for what is bought first."""
     if money is None:
         return
     # The seeds are those of the runs: what they will buy first is known now.
-    bought = (first_votes(votes, start, np.random.default_rng(seed)) for seed in range(seeds))
-    cost = max(int(prices.vote[votes.worker[first]].sum()) for first in bought)
+    votes = [parts[seed % len(parts)].votes for seed in range(seeds)]
+    first = [first_votes(each, start, np.random.default_rng(seed)) for seed, each in enumerate(votes)]
+    cost = max(int(prices.vote[each.worker[bought]].sum()) for each, bought in zip(votes, first, strict=True))
     if cost > money:
         raise InputError(
             f"the budget must pay for what is bought first, {prices.text(cost)}; got {prices.text(money)}. Raise it, "
@@ -236,30 +285,78 @@ def check_start(votes: Votes, prices: Prices, start: Start, money: int | None, s
 # -- running ---------------------------------------------------------------------------------------------------------
 
 
-def all_votes(recording: Recording, prices: Floats | PricesNow) -> tuple[float, int]:
-    """Mean Jaccard index of the default consensus of all votes, and what they cost at the prices after them."""
+@dataclass(frozen=True)
+class Lot:
+    """What is for sale: a recording, what all of it costs, and the quality that methods make of all of it.
+
+    quality : mean Jaccard index by method, the default first.
+    """
+
+    recording: Recording
+    cost: int
+    quality: Mapping[str, float]
+
+
+def all_votes(recording: Recording, prices: Floats | PricesNow, methods: Sequence[str], roster: Roster | None) -> Lot:
+    """The recording with what all its votes cost, at the prices after them by the default, and how good they are."""
     votes = recording.votes
-    with busy(f"Fitting {DEFAULT_METHOD} to {len(votes):,} votes"):
-        model = make_model(DEFAULT_METHOD).fit(votes)
-    quality = metrics.jaccard(recording.truth, model.predict_proba() > 0.5, recording.known)
+    fitted: dict[str, ConsensusModel] = {}
+    for name in (DEFAULT_METHOD, *methods):
+        model = make_model(name)
+        with busy(f"Fitting {name} to {len(votes):,} votes"), without_warnings():
+            fitted[name] = model.fit(votes, roster=roster if model.uses_roster else None)
+    quality = {
+        name: metrics.jaccard(recording.truth, model.predict_proba() > 0.5, recording.known)
+        for name, model in fitted.items()
+    }
     # One sum for all strategies, though by eq12 each pays by its own model: their shares can then be compared.
-    return quality, int(as_prices_now(prices)(model, votes)[votes.worker].sum())
+    cost = int(as_prices_now(prices)(fitted[DEFAULT_METHOD], votes)[votes.worker].sum())
+    return Lot(recording, cost, quality)
+
+
+def of_seeds(lots: Sequence[Lot], seeds: int) -> list[float]:
+    """(n_seeds,) the quality of all votes that the default makes of them."""
+    return [lots[seed % len(lots)].quality[DEFAULT_METHOD] for seed in range(seeds)]
+
+
+def best_method(lots: Sequence[Lot]) -> BestMethod:
+    """The method whose quality with all votes is best, on the mean over the lots; the default where none is better."""
+    mean = {name: float(np.mean([lot.quality[name] for lot in lots])) for name in lots[0].quality}
+    name = max(mean, key=lambda each: mean[each])  # of equals the first, which is the default
+    return BestMethod(name, [lot.quality[name] for lot in lots], mean)
 
 
 def run_once(
-    recording: Recording,
+    lots: Sequence[Lot],
     prices: Floats | PricesNow,
     settings: Mapping[str, Any],
     name: str,
     seed: int,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Curve:
-    """One strategy with one seed; `settings` are those of `amcc.active.replay.replay`."""
-    strategy = make_strategy(name)
+    """One strategy with one seed; `settings` are those of `amcc.active.replay.replay`. lots : one, or one per seed."""
+    strategy, lot = make_strategy(name), lots[seed % len(lots)]
     model = partial(make_model, strategy.model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of models that are fitted again soon
-        return replayed(recording, strategy, model, prices, seed=seed, progress=progress, **settings)
+    with without_warnings():
+        return replayed(
+            lot.recording, strategy, model, prices, seed=seed, progress=progress, total=float(lot.cost), **settings
+        )
+
+
+def wished(lot: Lot, prices: Floats | PricesNow, settings: Mapping[str, Any], name: str) -> float | None:
+    """Of the questions that a strategy would ask after the first votes, the share that the pool refuses."""
+    strategy, votes, rng = make_strategy(name), lot.recording.votes, np.random.default_rng(0)
+    roster = settings["roster"] if make_model(strategy.model).uses_roster else None
+    learner = Learner(partial(make_model, strategy.model), features=settings["features"], roster=roster)
+    first = first_votes(votes, settings["start"], rng)
+    price = as_prices_now(prices)(None, votes.select(np.zeros_like(first)))
+    with without_warnings():
+        return refused_share(votes, first, strategy, learner, price, settings["batch"] or usual_batch(votes), rng)
+
+
+def without_warnings() -> Any:
+    """Of models that are fitted again soon, or only for comparison."""
+    return warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
 
 
 def run_all(
@@ -280,210 +377,3 @@ def run_all(
             curves[task] = curve
             shown.update(bar, completed=len(curves))
     return {task: curves[task] for task in tasks}  # in the order of the tasks, whichever was ready first
-
-
-# -- telling ---------------------------------------------------------------------------------------------------------
-
-
-def note_few_seeds(seeds: int) -> None:
-    """Say so where chance has too large a say."""
-    if seeds < ENOUGH_RUNS:
-        notes.print(
-            f"{seeds} {'seed is' if seeds == 1 else 'seeds are'} too few to tell what a goal costs: use --seeds "
-            f"{ENOUGH_RUNS} or more, 10 to compare strategies"
-        )
-
-
-@dataclass(frozen=True)
-class Replay:
-    """What one strategy achieved: a curve for each seed, and the quality of all votes to compare with."""
-
-    curves: Sequence[Curve]
-    all_votes_jaccard: float
-
-    @property
-    def mean(self) -> Curve:
-        """Mean over the seeds."""
-        return mean_curve(self.curves)
-
-    @property
-    def sustained_cost(self) -> dict[float, CostOfGoal]:
-        """Share of the money for each of the goals."""
-        return cost_of_goals(self.curves, self.all_votes_jaccard)
-
-    def in_percent(self, goal: float) -> str:
-        """What a goal costs, in words: a run that ended before all votes were bought might have reached it later."""
-        cost = self.sustained_cost[goal]
-        missed = [curve.end for curve, share in zip(self.curves, cost.of_runs, strict=True) if share is None]
-        return _in_percent(cost, "stopped before" if {"patience", "money"} & set(missed) else "never")
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the mean ends where the first run did, while others went on."""
-        ends = [curve.cost_share[-1] for curve in self.curves]
-        return bool(max(ends) - min(ends) > VISIBLE)
-
-    def as_json(self) -> dict[str, Any]:
-        """All that scripts may want."""
-        curve = np.column_stack([self.mean.cost_share, self.mean.jaccard]).tolist()
-        costs = {
-            f"{goal:.2f}": {"median": cost.median, "min": cost.least, "max": cost.most, "seeds": list(cost.of_runs)}
-            for goal, cost in self.sustained_cost.items()
-        }
-        ends = [
-            {"reason": each.end, "cost_share": each.cost_share[-1], "votes": int(each.n_votes[-1]),
-             "jaccard": each.jaccard[-1]}
-            for each in self.curves
-        ]  # fmt: skip
-        return {"all_votes_jaccard": self.all_votes_jaccard, "sustained_cost": costs, "curve": curve, "ends": ends}
-
-
-def verdict(found: Replay) -> str:
-    """What the quality of all votes costs, in words."""
-    cost = found.sustained_cost[1.0]
-    if cost.median is None:  # more than half of the runs end below the goal
-        often = sum(share is not None for share in cost.of_runs)
-        but = f", but for {often} of {len(cost.of_runs)} runs" if often else ""
-        return f"the quality of all votes is not reached for good{but}"
-    return f"same quality as all votes from {found.in_percent(1.0)} of the money on"
-
-
-def show(found: Mapping[str, Replay], quality: float, n_votes: int, total: str, *, ends: bool) -> None:
-    """What each strategy needed, for people; `total` is what all votes cost. ends : also where runs ended, and why."""
-    screen.print(f"all {n_votes:,} votes cost {total} and reach Jaccard {quality:.4f}", soft_wrap=True)
-    screen.print(result_table(found))
-    for name, each in found.items():
-        screen.print(f"{name}: {verdict(each)}", soft_wrap=True)
-    if ends:
-        show_ends(found)
-
-
-# What a run had done when it ended, by reason.
-ENDED = {"all": "bought all votes", "money": "spent the budget", "patience": "stopped without progress"}
-
-
-def show_ends(found: Mapping[str, Replay]) -> None:
-    """Where the runs of each strategy ended, and why, for people."""
-    for name, each in found.items():
-        for reason, text in ENDED.items():
-            ended = [curve for curve in each.curves if curve.end == reason]
-            if not ended:
-                continue
-            share = _spread(np.array([100 * curve.cost_share[-1] for curve in ended]), ".0f")
-            jaccard = _spread(np.array([curve.jaccard[-1] for curve in ended]), ".4f")
-            runs = f"{len(ended)} of {len(each.curves)} runs {text}"
-            screen.print(f"{name}: {runs}, at {share} % of the money, with Jaccard {jaccard}", soft_wrap=True)
-
-
-def _spread(values: Floats, digits: str) -> str:
-    """The middle one, and where there are several, the least and the most.
-
-    >>> _spread(np.array([31.0, 29.6, 40.0]), ".0f"), _spread(np.array([0.5]), ".2f")
-    ('31 (30–40)', '0.50')
-    """
-    middle, least, most = (format(of(values), digits) for of in (np.median, np.min, np.max))
-    return middle if least == most else f"{middle} ({least}–{most})"
-
-
-def result_table(found: Mapping[str, Replay]) -> Table:
-    """One row per strategy: the cost of each goal."""
-    table = Table("strategy", "first votes", *(f"{100 * goal:.0f} % of it" for goal in GOALS), box=None)
-    for name, each in found.items():
-        first = f"{100 * each.mean.cost_share[0]:.0f} %"
-        table.add_row(name, first, *map(each.in_percent, GOALS))
-    return table
-
-
-def _in_percent(cost: CostOfGoal, missed: str) -> str:
-    """The middle run; the cheapest and the most expensive where there are several. missed : of those that miss it.
-
-    >>> [_in_percent(CostOfGoal(of_runs), "never") for of_runs in ((0.5,), (0.3, None, 0.5), (None,))]
-    ['50 %', '50 % (30 %–never)', 'never']
-    """
-
-    def text(share: float | None, unit: str = " %") -> str:
-        return missed if share is None else f"{100 * share:.0f}{unit}"
-
-    least, most = (text(share) for share in (cost.least, cost.most))
-    if least == most:
-        return least
-    return f"{text(cost.median)} ({text(cost.least, '' if cost.most is not None else ' %')}–{most})"
-
-
-def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
-    """One row per strategy, seed and point."""
-
-    def rows(name: str, seed: int, curve: Curve) -> pa.Table:
-        same = {"strategy": [name] * len(curve.jaccard), "seed": [seed] * len(curve.jaccard)}
-        votes = curve.n_votes.astype(np.int64)
-        return pa.table({**same, "cost_share": curve.cost_share, "votes": votes, "jaccard": curve.jaccard})
-
-    return pa.concat_tables([rows(*run, curve) for run, curve in curves.items()])
-
-
-# -- drawing ---------------------------------------------------------------------------------------------------------
-
-# Styles of lines, and what they look like beside a name.
-LINES = {"-": "——", "--": "– –", ":": "····"}
-
-# More strategies are drawn without the range of their seeds, which would hide the lines.
-MOST_BANDS = 4
-
-# Shares of the money that differ by less are one place in the picture.
-VISIBLE = 0.01
-
-
-def draw_curves(found: Mapping[str, Replay], quality: float, path: Path) -> None:
-    """Quality against money: means as lines, the range of the seeds as bands, a dot at the cost of the middle one.
-
-    Lines meet where everything is bought, so their names stand beside it in the order of what they cost.
-    """
-    from amcc import plotting
-
-    # First all colours with a whole line, then again with broken ones: few strategies differ by colour alone.
-    looks = [(colour, line) for line in LINES for colour in plotting.COLOURS]
-    look = dict(zip(found, looks, strict=False))
-    with plotting.style():
-        figure, panels = plotting.canvas(1, 1, (6.4, 4.0))
-        axes = panels[0, 0]
-        for name, each in found.items():
-            _draw_curves(axes, each, *look[name], band=len(found) <= MOST_BANDS)
-        axes.text(1.02, 0.95, "● stays from", transform=axes.transAxes, color=plotting.GREY, fontsize=8)
-        for rank, name in enumerate(sorted(found, key=lambda name: _cost_of_all(found[name]))):
-            colour, line = look[name]
-            text = f"{LINES[line]} {name}: {found[name].in_percent(1.0)}"
-            axes.text(1.02, 0.89 - 0.06 * rank, text, transform=axes.transAxes, color=colour, fontsize=8)
-        axes.axhline(quality, color=plotting.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        axes.annotate(
-            f"all votes: {quality:.3f}", (0, quality), (4, 4), xycoords=("axes fraction", "data"),
-            textcoords="offset points", color=plotting.GREY, fontsize=8,
-        )  # fmt: skip
-        axes.set_title("What quality costs; ● from here on the same as with all votes" + cut_note(found))
-        axes.set_xlabel("money spent, % of what all votes cost")
-        axes.set_ylabel("mean Jaccard index")
-        axes.set_xlim(left=0)
-        with whole_file(path) as temporary:
-            figure.savefig(temporary, format=path.suffix[1:].lower())
-
-
-def cut_note(found: Mapping[str, Replay]) -> str:
-    """A second line for the title, where lines end although runs went on."""
-    cut = any(each.is_cut for each in found.values())
-    return "\nlines are means, and end where the first run ended" if cut else ""
-
-
-def _draw_curves(axes: Axes, each: Replay, colour: str, line: str, *, band: bool) -> None:
-    mean = each.mean
-    share = 100 * mean.cost_share
-    if band:
-        of_seeds = np.array([np.interp(mean.cost_share, curve.cost_share, curve.jaccard) for curve in each.curves])
-        axes.fill_between(share, of_seeds.min(axis=0), of_seeds.max(axis=0), color=colour, alpha=0.15, linewidth=0)
-    axes.plot(share, mean.jaccard, color=colour, linestyle=line)
-    stays = each.sustained_cost[1.0].median
-    if stays is not None:
-        axes.plot(100 * stays, np.interp(stays, mean.cost_share, mean.jaccard), marker="o", color=colour, zorder=3)
-
-
-def _cost_of_all(each: Replay) -> float:
-    stays = each.sustained_cost[1.0].median
-    return float("inf") if stays is None else stays

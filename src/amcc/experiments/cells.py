@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amcc import Votes
+from amcc import Roster, Votes
 from amcc.arrays import Floats, Mask
-from amcc.data import DATASETS, CrowdSpec, family_of, read_crowd, simulate_crowd
+from amcc.data import DATASETS, CrowdSpec, family_of, read_crowd, simulate_crowd, thinned
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.experiments.cache import array_hash
 from amcc.truth import PairList, Truth
@@ -97,6 +97,7 @@ class Draw:
     truth, known : (n_items, n_labels) what is true, and where that is known.
     rates : of the workers, where a simulation knows them and votes are independent given presence.
     features : (n_items, n_features) of the items, where there are any.
+    roster : who the workers are, where that is known and used.
     """
 
     votes: Votes
@@ -104,12 +105,15 @@ class Draw:
     known: Mask
     rates: TrueRates | None = None
     features: Floats | None = None
+    roster: Roster | None = None
 
     def fingerprint(self) -> str:
         """Equal for equal draws, whatever code has read, thinned or simulated them."""
         votes = self.votes
         # The shape first: without it, codes alone do not say how many items or workers never occur.
         shape = repr((votes.n_items, votes.n_workers, votes.n_labels))
+        if self.roster is not None:
+            shape += repr((self.roster.worker.to_pylist(), self.roster.kind, self.roster.family.to_pylist()))
         about = (*(self.rates or ()), *(() if self.features is None else (self.features,)))
         return array_hash(shape, votes.item, votes.worker, votes.label, votes.value, self.truth, self.known, *about)
 
@@ -203,24 +207,6 @@ def _read_set(folder: str) -> Draw:
         apart = pc.is_in(names, value_set=pa.array(known_set.scored_voters)).to_numpy(zero_copy_only=False)
         votes = votes.select(apart[votes.worker])
     return Draw(votes, crowd.truth, crowd.known)
-
-
-def thinned(votes: Votes, n_answers: int, seed: int) -> Votes:
-    """At most `n_answers` random answers per item; an answer is all that one worker says about one item.
-
-    >>> votes = Votes.from_dense([[[1, -1], [1, 1]], [[1, -1], [-1, 1]], [[1, 1], [1, 1]]])
-    >>> few = thinned(votes, 2, seed=0)
-    >>> few.answers_per_item.tolist(), len(few)
-    ([2, 2], 8)
-    """
-    answer = votes.item.astype(np.int64) * votes.n_workers + votes.worker
-    distinct, answer_of_vote = np.unique(answer, return_inverse=True)
-    item = distinct // votes.n_workers
-    # Answers of an item in random order; the place of each in its item says whether it is kept.
-    order = np.lexsort((np.random.default_rng(seed).random(len(distinct)), item))
-    place = np.empty(len(distinct), dtype=np.int64)
-    place[order] = np.arange(len(distinct)) - np.searchsorted(item, item[order])
-    return votes.select((place < n_answers)[answer_of_vote])
 
 
 def with_known_items(draw: Draw, n_items: int, seed: int) -> tuple[Truth, Draw]:

@@ -99,7 +99,6 @@ class Extent:
     mixes : η.
     up_to : the share of votes that is known at the end of the figure of batches.
     most_runs : partitions or seeds where runs take long.
-    shortlist : strategies that have all runs in the larger replay at equal prices.
     price_lists, budget : of the larger replay, which ends when this share of the cost of all votes is spent.
     """
 
@@ -112,7 +111,6 @@ class Extent:
     mixes: tuple[float, ...]
     up_to: float
     most_runs: int
-    shortlist: tuple[str, ...]
     price_lists: tuple[str, ...]
     budget: float
 
@@ -128,7 +126,6 @@ WHOLE = Extent(
     mixes=(0.0, 0.2, 0.3, 0.5, 0.7, 1.0),
     up_to=0.5,
     most_runs=2,
-    shortlist=("amcc-rw", "uniform", "okg", "voi"),
     price_lists=PRICE_LISTS,
     budget=1.0,
 )
@@ -143,7 +140,6 @@ SHORT = Extent(
     mixes=(0.0, 0.3, 1.0),
     up_to=0.1,
     most_runs=1,
-    shortlist=(),
     price_lists=PRICE_LISTS[:1],
     budget=0.5,
 )

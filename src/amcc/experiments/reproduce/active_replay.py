@@ -1,7 +1,8 @@
 """Our larger replay: what would the quality of all votes have cost, had a strategy chosen the questions?
 
 A *case* is one strategy on one set at one price list, with its seeds. Every case gives a curve of quality against
-money; tables say from where on the curve stays at the quality of all votes, and by how much asking at random leads.
+money; tables say from where on the curve stays at the quality of all votes, or of the best method with all votes, how
+large the area under the curve is beside that of `voi`, and by how much asking at random leads.
 """
 
 from __future__ import annotations
@@ -13,7 +14,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from amcc.active import GOALS, GROWTH, SAME_QUALITY, Curve, cost_of_goals, mean_curve
+from amcc.active import (
+    GOALS,
+    GROWTH,
+    SAME_QUALITY,
+    SPENT_ALREADY,
+    Curve,
+    cost_of_goals,
+    cost_of_quality,
+    largest_lead,
+    mean_curve,
+)
+from amcc.arrays import Floats
+from amcc.experiments.paper_values import WORSE
 from amcc.experiments.reproduce import active
 from amcc.experiments.reproduce.active import extent_of
 from amcc.experiments.reproduce.active_figures import LOOKS, name_ends
@@ -21,7 +34,8 @@ from amcc.experiments.reproduce.active_runs import ReplayRun, replay_run
 from amcc.experiments.reproduce.fits import FitTask, Found, Results, Task
 from amcc.experiments.reproduce.plan import AMCC, Figure, Study, StudyPlan, Table, View
 from amcc.experiments.reproduce.rows import Row, columns, distinct, where
-from amcc.experiments.reproduce.sets import FURTHER, GENERATED, PaperSet, further_sets
+from amcc.experiments.reproduce.sets import GENERATED, PaperSet, further_sets
+from amcc.experiments.reproduce.statistics import Sample, estimate, mark
 from amcc.experiments.text import EMPTY
 from amcc.plotting import GREY, canvas
 
@@ -33,8 +47,10 @@ if TYPE_CHECKING:
 SETS = ("AppleNakamura", "AppleEkman", "LoveNakamura", "LoveEkman", "Affective")
 # Of a mean curve: one for each percent of the cost.
 N_POINTS = 101
-# Share of the cost from which on a strategy should not be worse than asking at random: before, all know too little.
-SPENT_ALREADY = 0.1
+# The strategy that all others are compared with.
+REFERENCE = "voi"
+# Methods that are quick and need nothing but votes: the best of these with all votes is a goal, too.
+BEST_OF = ("majority", "dawid-skene", "ds-tree", "ibcc", "ebcc", "mace", "mcmli", "c-ds", "amcc")
 
 # What people call the price lists.
 TITLES = {"equal": "equal prices", "paper": "the paper's prices, 1 to W", "random": "random prices, 1 to 10"}
@@ -47,13 +63,20 @@ ABOUT_PAIRS = ("amcc-rsl", "amcc-nlc")
 
 
 class Case(NamedTuple):
-    """One strategy on one set at one price list: its runs, and the fits of all votes that they are compared with."""
+    """One strategy on one set at one price list: its runs, and the fits of all votes that they are compared with.
+
+    all_votes : by method, the fit of the votes of each run; a set that is always the same is fitted once.
+    """
 
     paper_set: PaperSet
     prices: str
     strategy: str
     runs: list[ReplayRun]
-    all_votes: list[FitTask]
+    all_votes: dict[str, list[FitTask]]
+
+    def quality(self, results: Results, method: str) -> Floats:
+        """(n_runs,) the Jaccard index of a method with all votes of each run."""
+        return np.array([results[fit]["scores"]["jaccard"] for fit in self.all_votes[method]])
 
 
 def sets_of(plan: StudyPlan) -> list[PaperSet]:
@@ -64,29 +87,26 @@ def sets_of(plan: StudyPlan) -> list[PaperSet]:
     return [*of_paper, *further_sets(plan.data), plan.paper_set(GENERATED)]
 
 
-def seeds_of(plan: StudyPlan, paper_set: PaperSet, strategy: str, prices: str) -> range:
-    """A few; more for those on the shortlist, at equal prices. First answers, ties and random prices change with them.
-
-    Between the strategies on the shortlist the differences are small: it takes ten runs to see them.
-    """
-    extent, most = extent_of(plan), plan.scale.n_runs
-    often = strategy in extent.shortlist and prices == "equal" and paper_set.name not in FURTHER  # these take long
-    return range(most if often else min(most, extent.most_runs))
+def seeds_of(plan: StudyPlan) -> range:
+    """All of them; in short, one. First answers, ties, random prices and parts of large sets change with them."""
+    extent = extent_of(plan)
+    return range(min(plan.scale.n_runs, extent.most_runs) if extent is active.SHORT else plan.scale.n_runs)
 
 
 def cases_of(plan: StudyPlan) -> list[Case]:
-    """All strategies on all sets at all price lists, except those whose question is answered at equal prices.
-
-    A set that is always the same is fitted once with all votes, however many seeds its runs have.
-    """
-    extent, found = extent_of(plan), []
+    """All strategies on all sets at all price lists, except those whose question is answered at equal prices."""
+    extent, seeds, found = extent_of(plan), seeds_of(plan), []
+    methods = [entrant for entrant in plan.entrants if entrant.method in BEST_OF and not entrant.params]
     for paper_set in sets_of(plan):
+        # A set that is always the same is fitted once with all votes, however many seeds its runs have.
+        fits = {
+            entrant.method: [FitTask(paper_set, 0 if paper_set.fixed else seed, entrant) for seed in seeds]
+            for entrant in methods
+        }
         for prices in extent.price_lists:
             for strategy in extent.strategies:
                 if prices == "equal" or strategy not in ABOUT_PAIRS:
-                    seeds = seeds_of(plan, paper_set, strategy, prices)
                     runs = [replay_run(paper_set, seed, strategy, prices, extent.budget) for seed in seeds]
-                    fits = [FitTask(paper_set, seed, AMCC) for seed in ([0] if paper_set.fixed else seeds)]
                     found.append(Case(paper_set, prices, strategy, runs, fits))
     return found
 
@@ -95,9 +115,21 @@ def tasks(plan: StudyPlan) -> list[Task]:
     """The runs of all cases, and the consensus of all votes; equal ones once."""
     found: dict[Task, None] = {}
     for case in cases_of(plan):
-        found |= dict.fromkeys(case.all_votes)
+        found |= dict.fromkeys(fit for fits in case.all_votes.values() for fit in fits)
         found |= dict.fromkeys(case.runs)
     return list(found)
+
+
+# Captions.
+ABOUT_BEST = (
+    "The same for the best of several methods with all votes, whose name and Jaccard index stand beside the set; the "
+    "strategies keep their own consensus, so that many never get there (—)."
+)
+ABOUT_AREAS = (
+    "Mean Jaccard over the money from the first votes to the end: the area under the curve, divided by its width. Mean "
+    f"and standard deviation over seeds; the largest in bold; •/◦: {REFERENCE} is significantly better/worse (paired "
+    "t-test over seeds, 95 %, from three seeds on)."
+)
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------
@@ -111,9 +143,10 @@ def curve_of(found: Found, prices: str) -> Curve:
 def rows_of(case: Case, results: Results) -> tuple[list[Row], list[Row]]:
     """What each goal costs, a row per goal; and the mean curve with the range of its runs, a row per point.
 
-    A goal is a share of the Jaccard index that the default has with all votes of the same seeds.
+    A goal is a share of the Jaccard index that the default has with all votes of the same seed.
     """
-    quality = float(np.mean([results[fit]["scores"]["jaccard"] for fit in case.all_votes]))
+    of_runs = case.quality(results, AMCC.method)
+    quality = float(of_runs.mean())
     curves = [curve_of(results[run], case.prices) for run in case.runs]
     mean = mean_curve(curves, N_POINTS)
     about: Row = {
@@ -129,18 +162,94 @@ def rows_of(case: Case, results: Results) -> tuple[list[Row], list[Row]]:
             "least": cost.least,
             "most": cost.most,
         }
-        for goal, cost in cost_of_goals(curves, quality).items()
+        for goal, cost in cost_of_goals(curves, of_runs).items()
     ]
     # [run, point]: runs have points of their own, so that all are read at those of the mean.
-    of_runs = np.array([np.interp(mean.cost_share, each.cost_share, each.jaccard) for each in curves])
-    points = np.stack([mean.cost_share, mean.jaccard, of_runs.min(axis=0), of_runs.max(axis=0)], axis=1).tolist()
+    heights = np.array([np.interp(mean.cost_share, each.cost_share, each.jaccard) for each in curves])
+    points = np.stack([mean.cost_share, mean.jaccard, heights.min(axis=0), heights.max(axis=0)], axis=1).tolist()
     names = "cost_share", "mean", "ci_low", "ci_high"
     return goals, [{**about, **dict(zip(names, point, strict=True))} for point in points]
 
 
+def best_row(case: Case, results: Results) -> Row:
+    """What it costs to stay as good as the best method is with all votes, on the mean over the runs."""
+    mean = {method: float(case.quality(results, method).mean()) for method in case.all_votes}
+    best = max(mean, key=lambda method: mean[method])
+    curves = [curve_of(results[run], case.prices) for run in case.runs]
+    cost = cost_of_quality(curves, case.quality(results, best) - SAME_QUALITY)
+    return {
+        "set": case.paper_set.title, "prices": case.prices, "strategy": case.strategy, "method": best,
+        "jaccard": mean[best], "sustained_cost": cost.median, "least": cost.least, "most": cost.most,
+    }  # fmt: skip
+
+
+def best_views(rows: Sequence[Row]) -> list[View]:
+    """Strategies in rows, sets in columns with the method that is best there."""
+    views = []
+    for prices in distinct(rows, "prices"):
+        here = where(rows, prices=prices)
+        cost = {(row["strategy"], row["set"]): (row["sustained_cost"], row["least"], row["most"]) for row in here}
+        head = {row["set"]: f"{row['set']}: {row['method']} {row['jaccard']:.3f}" for row in here}
+        strategies = distinct(here, "strategy")
+        cells = [_percents([cost[strategy, name] for strategy in strategies]) for name in head]
+        body = [list(row) for row in zip(strategies, *cells, strict=True)]
+        views.append(View(TITLES[prices].capitalize(), ["strategy", *head.values()], body, folded=prices != "equal"))
+    return views
+
+
+def area_rows(cases: Sequence[Case], results: Results) -> list[Row]:
+    """Mean quality over the money, and the gap to the reference by the paired t-test over seeds, a row per case."""
+    curves = {
+        (case.paper_set.title, case.prices, case.strategy): [curve_of(results[run], case.prices) for run in case.runs]
+        for case in cases
+    }
+    rows: list[Row] = []
+    for (name, prices, strategy), each in curves.items():
+        area, reference = (
+            np.array([curve.area() for curve in runs]) for runs in (each, curves[name, prices, REFERENCE])
+        )
+        gap = estimate(Sample(area - reference, area - reference))
+        rows.append({
+            "set": name, "prices": prices, "strategy": strategy, "runs": len(each), "area": float(area.mean()),
+            "sd": estimate(Sample(area, area)).sd, "gap": gap.mean, "gap_low": gap.low, "gap_high": gap.high,
+            "mark": mark(Sample(area, area), Sample(reference, reference)),
+        })  # fmt: skip
+    return rows
+
+
+def area_views(rows: Sequence[Row]) -> list[View]:
+    """Wins of the reference; then strategies in rows and sets in columns, the largest area of a set in bold."""
+    views, sets = [win_view(rows)], distinct(rows, "set")
+    for prices in distinct(rows, "prices"):
+        here = where(rows, prices=prices)
+        most = {name: max(row["area"] for row in where(here, set=name)) for name in sets}
+        text = {}
+        for row in here:
+            bold = "**" if row["area"] == most[row["set"]] else ""
+            cell = f"{bold}{row['area']:.3f}{bold} ±{row['sd']:.3f} {row['mark']}".strip()
+            text[row["strategy"], row["set"]] = cell
+        body = [[each, *(text[each, name] for name in sets)] for each in distinct(here, "strategy")]
+        views.append(View(TITLES[prices].capitalize(), ["strategy", *sets], body, folded=prices != "equal"))
+    return views
+
+
+def win_view(rows: Sequence[Row]) -> View:
+    """In how many sets the reference has the largest area, and in how many nobody is significantly ahead of it."""
+    body = []
+    for prices in distinct(rows, "prices"):
+        cells = [where(rows, prices=prices, set=name) for name in distinct(rows, "set")]
+        won = sum(max(cell, key=lambda row: row["area"])["strategy"] == REFERENCE for cell in cells)
+        unbeaten = sum(all(row["mark"] != WORSE for row in cell) for cell in cells)
+        body.append([TITLES[prices], str(len(cells)), str(won), str(unbeaten)])
+    head = ["prices", "sets", f"{REFERENCE} has the largest area", "nobody is significantly ahead of it"]
+    return View(f"How often {REFERENCE} is first", head, body)
+
+
 def present(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
-    """Costs of the goals, leads of asking at random, and the curves: two tables and a figure."""
-    found = [rows_of(case, results) for case in cases_of(plan)]
+    """Costs of the goals, areas, leads of asking at random, and the curves: four tables and a figure."""
+    cases = cases_of(plan)
+    found = [rows_of(case, results) for case in cases]
+    best, areas = [best_row(case, results) for case in cases], area_rows(cases, results)
     goal_rows = [row for goals, _ in found for row in goals]
     curve_rows = [row for _, points in found for row in points]
     leads = leads_of_uniform(curve_rows)
@@ -152,9 +261,13 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
         "The curves of the table: means as lines, seeds as bands; dashed: all votes; ●: from here on the mean stays."
     )
     title = "What the quality of all votes would have cost"
-    goals, points, led = map(pa.Table.from_pylist, (goal_rows, curve_rows, leads))
+    goals, bests, sizes, points, led = map(pa.Table.from_pylist, (goal_rows, best, areas, curve_rows, leads))
     return [
         Table("active-replay", title, _about_goals(plan), goals, goal_views(goal_rows)),
+        Table(
+            "active-replay-best", "What the best method's quality would have cost", ABOUT_BEST, bests, best_views(best)
+        ),
+        Table("active-replay-areas", "Quality over all the money", ABOUT_AREAS, sizes, area_views(areas)),
         Table("active-replay-leads", "Is it ever worse than chance?", about_leads, led, lead_views(leads)),
         Figure("active-replay-curves", f"{title}, drawn", drawn, points, partial(draw, points)),
     ]
@@ -175,13 +288,10 @@ def _about_goals(plan: StudyPlan) -> str:
 
 
 def _runs_in_words(plan: StudyPlan) -> str:
-    """How many runs each case has."""
-    extent = extent_of(plan)
-    usual, often = min(plan.scale.n_runs, extent.most_runs), plan.scale.n_runs
-    if not extent.shortlist or often == usual:
-        return f"{usual} runs"
-    names, elsewhere = ", ".join(extent.shortlist), ", ".join(FURTHER)
-    return f"{often} runs of {names} at equal prices (not on {elsewhere}), {usual} of all else"
+    """How many runs each case has, and of which sets a part is used."""
+    parts = [each for each in sets_of(plan) if each.items]
+    cut = ", ".join(f"{each.items} of {each.name}" for each in parts)
+    return f"{len(seeds_of(plan))} runs" + (f", each with other random items ({cut}) of the large sets" if cut else "")
 
 
 def goal_views(rows: Sequence[Row]) -> list[View]:
@@ -207,16 +317,17 @@ def leads_of_uniform(curve_rows: Sequence[Row]) -> list[Row]:
 
     Curves are compared at equal cost, at the points of the strategy; before `SPENT_ALREADY`, nothing counts.
     """
-    curves: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    points: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for row in curve_rows:
-        curves.setdefault((row["set"], row["prices"], row["strategy"]), []).append((row["cost_share"], row["mean"]))
-    leads: list[Row] = []
-    for (name, prices, strategy), curve in curves.items():
-        share, jaccard = np.array(curve).T
-        of_chance = np.interp(share, *np.array(curves[name, prices, "uniform"]).T)
-        lead = (of_chance - jaccard)[share >= SPENT_ALREADY].max(initial=0.0)
-        leads.append({"set": name, "prices": prices, "strategy": strategy, "lead": float(lead)})
-    return leads
+        points.setdefault((row["set"], row["prices"], row["strategy"]), []).append((row["cost_share"], row["mean"]))
+    curves = {
+        case: Curve(share, share, mean) for case, (share, mean) in ((c, np.array(p).T) for c, p in points.items())
+    }
+    return [
+        {"set": name, "prices": prices, "strategy": strategy,
+         "lead": largest_lead(curves[name, prices, "uniform"], curve)}
+        for (name, prices, strategy), curve in curves.items()
+    ]  # fmt: skip
 
 
 def lead_views(rows: Sequence[Row]) -> list[View]:

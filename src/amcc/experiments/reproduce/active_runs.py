@@ -179,7 +179,9 @@ class ReplayRun(OnOneDraw):
         return ["replay", self.strategy, self.prices, self.budget, self.seed, file_hash(__file__)]
 
     def measure(self) -> Found:
-        """Votes, Jaccard, and share of the cost of all votes at each of the price lists, point by point.
+        """Votes, quality, and share of the cost of all votes at each of the price lists, point by point.
+
+        Quality is the Jaccard index and the log-loss; beside them is the error that the model expects.
 
         The first point is one recorded answer per item, which is paid too. What a run costs is told at all price
         lists, whichever the strategy saw: those that do not look at prices are run once for all of them.
@@ -199,7 +201,9 @@ class ReplayRun(OnOneDraw):
             for moment in bought:
                 jaccard = metrics.jaccard(draw.truth, moment.beliefs.proba > 0.5, draw.known)
                 shares = {kind: float(each[moment.asked].sum()) for kind, each in share.items()}
-                points.append({"votes": int(moment.asked.sum()), "jaccard": jaccard, **shares})
+                loss = metrics.log_loss(draw.truth, moment.beliefs.proba, draw.known)
+                told = {"jaccard": jaccard, "log_loss": loss, "expected_error": moment.beliefs.expected_error()}
+                points.append({"votes": int(moment.asked.sum()), **told, **shares})
         return _columns(points)
 
 
@@ -214,7 +218,8 @@ def replay_run(paper_set: PaperSet, seed: int, strategy: str, prices: str, budge
 def _learner(model: str, draw: Draw) -> Learner:
     """With features for those to whom the paper gives them: strategies, and NAM, which cannot do without."""
     make = partial(make_model, model)
-    return Learner(make, features=draw.features, describe=isinstance(make(), NAM))
+    roster = draw.roster if make().uses_roster else None
+    return Learner(make, features=draw.features, describe=isinstance(make(), NAM), roster=roster)
 
 
 def _judged(learner: Learner, votes: Votes) -> Floats:

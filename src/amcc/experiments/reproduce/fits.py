@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from amcc import Votes, metrics
+from amcc import Roster, Votes, metrics
 from amcc.arrays import Floats, Mask, weight_per_code
 from amcc.consensus import MCMLD, NAM, ConsensusModel, GroupedModel, PaperAMCC
 from amcc.data import CrowdSpec, simulate_crowd
@@ -115,7 +115,7 @@ class FitTask(OnOneDraw):
     def measure(self) -> Found:
         """Scores, seconds, the objective round by round, and of AMCC the groups."""
         draw = self.paper_set.draw(self.seed)
-        model, seconds = fit(self.entrant.model(self.seed), draw.votes, draw.features)
+        model, seconds = fit(self.entrant.model(self.seed), draw.votes, draw.features, draw.roster)
         proba = model.predict_proba()
         predicted = label_sets(model, draw.votes, proba)
         found: dict[str, Any] = {
@@ -203,7 +203,9 @@ def _votes_of_size(size: int) -> Votes:
 # -- what is measured -----------------------------------------------------------------------------------------------
 
 
-def fit(model: ConsensusModel, votes: Votes, features: Floats | None = None) -> tuple[ConsensusModel, float]:
+def fit(
+    model: ConsensusModel, votes: Votes, features: Floats | None = None, roster: Roster | None = None
+) -> tuple[ConsensusModel, float]:
     """The fitted model, and seconds.
 
     The votes come as new: what an earlier fit has worked out of them and left there is not used.
@@ -213,7 +215,8 @@ def fit(model: ConsensusModel, votes: Votes, features: Floats | None = None) -> 
         warnings.simplefilter("ignore", ConvergenceWarning)
         start = time.perf_counter()
         # As in the paper: NAM learns from features, the others see votes.
-        model.fit(votes, features=features if isinstance(model, NAM) else None)
+        used = features if isinstance(model, NAM) else None
+        model.fit(votes, features=used, roster=roster if model.uses_roster else None)
         return model, time.perf_counter() - start
 
 

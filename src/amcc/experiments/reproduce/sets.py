@@ -12,19 +12,22 @@ from pathlib import Path
 
 import numpy as np
 
-from amcc import Votes
 from amcc.data import (
     DATASETS,
     CrowdSpec,
     FeatureSet,
     cached_workers,
     is_present,
+    of_some_items,
     read_feature_set,
     read_set,
     simulate_crowd,
+    thinned,
     without_answers,
+    without_idle,
 )
-from amcc.experiments.cells import Draw, thinned
+from amcc.experiments.cells import Draw
+from amcc.io import read_roster
 
 # Feature sets on which classifiers act as workers; paper's name → name in the registry.
 MULAN = {"Yeast": "mulan_yeast", "Emotions": "mulan_emotions", "Scene": "mulan_scene"}
@@ -44,8 +47,23 @@ REAL = {
 # Sets without the workers who answered one item only, as the paper uses SONYC-UST; → what the paper calls them.
 WITHOUT_ONE_TIMERS = {"SONYC-UST 2+": "SONYC-UST"}
 
-# Sets of people that the paper does not have, for our larger replay.
-FURTHER = {"Tweets": "crowdtruth_tweets"}
+# Sets that the paper does not have, for our larger replay: with independent truth and at least five answers per item.
+FURTHER = {
+    "AppleNakamura 10": "apple_nakamura_run10",
+    "ImageNet": "imagenet_real_golden",
+    "Medical": "crowdtruth_medical",
+    "Tweets": "crowdtruth_tweets",
+    "Framing": "llm_framing",
+    "CEBaB": "llm_cebab_aspects",
+    "CivilComments": "llm_civilcomments",
+}
+# What is used of those that are large. Everybody answered all of ImageNet, which nobody would pay for: 20 answers. Of
+# the others so many items, others with every seed, that a run has 7,000 to 12,000 votes and takes seconds; ten times as
+# many would take ten times as long, and the seeds tell how far items matter.
+ANSWERS = {"ImageNet": 20}
+ITEMS = {"Medical": 80, "Tweets": 200, "CivilComments": 400}
+# Who the workers are, beside the votes of a set, where language models are among them.
+ROSTER_FILE = "workers.csv"
 
 # Sets whose truth is made from the very answers: on all of them, majority is right almost by definition.
 OWN_TRUTH = tuple(name for name, entry in REAL.items() if DATASETS[entry].truth == "own")
@@ -72,6 +90,7 @@ class PaperSet:
     data, cache : folders of data sets and of simulated workers.
     answers : thinned to so many answers per item.
     removed : without this share of each worker's answers.
+    items : cut to so many random items.
     """
 
     name: str
@@ -79,6 +98,7 @@ class PaperSet:
     cache: str = ""
     answers: int | None = None
     removed: float = 0.0
+    items: int | None = None
 
     @property
     def title(self) -> str:
@@ -87,13 +107,13 @@ class PaperSet:
         >>> PaperSet("Affective", answers=3, removed=0.5).title
         'Affective @3 −50%'
         """
-        few = f" @{self.answers}" if self.answers else ""
+        few = f" @{self.answers}" if self.answers else f" ({self.items} items)" if self.items else ""
         return f"{self.name}{few}" + (f" −{self.removed:.0%}" if self.removed else "")
 
     @property
     def fixed(self) -> bool:
         """Whether all seeds give the same votes: a set of people, as it is."""
-        return self.name in REAL | FURTHER and self.answers is None and not self.removed
+        return self.name in REAL | FURTHER and self.answers is None and not self.removed and self.items is None
 
     def draw(self, seed: int) -> Draw:
         """The votes that this seed gives, with their truth."""
@@ -105,6 +125,9 @@ class PaperSet:
 def _drawn(paper_set: PaperSet, seed: int) -> Draw:
     """Thinned first and then removed from, as two people would do it who do not know of each other."""
     whole = _whole(paper_set, seed)
+    if paper_set.items is not None:
+        kept, item = without_idle(of_some_items(whole.votes, paper_set.items, seed))
+        whole = replace(whole, votes=kept, truth=whole.truth[item], known=whole.known[item])
     votes = whole.votes
     if paper_set.answers is not None:
         votes = thinned(votes, paper_set.answers, seed)
@@ -124,7 +147,8 @@ def _whole(paper_set: PaperSet, seed: int) -> Draw:
         return Draw(workers.votes, workers.truth, np.ones_like(workers.truth), features=workers.features)
     found = read_set((REAL | FURTHER)[paper_set.name], Path(str(paper_set.data)))
     # Without features, even where a set has some: the paper's methods see votes only.
-    draw = Draw(found.votes, found.truth, found.known)
+    listed = Path(str(paper_set.data)) / (REAL | FURTHER)[paper_set.name] / ROSTER_FILE
+    draw = Draw(found.votes, found.truth, found.known, roster=read_roster(listed) if listed.exists() else None)
     return without_one_timers(draw) if paper_set.name in WITHOUT_ONE_TIMERS else draw
 
 
@@ -133,17 +157,7 @@ def without_one_timers(draw: Draw) -> Draw:
 
     About such an item no method could say more than how frequent labels are, and the paper does not count it either.
     """
-    votes = draw.votes.select(draw.votes.answers_per_worker[draw.votes.worker] > 1)
-    item, worker = (np.flatnonzero(n_answers) for n_answers in (votes.answers_per_item, votes.answers_per_worker))
-    kept = Votes.from_codes(
-        np.searchsorted(item, votes.item),
-        np.searchsorted(worker, votes.worker),
-        votes.label,
-        votes.value,
-        item_names=votes.item_names.take(item).to_pylist(),
-        worker_names=votes.worker_names.take(worker).to_pylist(),
-        label_names=votes.label_names.to_pylist(),
-    )
+    kept, item = without_idle(draw.votes.select(draw.votes.answers_per_worker[draw.votes.worker] > 1))
     return replace(draw, votes=kept, truth=draw.truth[item], known=draw.known[item])
 
 
@@ -154,4 +168,5 @@ def feature_set(paper_set: PaperSet) -> FeatureSet:
 
 def further_sets(data: Path | None) -> list[PaperSet]:
     """Sets beside those of the paper whose data are there."""
-    return [PaperSet(name, str(data)) for name, entry in FURTHER.items() if data and is_present(entry, data)]
+    there = [name for name, entry in FURTHER.items() if data and is_present(entry, data)]
+    return [PaperSet(name, str(data), answers=ANSWERS.get(name), items=ITEMS.get(name)) for name in there]

@@ -14,11 +14,7 @@ import pyarrow as pa
 
 from amcc.arrays import Floats
 from amcc.experiments.paper_values import BETTER, WORSE, Mark
-
-# Of intervals and tests, as in the paper.
-LEVEL = 0.95
-# Two tell too little about how much there is to vary: no interval, no test.
-FEWEST_UNITS = 3
+from amcc.inference import EQUAL, FEWEST_UNITS, LEVEL, mean_interval
 
 
 @dataclass(frozen=True)
@@ -53,12 +49,7 @@ def estimate(sample: Sample) -> MeanWithInterval:
     runs, units = _defined(sample.runs), _defined(sample.units)
     mean = float(runs.mean()) if runs.size else np.nan
     sd = float(runs.std(ddof=1)) if runs.size > 1 else 0.0
-    if units.size < FEWEST_UNITS:
-        return MeanWithInterval(mean, sd, np.nan, np.nan)
-    from scipy.stats import t as student  # here, because it takes long to import
-
-    reach = student.ppf((1 + LEVEL) / 2, units.size - 1) * units.std(ddof=1) / np.sqrt(units.size)
-    return MeanWithInterval(mean, sd, float(units.mean() - reach), float(units.mean() + reach))
+    return MeanWithInterval(mean, sd, *mean_interval(units))
 
 
 def interval_note(data: pa.Table, what: str) -> str:
@@ -81,7 +72,7 @@ def p_value(sample: Sample, reference: Sample) -> float:
     ours, theirs = _pairs(sample, reference)
     gap = theirs - ours
     # Gaps that are equal except for rounding have no variance to test against: t would be infinite.
-    if gap.size < FEWEST_UNITS or np.ptp(gap) <= 1e-12:
+    if gap.size < FEWEST_UNITS or np.ptp(gap) <= EQUAL:
         return np.nan
     from scipy.stats import ttest_rel
 
