@@ -32,8 +32,8 @@ def reasons(chosen: Questions, beliefs: CurrentBeliefs, *, drawn: bool) -> list[
     told = [prefix + reason(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
     if "skill_to_ask" not in chosen.parts:
         return told
-    columns = (chosen.parts[name].tolist() for name in ("skill", "skill_to_ask", "new", "ahead"))
-    return [text + by_value(*row) for text, row in zip(told, zip(*columns, strict=True), strict=True)]
+    of_value = (chosen.parts[name].tolist() for name in ("skill", "skill_to_ask", "new", "ahead"))
+    return [text + by_value(*row) for text, row in zip(told, zip(*of_value, strict=True), strict=True)]
 
 
 def by_value(skill: float, skill_to_ask: float, new: float, ahead: float) -> str:
