@@ -5,6 +5,7 @@
 | `buying` | `next_questions`: what to ask now, for this much money |
 | `basket` | what fits in a budget: the one place where money is reserved |
 | `prices` | money in whole minor units, price lists |
+| `pages` | what else to ask on a page that is paid |
 | `campaign`, `ledger`, `chain` | ask, pay, record, repeat; what was asked and paid; hashes that show changes |
 | `replay` | what would it have cost? |
 | `stopping` | when there is no progress any more |
