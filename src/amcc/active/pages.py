@@ -21,7 +21,7 @@ def select_with_pages(
     strategy: Strategy, beliefs: CurrentBeliefs, candidates: Candidates, prices: Prices, n: int,
     rng: np.random.Generator,
 ) -> Questions:  # fmt: skip
-    """Up to `n` questions of the strategy; where pages cost something, each with the others that its page is good for."""
+    """Up to `n` questions of the strategy; where pages cost something, with more on each page that is opened."""
     same_luck = deepcopy(rng)  # who was drawn as skilled must not be drawn again for the rest of the page
     chosen = strategy.select(beliefs, candidates, prices.lone_vote.astype(np.float64), n, rng)
     if not np.any(prices.page) or not len(chosen):

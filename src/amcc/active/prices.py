@@ -23,7 +23,7 @@ from amcc.consensus.base import ConsensusModel
 from amcc.consensus.worth import worker_costs
 from amcc.errors import ColumnError, InputError, ParameterError
 from amcc.io import naming, read_table
-from amcc.roster import WORKER_KINDS
+from amcc.roster import WORKER_KINDS, Roster
 from amcc.truth import positions
 from amcc.votes import Votes
 
@@ -37,6 +37,7 @@ __all__ = [
     "major_units",
     "minor_units",
     "price_list",
+    "prices_by_kind",
     "read_price_list",
 ]
 
@@ -174,6 +175,8 @@ class Prices:
     ) -> Prices:
         """Prices of these workers: those `listed` by name, the `default` for all others.
 
+        page : what all pages cost, or those of some workers by name; the others' cost nothing.
+
         All amounts are checked; a vote must cost something, for strategies divide by its price.
         """
         names = tables.vocabulary_of(workers, "worker")
@@ -189,7 +192,13 @@ class Prices:
                 f"every worker must have a price; there is none for {_some(missing)}. Add them to the list, or give a "
                 "default price for everybody who is not in it."
             )
-        prices = cls(vote, minor_units(page, decimals, "the page price"), decimals)
+        if isinstance(page, Mapping):
+            of_page = np.zeros(len(names), dtype=np.int64)
+            amounts = [minor_units(each, decimals, f"the page price of {name!r}") for name, each in page.items()]
+            of_page[_places(list(page), names) if page else []] = amounts
+            prices = cls(vote, of_page, decimals)
+        else:
+            prices = cls(vote, minor_units(page, decimals, "the page price"), decimals)
         if (prices.lone_vote == 0).any():
             free = names.filter(pa.array(prices.lone_vote == 0)).to_pylist()
             raise InputError(f"a vote must cost at least one minor unit; those of {_some(free)} cost nothing.")
@@ -292,9 +301,9 @@ def price_list(frame: Any, *, decimals: int = 0) -> PriceList:
 
     def choose(columns: Sequence[str]) -> list[str]:
         kind = tables.only_column("kind", ("kind",), columns, lambda *_: "Rename the others.")
-        needed = ("worker",) if kind is None else ()
-        found.update(tables.match_columns(columns, needed=needed, roles=("worker",)), price=_priced(columns))
-        found.update({} if kind is None else {"kind": kind})
+        worker = tables.match_columns(columns, needed=("worker",) if kind is None else (), roles=("worker",))
+        named = {"worker": worker.get("worker"), "kind": kind, "price": _priced(columns)}
+        found.update({role: column for role, column in named.items() if column is not None})
         return list(found.values())
 
     table = tables.as_arrow(frame, choose)
@@ -334,8 +343,41 @@ def _enter_kind(listed: PriceList, kind: str, amount: Any, row: int) -> None:
     """Note the price of a kind, which must be one and have one price."""
     check_kind(kind, f"row {row} of a price list")
     if kind in listed.kinds:
-        raise InputError(f"every kind must have one price; {kind!r} has another in row {row}. Leave one of the two out.")
+        raise InputError(
+            f"every kind must have one price; {kind!r} has another in row {row}. Leave one of the two out."
+        )
     listed.kinds[kind] = amount
+
+
+def prices_by_kind(
+    kinds: Mapping[str, Any], roster: Roster | None, worker_names: pa.Array, decimals: int = 0, what: str = "price"
+) -> dict[str, Any]:
+    """Amount by worker, of all whose kind has one.
+
+    kinds : amount by kind. what : what the amount is, for errors.
+
+    >>> roster = Roster.from_frame(pa.table({"worker": ["ann", "gpt"], "kind": ["", "model"]}))
+    >>> prices_by_kind({"model": 2}, roster, pa.array(["ann", "bob", "gpt"]))
+    {'gpt': 2}
+    """
+    if not kinds:
+        return {}
+    for kind, amount in kinds.items():
+        check_kind(kind, f"the {what} of a kind")
+        minor_units(amount, decimals, f"the {what} of kind {kind!r}")
+    if roster is None:
+        raise ParameterError(
+            f"the {what} of a kind can be paid only where it is known who is of that kind; say so in a roster "
+            "(roster=…)."
+        )
+    of_worker = roster.seats(worker_names).kinds().to_pylist()
+    if unused := [kind for kind in kinds if kind not in of_worker]:
+        raise InputError(
+            f"the {what} of a kind must be that of somebody; nobody is of kind {_some(unused)}. Leave it out, or say "
+            "in the roster who is."
+        )
+    names = tables.text_of(worker_names).to_pylist()
+    return {name: kinds[kind] for name, kind in zip(names, of_worker, strict=True) if kind in kinds}
 
 
 def check_kind(kind: Any, where: str) -> None:

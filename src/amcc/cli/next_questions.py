@@ -17,6 +17,7 @@ import typer
 
 from amcc.active import buying
 from amcc.active.buying import CROWD_BATCH, DEFAULT_STRATEGY
+from amcc.active.plan import plan_lines
 from amcc.active.prices import major_units
 from amcc.active.strategies import STRATEGIES
 from amcc.cli.console import busy, say
@@ -25,7 +26,7 @@ from amcc.cli.for_expert import EXPERT_BATCH, ExpertOptions, ask_expert, check_e
 from amcc.cli.options.asked_votes import AskingOptions
 from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.groups import OptionGroup
-from amcc.cli.options.prices import PriceOptions
+from amcc.cli.options.prices import KindPriceOptions, PriceOptions
 from amcc.cli.options.roster import WorkersFile, listed_workers
 from amcc.cli.options.truth import KnownTruth, TruthCoverage
 from amcc.cli.options.votes import VotesPath
@@ -41,7 +42,18 @@ AS_OPTIONS = {
     "one by one (workers=[…])": "one by one (--worker NAME)",
     "the list (prices=…)": "the list (--prices)",
     "raise the budget, or lower price": "raise --budget, or lower --price",
+    "a roster (roster=…)": "a workers file (--workers FILE)",
+    "in the roster": "in the workers file",
+    "kind_prices": "--kind-price",
+    "(me=…)": "(--me NAME)",
+    "(truth=…)": "(--truth FILE)",
 }
+
+# Answers of the requester are known truth, which is believed; votes are weighed.
+HAND_BACK = (
+    "{n} question{s} for you: put your answers in a table item,label,truth (yes or no) and hand it back with --truth "
+    "FILE, not as votes"
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,7 @@ def next_questions(
         str | None, typer.Option(help="What all questions together may cost. Needed, but for --for-expert.")
     ] = None,
     money: PriceOptions,
+    kinds: KindPriceOptions,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -89,7 +102,7 @@ def next_questions(
     votes, known = reading.read(path), coverage.read_if_named(truth)
     if expert.for_expert:
         # An option that changes nothing was meant to change something: better to say so than to ignore it.
-        check_free({"--budget": budget, **_given(money, choice, described), "--explain": explain})
+        check_free({"--budget": budget, **kinds.given(), **_given(money, choice, described), "--explain": explain})
         listed = listed_workers(roster, votes.worker_names)
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, seed)
     else:
@@ -99,12 +112,13 @@ def next_questions(
                 "--budget must say what all questions may cost; only questions to yourself (--for-expert) do without."
             )
         wanted = {"budget": budget, "batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed}
+        wanted |= kinds.arguments()
         told = ask_crowd(votes, money, choice, described, roster, wanted, explain=explain)
     if as_json:
         print_json(told[1])
     if rows.is_wanted_beside(as_json):
         rows.write(told[0])
-    say(told[2])
+    say(*told[2].splitlines())
 
 
 def _given(money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures) -> dict[str, Any]:
@@ -133,6 +147,8 @@ def ask_crowd(
             say(*newcomers(votes.worker_names[n_before:].to_pylist()))
         wanted |= {"roster": listed_workers(roster, votes.worker_names), "features": described.read(votes)}
         wanted |= {"prices": money.by_eq12 or listed, "price": money.of_others, "decimals": money.decimals}
+        if wanted["kind_prices"]:  # who says what some kinds cost has forgotten the others, unless there is --price
+            wanted["price"] = money.price
         with busy(f"Choosing after {len(votes):,} votes"):
             found = buying.next_questions(votes, strategy=choice.strategy, workers=choice.worker, **wanted)
     # Before the first vote there is no model, and truth has changed nothing yet.
@@ -140,9 +156,14 @@ def ask_crowd(
     tell_effect(effect)
     rows = found.table("arrow", explain=explain)
     amounts = {"budget": found.amount(found.budget), "cost": found.amount(found.cost)}
-    as_json = {"strategy": choice.strategy, **amounts, "questions": rows.to_pylist(), **effect_as_json(effect)}
+    plan = found.plan()
+    told = {"questions": rows.to_pylist(), "plan": [each.as_json(found.votes, found.prices) for each in plan]}
+    as_json = {"strategy": choice.strategy, **amounts, **told, **effect_as_json(effect)}
     spent = f"{major_units(found.cost, money.decimals)} of {major_units(found.budget, money.decimals)}"
-    return rows, as_json, summary(len(found), found.n_worthless, spent)
+    # Without a roster and without yourself there is nobody to choose between: the table says it all.
+    whom = plan_lines(plan, found.votes, found.prices) if found.roster or wanted["my_price"] is not None else []
+    back = [HAND_BACK.format(n=found.n_mine, s="s" * (found.n_mine > 1))] if found.n_mine else []
+    return rows, as_json, "\n".join([summary(len(found), found.n_worthless, spent), *whom, *back])
 
 
 def newcomers(names: list[str]) -> list[str]:
