@@ -174,7 +174,9 @@ PRICED = ("--workers", "workers.csv", "--kind-price", "model=0.0005", "--kind-pr
 
 
 def test_the_plan_says_whom_to_ask(folder):
-    out, err = said("next", "votes.csv", "--budget", "1", "--batch", "9", *PRICED, "--json", cwd=folder)
+    (folder / "new.csv").write_text("item\nnew0\nnew1\nnew2\n")
+    command = ("next", "votes.csv", "--items", "new.csv", "--budget", "1", "--batch", "9", *PRICED, "--json")
+    out, err = said(*command, cwd=folder)
     told = json.loads(out)
     assert sum(sum(row.get(kind, 0) for kind in ("model", "human")) for row in told["plan"]) == len(told["questions"])
     assert sum(row["cost"] for row in told["plan"]) == pytest.approx(told["cost"])

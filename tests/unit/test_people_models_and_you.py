@@ -1,8 +1,9 @@
-"""People, models and you in one choice: prices of kinds and pages, the requester as a worker, and what is said of it."""
+"""People, models and you in one choice: prices of kinds and pages, the requester as a worker, the plan in words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def test_pages_cost_once_and_of_a_kind(votes: Votes) -> None:
     assert everybody.cost == len(everybody) + 10 * len(pages)
     assert len(pages) < len(everybody)  # more than one label is asked where the page is paid
     rows = everybody.questions.asked.pages()
-    runs = 1 + sum(one != other for one, other in zip(rows, rows[1:], strict=False))
+    runs = 1 + sum(one != other for one, other in pairwise(rows))
     assert runs == len(pages)  # page by page
 
 

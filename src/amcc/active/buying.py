@@ -358,7 +358,7 @@ def listed_prices(
         return PriceList(kinds=kinds), 1 if price is None and not kinds else price
     complete = is_eq12(prices) or isinstance(prices, Prices)
     if kinds and (complete or not (isinstance(prices, Mapping) or hasattr(prices, "columns"))):
-        raise ParameterError(f"prices={prices!r} is for everybody already; leave kind_prices={dict(kinds)!r} out.")
+        raise ParameterError(f"prices={prices!r} is for everybody already; leave kind_prices out.")
     if is_eq12(prices):
         price_at_one(price, decimals)  # refused before a model is fitted
     if complete:  # `prices_of_allowed` takes these as they are

@@ -180,7 +180,7 @@ def called_as_options() -> Iterator[None]:
     """Errors of the library speak of its parameters; here they speak of options."""
     try:
         yield
-    except InputError as error:
+    except (InputError, ParameterError) as error:
         text = str(error)
         for parameter, option in AS_OPTIONS.items():
             text = text.replace(parameter, option)

@@ -34,8 +34,8 @@ class PriceOptions(OptionGroup):
         typer.Option(
             "--prices",
             metavar="FILE|eq12|eq12-printed",
-            help="Price list: a table worker,price; a row without a worker may name a kind. Or the paper's own cost, by "
-            "how often a worker says yes to labels that are present: eq12, or eq12-printed to the letter.",
+            help="Price list: a table worker,price; a row without a worker may name a kind. Or the paper's own cost, "
+            "by how often a worker says yes to labels that are present: eq12, or eq12-printed to the letter.",
         ),
         READS,
     ] = None
