@@ -166,3 +166,67 @@ def test_the_report_shows_families(folder, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "Families of workers" in page
     assert "all models" in page
+
+
+# -- people, models and you in one choice ------------------------------------------------------------------------------
+
+PRICED = ("--workers", "workers.csv", "--kind-price", "model=0.0005", "--kind-price", "human=0.08", "--decimals", "4")
+
+
+def test_the_plan_says_whom_to_ask(folder):
+    (folder / "new.csv").write_text("item\nnew0\nnew1\nnew2\n")
+    command = ("next", "votes.csv", "--items", "new.csv", "--budget", "1", "--batch", "9", *PRICED, "--json")
+    out, err = said(*command, cwd=folder)
+    told = json.loads(out)
+    assert sum(sum(row.get(kind, 0) for kind in ("model", "human")) for row in told["plan"]) == len(told["questions"])
+    assert sum(row["cost"] for row in told["plan"]) == pytest.approx(told["cost"])
+    assert all(row["ask"].startswith("ask ") for row in told["plan"])
+    assert told["plan"][0]["ask"] in err
+    assert {row["price"] for row in told["questions"]} <= {0.0005, 0.08}
+
+
+def test_you_are_asked_and_told_how_to_answer(folder):
+    options = ("--price", "9", "--budget", "4", "--my-price", "2")  # nobody else can be paid
+    out, err = said("next", "votes.csv", "--workers", "workers.csv", *options, cwd=folder)
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["worker"] for row in rows] == ["you", "you"]
+    assert all("you, as an expert" in row["why"] for row in rows)
+    assert "ask yourself (" in err
+    assert "2 questions for you: put your answers in a table item,label,truth (yes or no) and hand it back" in err
+    answers = "".join(f"{row['item']},{row['label']},yes\n" for row in rows)
+    (folder / "mine.csv").write_text("item,label,truth\n" + answers)
+    out, _ = said("next", "votes.csv", "--workers", "workers.csv", *options, "--truth", "mine.csv", cwd=folder)
+    again = {(row["item"], row["label"]) for row in csv.DictReader(io.StringIO(out))}
+    assert again.isdisjoint({(row["item"], row["label"]) for row in rows})  # what you answered is known
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--kind-price", "model=2"), "say so in a workers file (--workers FILE)"),
+        (("--kind-price", "robot=2"), "a kind must be human, model or code; --kind-price robot=2 has 'robot'"),
+        (("--kind-price", "2"), "--kind-price must be KIND=AMOUNT, like model=0.002; got '2'"),
+        (("--kind-price", "model=2", "--kind-price", "Model=3"), "model has two"),
+        (("--workers", "workers.csv", "--kind-price", "code=2", "--price", "1"), "nobody is of kind 'code'"),
+        (("--workers", "workers.csv", "--kind-price", "model=-2", "--price", "1"), "kind 'model' must not be negative"),
+        (("--workers", "workers.csv", "--kind-price", "model=2"), "there is none for 'person 0'"),
+        (("--kind-price", "model=2", "--prices", "eq12"), "is for everybody already; leave --kind-price"),
+        (("--page-price", "-1"), "the page price must not be negative"),
+        (("--page-price", "1", "--page-price", "2"), "--page-price must be KIND=AMOUNT"),
+        (("--my-price", "0"), "your price must be above 0"),
+        (
+            ("--my-price", "2", "--me", "judge 0"),
+            "a name that no worker has; got 'judge 0'. Choose another (--me NAME)",
+        ),
+        (("--me", "boss"), "say with --my-price"),
+    ],
+)
+def test_senseless_prices_of_people_models_and_you(folder, options, says):
+    out, err = said("next", "votes.csv", "--budget", "9", *options, code=2, cwd=folder)
+    assert says in " ".join(err.split())
+    assert out == ""
+
+
+def test_nobody_is_paid_where_only_you_are_asked(folder):
+    _, err = said("next", "votes.csv", "--for-expert", "--my-price", "2", code=2, cwd=folder)
+    assert "--my-price would change nothing" in " ".join(err.split())

@@ -193,3 +193,10 @@ def test_whatever_is_proposed_money_adds_up(
     assert filled.cost == by_hand == money - filled.left
     assert filled.left >= 0
     assert len(filled) == len(filled.price) == len(filled.at_random) <= size
+
+
+def test_a_page_costs_what_its_worker_s_pages_cost() -> None:
+    basket = Basket(Prices(np.array([5, 2]), np.array([10, 0])), money=100, size=9)
+    codes = np.array([0, 0, 0, 0]), np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1])
+    basket.reserve(Questions(Triplets(*codes), np.ones(4)))
+    assert basket.price.tolist() == [15, 5, 2, 2]

@@ -228,7 +228,7 @@ def test_a_strategy_of_ones_own_is_taken(votes: Votes) -> None:
         ({"budget": 2, "prices": 3}, InputError, "the budget must pay for at least one vote, 3; got 2"),
         ({"budget": 2, "batch": 0}, ParameterError, "batch must be at least 1; got 0"),
         ({"budget": 2, "strategy": "magic"}, ParameterError, "strategy must be one of amcc, "),
-        ({"budget": 2, "decimals": 9}, ParameterError, "decimals must be a whole number from 0 to 4"),
+        ({"budget": 2, "decimals": 9}, ParameterError, "decimals must be a whole number from 0 to 6"),
         ({"budget": 2, "workers": ["zoe"]}, InputError, "workers must name somebody who has voted or is in the price"),
         ({"budget": 2, "workers": ["w1 "]}, IdError, "differ only in spaces"),
         ({"budget": 2, "items": [" i01"]}, IdError, "differ only in spaces"),

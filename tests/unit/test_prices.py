@@ -33,6 +33,7 @@ WORKERS = ["ann", "bob", "cid"]
     [
         (12, 0, 12), ("12", 0, 12), (12.0, 0, 12), (0, 0, 0), ("0.05", 2, 5), (0.29, 2, 29), (1.1, 1, 11),
         (np.float32(0.07), 2, 7), (np.int64(3), 2, 300), (" 7.50 ", 2, 750), ("1e3", 0, 1000), ("1.234", 3, 1234),
+        ("0.0005", 4, 5), ("0.00005", 5, 5), (0.000075, 6, 75),
     ],
 )  # fmt: skip
 def test_amounts_become_whole_units(amount: Any, decimals: int, units: int) -> None:
@@ -55,13 +56,13 @@ def test_wrong_amounts_are_refused_in_words(amount: Any, decimals: int, words: s
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("decimals", [-1, 5, 0.5, True, "2"])
+@pytest.mark.parametrize("decimals", [-1, 7, 0.5, True, "2"])
 def test_currencies_have_few_decimals(decimals: Any) -> None:
     with pytest.raises(ParameterError, match="decimals must be"):
         minor_units(1, decimals)
 
 
-@given(st.integers(0, LARGEST), st.integers(0, 4))
+@given(st.integers(0, LARGEST), st.integers(0, 6))
 def test_amounts_survive_writing_and_reading(units: int, decimals: int) -> None:
     assert minor_units(major_units(units, decimals), decimals) == units
 
@@ -112,6 +113,17 @@ def test_a_vote_may_be_free_on_a_page_that_is_not() -> None:
     assert Prices.of(WORKERS, default=0, page=3).lone_vote.tolist() == [3, 3, 3]
 
 
+def test_pages_may_cost_of_each_worker_what_they_like() -> None:
+    prices = Prices(np.array([5, 3]), np.array([0, 10]))
+    assert prices.lone_vote.tolist() == [5, 13]
+    votes = Votes.from_dense([[[1, -1], [1, 0]], [[0, 0], [1, 1]]], worker_names=["ann", "bob"])
+    assert prices.of_votes(votes) == 3 * 5 + 2 * 3 + 2 * 0 + 1 * 10
+    with pytest.raises(ParameterError, match="one price, or one for each worker"):
+        Prices(np.array([5, 3]), np.array([1, 1, 1]))
+    with pytest.raises(ParameterError, match="negative"):
+        Prices(np.array([5, 3]), np.array([1, -1]))
+
+
 def test_made_by_hand_prices_are_checked_too() -> None:
     with pytest.raises(ParameterError, match="int64"):
         Prices(np.array([0.5]))
@@ -127,6 +139,30 @@ def test_price_list_of_a_file(tmp_path: Path) -> None:
     listed = read_price_list(path, decimals=2)
     assert listed == {"bob": "0.07", "007": "0.03"}
     assert Prices.of(["007", "bob"], listed, decimals=2).vote.tolist() == [3, 7]
+
+
+def test_rows_without_a_worker_are_prices_of_kinds() -> None:
+    rows = {"worker": ["gpt", None, "", "7"], "kind": ["model", "Model ", "human", None], "price": [1, 2, 3, 4]}
+    listed = price_list(pd.DataFrame(rows))
+    assert listed == {"gpt": 1, "7": 4}  # a worker's own row counts, whatever kind stands beside it
+    assert listed.kinds == {"model": 2, "human": 3}
+    assert price_list(pd.DataFrame({"kind": ["code"], "price": ["3"]})).kinds == {"code": "3"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([("", "robot", 1)], "a kind must be human, model or code; row 1 of a price list has 'robot'"),
+        ([("", "model", 1), ("ann", "", 2), ("", "MODEL", 2)], "'model' has another in row 3"),
+        ([("", "model", -1)], "the price of kind 'model' (row 1) must not be negative"),
+        ([("", "model", 1), ("ann", "", 1), ("", "", 1)], "column 'worker' is empty in row 3"),
+        ([("", "model", 1), ("ann", "", -2)], "the price of worker 'ann' (row 2) must not be neg"),
+    ],
+)
+def test_wrong_prices_of_kinds_are_refused_with_their_row(rows: list[tuple[Any, ...]], words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        price_list(pd.DataFrame(rows, columns=["worker", "kind", "price"]))
+    assert words in str(caught.value)
 
 
 def test_price_list_of_a_frame() -> None:

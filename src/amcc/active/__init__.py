@@ -5,6 +5,7 @@
 | `buying` | `next_questions`: what to ask now, for this much money |
 | `basket` | what fits in a budget: the one place where money is reserved |
 | `prices` | money in whole minor units, price lists |
+| `pages` | what else to ask on a page that is paid |
 | `campaign`, `ledger` | ask, pay, record, repeat; what was asked and paid |
 | `accounts`, `bookkeeping` | one budget over many calls: what was asked, answered and paid; its sums |
 | `journal`, `chain` | files that only grow, of one process at a time; hashes that show changes |
@@ -19,6 +20,8 @@
 | `picking`, `search` | the best questions of many; the best of all, without a list of them |
 | `crowd` | who can be asked: recorded votes, simulated workers |
 | `expert` | what the requester should answer themselves |
+| `yourself` | the requester as one of those who can be asked, with a price |
+| `plan`, `reasons` | what was chosen and why, in words: by pair, by question |
 """
 
 # What users and studies need; all else is imported from where it is.

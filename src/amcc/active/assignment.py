@@ -46,7 +46,7 @@ class Outlook:
     def of(cls, beliefs: CurrentBeliefs, strategy: ValueOfInformation | None = None) -> Outlook:
         """By these beliefs, and the default strategy unless another is given."""
         chooser = strategy or ValueOfInformation()
-        skill = Skills.from_beliefs(beliefs.votes, beliefs.proba, chooser.answers_of_stranger).worth_asking()
+        skill = Skills.of(beliefs, chooser.answers_of_stranger).worth_asking()
         weight = chooser.weight_of_pairs(beliefs)
         if beliefs.known is not None:
             weight = np.where(beliefs.known, 0.0, weight)

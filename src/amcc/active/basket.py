@@ -52,6 +52,7 @@ class Basket:
 
     def __init__(self, prices: Prices, money: int, size: int, votes_allowed: Money | None = None) -> None:
         self._prices, self.left, self._size = prices, money, size
+        self._page_price = prices.page_of_worker
         self._allowed = np.full(len(prices.vote), size) if votes_allowed is None else votes_allowed.copy()
         self.questions = Questions(NOTHING_ASKED, np.empty(0))
         self.price: Money = np.empty(0, dtype=np.int64)
@@ -107,7 +108,7 @@ class Basket:
         prices: list[int] = []
         for place, (item, label, worker) in enumerate(proposed.asked.rows()):
             page = (item, worker)
-            price = int(self._prices.vote[worker]) + self._prices.page * (page not in self._pages)
+            price = int(self._prices.vote[worker] + self._page_price[worker] * (page not in self._pages))
             fits = price <= self.left and self._allowed[worker] > 0 and len(taken) < self.missing
             if fits and (item, label) not in self._chosen_pairs:
                 self.left -= price

@@ -14,6 +14,7 @@ import numpy as np
 
 from amcc.active.candidates import Candidates, OtherPairs
 from amcc.active.commonality import integrated_commonality
+from amcc.active.questions import Triplets
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.base import ConsensusModel
 from amcc.consensus.families import Sharing
@@ -38,6 +39,14 @@ BELIEF_BYTES = 32
 
 
 @dataclass(frozen=True)
+class Expert:
+    """The requester among the workers: their code, and (n_items, n_labels) what an answer is worth beside its pair."""
+
+    worker: int
+    gain: Floats
+
+
+@dataclass(frozen=True)
 class CurrentBeliefs:
     """What is known when the next questions are chosen; all codes are those of `votes`.
 
@@ -51,6 +60,7 @@ class CurrentBeliefs:
     known : (n_items, n_labels) where truth is known, so that nobody needs to be asked; None where it is nowhere.
     settling : how sure one must be to settle a pair.
     sharing : who shares errors with whom, where a roster says who belongs together; None where nobody does.
+    expert : the requester, where they are one of the workers, see `amcc.active.yourself`.
     """
 
     votes: Votes
@@ -64,6 +74,16 @@ class CurrentBeliefs:
     known: Mask | None = None
     settling: Settling = ASSUMED
     sharing: Sharing | None = None
+    expert: Expert | None = None
+
+    def gain_beside(self, asked: Triplets) -> Floats:
+        """(n,) log-loss over all pairs, in nats, that each answer saves beside that of its own pair.
+
+        Only the requester's saves any: it is known truth, by which the whole crowd is read.
+        """
+        if self.expert is None:
+            return np.zeros(len(asked))
+        return np.where(asked.worker == self.expert.worker, self.expert.gain[asked.item, asked.label], 0.0)
 
     def open_among(self, candidates: Candidates) -> Candidates:
         """The candidates without known pairs: nobody is paid for what is known."""

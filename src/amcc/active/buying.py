@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
@@ -24,9 +24,12 @@ from amcc.active.accounts import Account
 from amcc.active.basket import Basket
 from amcc.active.beliefs import CurrentBeliefs, Learner
 from amcc.active.candidates import Anything, OtherPairs
+from amcc.active.pages import select_with_pages
+from amcc.active.plan import PlannedPair, planned_pairs
 from amcc.active.prices import (
     EQ12,
     Money,
+    PriceList,
     Prices,
     budget_units,
     eq12_prices,
@@ -34,6 +37,7 @@ from amcc.active.prices import (
     major_units,
     price_at_one,
     price_list,
+    prices_by_kind,
 )
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.reasons import reasons
@@ -41,10 +45,11 @@ from amcc.active.strategies import check_features_used, make_strategy
 from amcc.active.strategies.baselines import RandomSets, Uniform
 from amcc.active.strategies.voi import ValueOfInformation
 from amcc.active.strategy import Strategy
+from amcc.active.yourself import YOU, check_free_name, reading_gain, with_expert, with_my_price
 from amcc.arrays import Mask
 from amcc.consensus import ConsensusModel, make_model
 from amcc.errors import EmptyInputError, InputError, ParameterError
-from amcc.roster import Roster
+from amcc.roster import Roster, Seats
 from amcc.tables import Frame, as_frame
 from amcc.truth import Truth, positions
 from amcc.votes import Votes
@@ -66,25 +71,54 @@ class NextQuestions:
     """Questions worth buying, the best first.
 
     questions : their codes, utilities, and what the utility was made of.
-    price : (n,) what each costs, in minor units. page : (n,) which part of it is for the page.
-    budget : what they may cost together, in minor units.
-    why : how open each pair is and what is known of the worker, in words.
-    decimals : digits after the point in which amounts are written.
+    price : (n,) what each costs, in minor units. budget : what they may cost together, in minor units.
     strategy : what chose them. beliefs : what it knew. model : fitted to the votes, None before the first vote.
+    prices : what votes cost of everybody. allowed : (n_workers,) who could be asked. roster : who they are, if known.
     """
 
     questions: Questions
     price: Money
-    page: Money
-    why: list[str]
     budget: int
-    decimals: int
     strategy: Strategy
     beliefs: CurrentBeliefs
     model: ConsensusModel | None
+    prices: Prices
+    allowed: Mask
+    roster: Roster | None = None
 
     def __len__(self) -> int:
         return len(self.questions)
+
+    @property
+    def decimals(self) -> int:
+        """Digits after the point in which amounts are written."""
+        return self.prices.decimals
+
+    @property
+    def page(self) -> Money:
+        """(n,) the part of each price that is for the page."""
+        return self.price - self.prices.vote[self.questions.asked.worker]
+
+    @property
+    def seats(self) -> Seats | None:
+        """Kinds and families of the workers, where a roster says them."""
+        return None if self.roster is None else self.roster.seats(self.votes.worker_names)
+
+    @cached_property
+    def why(self) -> list[str]:
+        """How open each pair is and what is known of the worker, in words."""
+        drawn = isinstance(self.strategy, Uniform | RandomSets)
+        return reasons(self.questions, self.beliefs, self.seats, drawn=drawn)
+
+    def plan(self) -> list[PlannedPair]:
+        """How many people, models and so on each pair is asked of, and why these."""
+        return planned_pairs(self.questions, self.price, self.beliefs, self.seats, self.prices, self.allowed)
+
+    @property
+    def n_mine(self) -> int:
+        """Questions that are for you."""
+        expert = self.beliefs.expert
+        return 0 if expert is None else int((self.questions.asked.worker == expert.worker).sum())
 
     @property
     def votes(self) -> Votes:
@@ -127,6 +161,10 @@ def next_questions(
     account: Account | None = None,
     prices: Any = None,
     price: Any = None,
+    kind_prices: Mapping[str, Any] | None = None,
+    page: Any = None,
+    my_price: Any = None,
+    me: str = YOU,
     decimals: int = 0,
     strategy: str | Strategy = DEFAULT_STRATEGY,
     batch: int = CROWD_BATCH,
@@ -151,6 +189,12 @@ def next_questions(
         "eq12-printed", the paper's own cost by what the model then knows, see `eq12_prices`.
     price : what a vote costs of everybody who is not listed. Without `prices`, and without this, it is 1. With eq12,
         what a worker costs at c_w = 1; without this, 100 minor units.
+    kind_prices : what a vote costs of those of a kind of the roster ("human", "model", "code"), by kind. A worker's own
+        price comes first, then that of their kind, then `price`.
+    page : what a worker is paid for an item beside their votes on it: one amount, or amounts by kind (others: 0).
+    my_price : what an answer of your own costs; you are then one of those who can be asked. Your answers are known
+        truth, and no votes.
+    me : what you are called among the workers.
     decimals : digits after the point of all amounts: 0 for whole cents, 2 for "1.25". `Prices` have their own.
     strategy : a name among `STRATEGIES`, or a strategy with settings of your own.
     batch : at most so many questions; then come back with the answers.
@@ -173,29 +217,35 @@ def next_questions(
     check_one_budget(budget, account, decimals)
     money = budget_units(budget, decimals) if account is None else 0  # then it is known once answers are noted
     check_batch(batch)
-    listed, others = listed_prices(prices, price, decimals)
+    listed, others = listed_prices(prices, price, decimals, kind_prices)
     wanted = None if workers is None else as_list(workers, "worker")
     votes = with_people(with_things(votes, items, labels), listed, wanted or (), newcomers=is_eq12(prices))
     allowed = allowed_workers(votes, wanted)
+    if my_price is not None:
+        check_free_name(me, votes, roster)
+        check_no_account(account)
     money, waiting = (money, NOTHING_ASKED) if account is None else account.before_asking(votes)
     learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
     beliefs = None
     if is_eq12(prices):  # only the model can tell; other prices are checked before it is fitted, which may take minutes
         beliefs = learner.learn(votes)
         prices = eq12_prices(learner.model, votes, prices, price=price, decimals=decimals)
-    vote_prices = prices_of_allowed(votes, allowed, prices if isinstance(prices, Prices) else listed, others, decimals)
-    basket = Basket(vote_prices, max(money, 0), batch, np.where(allowed, batch, 0))
+    # A worker's own price counts before that of their kind.
+    amounts = {**prices_by_kind(listed.kinds, roster, votes.worker_names, decimals), **listed}
+    pages = page_prices(page, prices, roster, votes, decimals)
+    paid = prices_of_allowed(votes, allowed, prices if isinstance(prices, Prices) else amounts, others, decimals, pages)
+    if my_price is not None:
+        paid, allowed = with_my_price(paid, my_price), np.append(allowed, True)
+    basket = Basket(paid, max(money, 0), batch, np.where(allowed, batch, 0))
     if account is not None and not basket.open_workers().any():
-        account.stop_out_of_money(int(vote_prices.lone_vote[allowed].min()))
+        account.stop_out_of_money(int(paid.lone_vote[allowed].min()))
     basket.check_pays_for_a_vote("" if beliefs is None else BY_EQ12)
     beliefs = beliefs or learner.learn(votes)
-    fill_basket(basket, chooser, beliefs, vote_prices, batch, np.random.default_rng(seed), waiting)
-    # Choices that took the place of refused ones come last in the basket, but may be better than some before them.
-    order = basket.best_first()
-    chosen = basket.questions.take(order)
-    why = reasons(chosen, beliefs, drawn=isinstance(chooser, Uniform | RandomSets))
-    page = basket.price[order] - vote_prices.vote[chosen.asked.worker]
-    found = NextQuestions(chosen, basket.price[order], page, why, money, decimals, chooser, beliefs, learner.model)
+    if my_price is not None:
+        gain = reading_gain(learner.model, votes, min(batch, money // int(paid.vote[-1])), seed)
+        beliefs = with_expert(beliefs, me, gain)
+    fill_basket(basket, chooser, beliefs, paid, batch, np.random.default_rng(seed), waiting)
+    found = NextQuestions(*in_order(basket, paid), money, chooser, beliefs, learner.model, paid, allowed, roster)
     if account is not None:
         write_down(account, found)
     return found
@@ -208,6 +258,13 @@ def write_down(account: Account, found: NextQuestions) -> None:
     account.save()
 
 
+def in_order(basket: Basket, prices: Prices) -> tuple[Questions, Money]:
+    """What was chosen and what it costs, the best first; where pages cost something, page by page."""
+    # Choices that took the place of refused ones come last in the basket, but may be better than some before them.
+    order = basket.by_page() if np.any(prices.page) else basket.best_first()
+    return basket.questions.take(order), basket.price[order]
+
+
 def fill_basket(
     basket: Basket, strategy: Strategy, beliefs: CurrentBeliefs, prices: Prices, batch: int, rng: np.random.Generator,
     waiting: Triplets = NOTHING_ASKED,
@@ -217,14 +274,13 @@ def fill_basket(
     Where some of its choices are too expensive, it chooses again: other pairs, and workers who are not. While there are
     other pairs, none is asked about that waits for an answer, which will change what is worth asking.
     """
-    cost = prices.lone_vote.astype(np.float64)
 
     def propose() -> Questions:
         candidates = beliefs.open_among(Anything(beliefs.votes, basket.open_workers(), waiting))
         if len(waiting) and (others := OtherPairs.than(waiting, candidates)).open_pairs().any():
             candidates = others
         # A whole batch: it may repeat pairs that are in the basket, but of so many, as many as are missing are new.
-        return strategy.select(beliefs, candidates, cost, batch, rng)
+        return select_with_pages(strategy, beliefs, candidates, prices, batch, rng)
 
     basket.fill(propose)
 
@@ -246,6 +302,15 @@ def check_one_budget(budget: Any, account: Account | None, decimals: int) -> Non
         raise ParameterError("give either a budget, for this call, or an account, whose budget holds for all calls.")
     if account is not None and account.decimals != decimals:
         raise ParameterError(f"decimals must be {account.decimals}, as in the ledger; got {decimals}.")
+
+
+def check_no_account(account: Account | None) -> None:
+    """Raise ParameterError where the requester would be one of those who are paid."""
+    if account is not None:
+        raise ParameterError(
+            "my_price has no place in an account: your answers are known truth, not votes that are paid. Choose what "
+            "you answer in a call without account."
+        )
 
 
 def check_batch(batch: int) -> None:
@@ -329,45 +394,79 @@ def allowed_workers(votes: Votes, wanted: Sequence[Any] | None) -> Mask:
 # -- what they cost --------------------------------------------------------------------------------------------------
 
 
-def listed_prices(prices: Any, price: Any, decimals: int) -> tuple[Mapping[str, Any], Any]:
-    """Amounts by worker, and the amount of everybody who is not listed; None where everybody must be."""
+def listed_prices(
+    prices: Any, price: Any, decimals: int, kinds: Mapping[str, Any] | None = None
+) -> tuple[PriceList, Any]:
+    """Amounts by worker and kind, and the amount of everybody who is not listed; None where everybody must be."""
     if prices is None:
-        return {}, 1 if price is None else price
+        # Whoever says what some kinds cost has forgotten the others, unless they say what these cost.
+        return PriceList(kinds=kinds), 1 if price is None and not kinds else price
+    complete = is_eq12(prices) or isinstance(prices, Prices)
+    if kinds and (complete or not (isinstance(prices, Mapping) or hasattr(prices, "columns"))):
+        raise ParameterError(f"prices={prices!r} is for everybody already; leave kind_prices out.")
     if is_eq12(prices):
         price_at_one(price, decimals)  # refused before a model is fitted
-        return {}, None
-    if isinstance(prices, Prices):  # these are complete, and `prices_of_allowed` takes them as they are
-        return {}, None
+    if complete:  # `prices_of_allowed` takes these as they are
+        return PriceList(), None
     if isinstance(prices, Mapping):
-        return {str(worker): amount for worker, amount in prices.items()}, price
+        own = prices.kinds if isinstance(prices, PriceList) else {}
+        return PriceList({str(worker): amount for worker, amount in prices.items()}, joined_kinds(own, kinds)), price
     if isinstance(prices, Real | Decimal) or (isinstance(prices, str) and tables.number_in(prices) is not None):
         if price is not None:
             raise ParameterError(f"prices={prices!r} is for everybody already; leave price={price!r} out.")
-        return {}, prices
+        return PriceList(), prices
     if not hasattr(prices, "columns"):
         got = repr(prices) if isinstance(prices, str) else type(prices).__name__
         raise ParameterError(
             "prices must be a number, a mapping worker → price, a table with the columns worker and price, Prices, or "
             f"one of {', '.join(EQ12)}; got {got}. A file is read with amcc.active.prices.read_price_list."
         )
-    return price_list(prices, decimals=decimals), price
+    listed = price_list(prices, decimals=decimals)
+    return PriceList(listed, joined_kinds(listed.kinds, kinds)), price
 
 
-def prices_of_allowed(votes: Votes, allowed: Mask, listed: Any, others: Any, decimals: int) -> Prices:
+def joined_kinds(listed: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Prices of kinds from a list and from the call, each of which must have one."""
+    if twice := set(listed).intersection(given or {}):
+        raise InputError(
+            f"every kind must have one price; that of {min(twice)!r} is in the list and in kind_prices. Leave one out."
+        )
+    return {**listed, **(given or {})}
+
+
+def page_prices(page: Any, prices: Any, roster: Roster | None, votes: Votes, decimals: int) -> Any:
+    """What a page costs: one amount for all, or amounts by worker where `page` has them by kind."""
+    if page is None:
+        return 0
+    if isinstance(prices, Prices) and np.any(prices.page):
+        raise ParameterError(f"prices say what pages cost already; leave page={page!r} out.")
+    return (
+        prices_by_kind(page, roster, votes.worker_names, decimals, "page price") if isinstance(page, Mapping) else page
+    )
+
+
+def prices_of_allowed(votes: Votes, allowed: Mask, listed: Any, others: Any, decimals: int, page: Any = 0) -> Prices:
     """What votes cost of those who may be asked; nobody needs to know what others cost.
 
     Others get the mean of these prices, for strategies look at the mean of all, which others must not move.
+
+    listed : amounts by worker, or `Prices` of all. page : one amount, or amounts by worker.
     """
+    names = votes.worker_names.cast(pa.string()).filter(pa.array(allowed))
+    needed = set(names.to_pylist())  # a list may name people who may not be asked now
+    if isinstance(page, Mapping):
+        page = {name: amount for name, amount in page.items() if name in needed}
     if isinstance(listed, Prices):
         if len(listed.vote) != votes.n_workers:
             raise ParameterError(f"prices must be those of {votes.n_workers} workers; got {len(listed.vote)}.")
-        known, page = listed.vote[allowed], listed.page
+        own_pages = Prices.of(names, default=1, page=page, decimals=listed.decimals).page_of_worker
+        known = Prices(listed.vote[allowed], listed.page_of_worker[allowed] + own_pages, listed.decimals)
     else:
-        names = votes.worker_names.cast(pa.string()).filter(pa.array(allowed))
-        needed = set(names.to_pylist())  # a list may name people who may not be asked now
         amounts = {name: amount for name, amount in listed.items() if name in needed}
-        known, page = Prices.of(names, amounts, default=others, decimals=decimals).vote, 0
+        known = Prices.of(names, amounts, default=others, page=page, decimals=decimals)
     # Nobody pays this: who may not be asked is never offered to a strategy.
-    vote = np.full(votes.n_workers, round(known.mean()), dtype=np.int64)
-    vote[allowed] = known
-    return Prices(vote, page, decimals)
+    vote = np.full(votes.n_workers, round(known.vote.mean()), dtype=np.int64)
+    vote[allowed] = known.vote
+    of_page = np.zeros(votes.n_workers, dtype=np.int64)
+    of_page[allowed] = known.page_of_worker
+    return Prices(vote, of_page, decimals)

@@ -17,7 +17,6 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
@@ -30,9 +29,10 @@ import pyarrow as pa
 
 from amcc.active.basket import Basket
 from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner
-from amcc.active.candidates import Candidates, OtherPairs, SamePages
+from amcc.active.candidates import Candidates, OtherPairs
 from amcc.active.crowd import AskableCrowd
 from amcc.active.ledger import Ledger, PlannedRound, workers_on_record
+from amcc.active.pages import select_with_pages
 from amcc.active.prices import Money, Prices, budget_units
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.stopping import check_patience, has_progress
@@ -272,7 +272,6 @@ class Campaign:
         Where money or a worker's share refuse some of its choices, it chooses again, about other pairs.
         """
         best: float | None = None
-        price = self.prices.lone_vote.astype(np.float64)
 
         def propose() -> Questions:
             nonlocal best
@@ -285,31 +284,13 @@ class Campaign:
                 open_now = open_now if best is None else OtherPairs.than(planned, open_now)
             if not open_now.open_pairs().any():
                 return Questions(NOTHING_ASKED, np.empty(0))
-            same_luck = deepcopy(rng)  # who was drawn as skilled must not be drawn again for the rest of the page
-            chosen = self.strategy.select(standing.beliefs, open_now, price, basket.missing, rng)
-            if self.prices.page and len(chosen):
-                chosen = self._bundled(chosen, standing.beliefs, open_now, basket.missing, same_luck)
+            chosen = select_with_pages(self.strategy, standing.beliefs, open_now, self.prices, basket.missing, rng)
             if best is None and len(chosen):
                 best = float(chosen.utility.max())
             return chosen
 
         basket.fill(propose)
         return best
-
-    def _bundled(
-        self, chosen: Questions, beliefs: CurrentBeliefs, candidates: Candidates, n: int, rng: np.random.Generator
-    ) -> Questions:
-        """These questions, each with those on its page that are the better buy, since the page is paid; n in all."""
-        same_pages = SamePages(OtherPairs.than(chosen.asked, candidates), chosen.asked)
-        if not same_pages.open_pairs().any():
-            return chosen
-        more = self.strategy.select(beliefs, same_pages, self.prices.vote.astype(np.float64), n, rng)
-        # The page is paid by the first question on it; more of its questions cost their votes only.
-        first = {page: place for place, page in reversed(list(enumerate(chosen.asked.pages())))}
-        opened_by = np.array([first[page] for page in more.asked.pages()], dtype=np.int64)
-        better = np.flatnonzero(more.utility >= chosen.utility[opened_by])
-        order = np.argsort(np.append(np.arange(len(chosen)), opened_by[better]), kind="stable")[:n]
-        return chosen.joined(more.take(better)).take(order)
 
     def _votes_allowed(self, votes: Votes) -> Money:
         """(n_workers,) how many votes each worker may give in the next round."""
@@ -324,6 +305,7 @@ class Campaign:
         nobody_asked, start = self._nobody_asked, self._start
         names = nobody_asked.item_names, nobody_asked.label_names
         n_workers = nobody_asked.n_workers if n_workers is None else min(n_workers, nobody_asked.n_workers)
+        page = self.prices.page_of_worker
         return {
             "budget": self._budget,
             "batch": int(self.batch),
@@ -336,7 +318,8 @@ class Campaign:
             "seed": int(self.seed),
             "strategy": described(self.strategy),
             "model": described(self.make_model()),
-            "page": self.prices.page,
+            # One number where all pages cost the same, as in ledgers of all versions.
+            "page": int(page[0]) if (page[:n_workers] == page[0]).all() else _digest(page[:n_workers]),
             "decimals": self.prices.decimals,
             # Fingerprints, not tables: a ledger would otherwise begin with megabytes.
             "prices": _digest(self.prices.vote[:n_workers]),

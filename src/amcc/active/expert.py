@@ -160,12 +160,14 @@ class ExpertQuestions:
     item, label : (n,) codes. proba : (n,) what is believed now. why : in words.
     gain : (n,) share of what is uncertain about how to read the crowd that each answer resolves; with whole items the
         share of all labels together, with each of them.
+    nats : (n,) the same in log-loss over all open pairs, half of what the answer lowers V by.
     """
 
     item: Ints
     label: Ints
     proba: Floats
     gain: Floats
+    nats: Floats
     why: list[str]
 
     def __len__(self) -> int:
@@ -211,8 +213,8 @@ def questions_for_expert(
     chosen = (_choose_items if whole_items else _choose_pairs)(belief, item, n, drawn, rng)
     pair, reasons = np.array(chosen.pair, dtype=np.int64), _Reasons(readings, votes, known)
     why = [reasons.why(*each) for each in zip(chosen.pair, chosen.part, strict=True)]
-    gain = np.array(chosen.gain) / before
-    return ExpertQuestions(item[pair], readings.label[pair], model.pair_proba_[pair], gain, why)
+    lower = np.array(chosen.gain)
+    return ExpertQuestions(item[pair], readings.label[pair], model.pair_proba_[pair], lower / before, lower / 2, why)
 
 
 def _believed(model: ConsensusModel, readings: Readings) -> Floats:
@@ -326,10 +328,11 @@ def _choose_pairs(belief: _Belief, item: Ints, n: int, drawn: float, rng: np.ran
         # Labels of one item are misread together (τ), so a second pair of it tells less than one of another item.
         fresh = free & ~asked[item]
         can_be = fresh if fresh.any() else free
-        gain, by_chance = belief.gains(), _is_drawn(number, drawn)
-        score = np.where(can_be, rng.random(len(gain)) if by_chance else gain, -np.inf)
-        best = int(order[np.argmax(score[order])])  # chance decides between equals
-        chosen.add(belief, np.array([best]), float(gain[best]), by_chance=by_chance)
+        by_chance = _is_drawn(number, drawn)
+        score = np.where(can_be, rng.random(len(item)) if by_chance else belief.gains(), -np.inf)
+        best = np.array([order[np.argmax(score[order])]])  # chance decides between equals
+        # Of the one that is chosen only: after a draw nobody needs the gains of all.
+        chosen.add(belief, best, belief.gain_of_item(best), by_chance=by_chance)
         free[best], asked[item[best]] = False, True
     return chosen
 

@@ -326,7 +326,7 @@ def answer_prices(questions: Triplets, value: Signs, prices: Prices) -> Money:
     first = answered[np.unique(page, return_index=True)[1]]
     price = np.zeros(len(value), dtype=np.int64)
     price[answered] = prices.vote[questions.worker[answered]]
-    price[first] += prices.page
+    price[first] += prices.page_of_worker[questions.worker[first]]
     return price
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from amcc import tables
 from amcc.arrays import Floats, Ints
@@ -22,11 +23,13 @@ from amcc.consensus.base import ConsensusModel
 from amcc.consensus.worth import worker_costs
 from amcc.errors import ColumnError, InputError, ParameterError
 from amcc.io import naming, read_table
+from amcc.roster import WORKER_KINDS, Roster
 from amcc.truth import positions
 from amcc.votes import Votes
 
 __all__ = [
     "EQ12",
+    "PriceList",
     "Prices",
     "budget_units",
     "eq12_prices",
@@ -34,13 +37,15 @@ __all__ = [
     "major_units",
     "minor_units",
     "price_list",
+    "prices_by_kind",
     "read_price_list",
 ]
 
 Money = Ints
 
-# No currency has more.
-MOST_DECIMALS = 4
+# No currency has more than four, but one answer of a small language model costs less than a ten-thousandth: 500 tokens
+# at 0.10 per million are 0.00005.
+MOST_DECIMALS = 6
 
 # Minor units of the largest amount: sums of thousands of them still fit in 64 bits.
 LARGEST = 10**15
@@ -136,7 +141,7 @@ class Prices:
     Parameters
     ----------
     vote : (n_workers,) int64. Price of one vote of each worker.
-    page : int. Price of each page, beside those of its votes.
+    page : int, or (n_workers,) int64. Price of each page, beside those of its votes: of all, or of each worker's.
     decimals : int. Digits after the point in which amounts are written, see `minor_units`.
 
     Examples
@@ -147,13 +152,15 @@ class Prices:
     """
 
     vote: Money
-    page: int = 0
+    page: int | Money = 0
     decimals: int = 0
 
     def __post_init__(self) -> None:
         if self.vote.dtype != np.int64 or self.vote.ndim != 1:
             raise ParameterError(f"vote must hold one int64 for each worker; got {self.vote.dtype} {self.vote.shape}.")
-        if self.page < 0 or (self.vote < 0).any():
+        if np.shape(self.page) not in ((), self.vote.shape):
+            raise ParameterError(f"page must hold one price, or one for each worker; got {np.shape(self.page)}.")
+        if np.min(self.page, initial=0) < 0 or (self.vote < 0).any():
             raise ParameterError("prices must not be negative; use Prices.of, which says whose is.")
 
     @classmethod
@@ -167,6 +174,8 @@ class Prices:
         decimals: int = 0,
     ) -> Prices:
         """Prices of these workers: those `listed` by name, the `default` for all others.
+
+        page : what all pages cost, or those of some workers by name; the others' cost nothing.
 
         All amounts are checked; a vote must cost something, for strategies divide by its price.
         """
@@ -183,11 +192,22 @@ class Prices:
                 f"every worker must have a price; there is none for {_some(missing)}. Add them to the list, or give a "
                 "default price for everybody who is not in it."
             )
-        prices = cls(vote, minor_units(page, decimals, "the page price"), decimals)
+        if isinstance(page, Mapping):
+            of_page = np.zeros(len(names), dtype=np.int64)
+            amounts = [minor_units(each, decimals, f"the page price of {name!r}") for name, each in page.items()]
+            of_page[_places(list(page), names) if page else []] = amounts
+            prices = cls(vote, of_page, decimals)
+        else:
+            prices = cls(vote, minor_units(page, decimals, "the page price"), decimals)
         if (prices.lone_vote == 0).any():
             free = names.filter(pa.array(prices.lone_vote == 0)).to_pylist()
             raise InputError(f"a vote must cost at least one minor unit; those of {_some(free)} cost nothing.")
         return prices
+
+    @property
+    def page_of_worker(self) -> Money:
+        """(n_workers,) what a page of each worker costs."""
+        return np.broadcast_to(np.asarray(self.page, dtype=np.int64), self.vote.shape)
 
     @property
     def lone_vote(self) -> Money:
@@ -196,7 +216,7 @@ class Prices:
 
     def of_votes(self, votes: Votes) -> int:
         """What all these votes cost, each answer being one page."""
-        return int(self.vote[votes.worker].sum()) + self.page * int(votes.answers_per_worker.sum())
+        return int(self.vote[votes.worker].sum() + (self.page_of_worker * votes.answers_per_worker).sum())
 
     def text(self, units: int) -> str:
         """Minor units as amounts in this currency are written."""
@@ -263,30 +283,110 @@ def whole_units(amount: Floats) -> Money:
     return np.maximum(np.floor(amount + 0.5), 1).astype(np.int64)
 
 
-def price_list(frame: Any, *, decimals: int = 0) -> dict[str, Any]:
-    """Amount by worker, for `Prices.of`, from a table with a column for the worker and one for the price."""
-    found: list[str] = []  # what the two columns are called
+class PriceList(dict[str, Any]):
+    """Amount by worker; `kinds` has the amounts of the kinds of a roster, for those who have none of their own."""
+
+    def __init__(self, workers: Mapping[str, Any] | None = None, kinds: Mapping[str, Any] | None = None) -> None:
+        super().__init__(workers or {})
+        self.kinds: dict[str, Any] = dict(kinds or {})
+
+
+def price_list(frame: Any, *, decimals: int = 0) -> PriceList:
+    """The prices of a table with a column for the price, and one for the worker, one for the kind, or both.
+
+    A row that names a worker is the price of that worker, whatever its kind. A row that names only a kind is the price
+    of all of that kind who have no row of their own.
+    """
+    found: dict[str, str] = {}  # what the columns are called
 
     def choose(columns: Sequence[str]) -> list[str]:
-        found[:] = [tables.match_columns(columns, needed=("worker",), roles=("worker",))["worker"], _priced(columns)]
-        return found
+        kind = tables.only_column("kind", ("kind",), columns, lambda *_: "Rename the others.")
+        worker = tables.match_columns(columns, needed=("worker",) if kind is None else (), roles=("worker",))
+        named = {"worker": worker.get("worker"), "kind": kind, "price": _priced(columns)}
+        found.update({role: column for role, column in named.items() if column is not None})
+        return list(found.values())
 
     table = tables.as_arrow(frame, choose)
-    ids = tables.encode_ids(table[found[0]], "worker", found[0])
-    names, amounts = ids.names.cast(pa.string()).to_pylist(), table[found[1]].to_pylist()
-    listed: dict[str, Any] = {}
-    for row, (code, amount) in enumerate(zip(ids.codes.tolist(), amounts, strict=True), start=1):
-        name = names[code]
-        if name in listed:
+    cells = {role: table[column].to_pylist() for role, column in found.items()}
+    blank = [None] * table.num_rows
+    kinds = [str(cell or "").strip().lower() for cell in cells.get("kind", blank)]
+    # Names as text, as everywhere; a cell may be empty where the row is that of a kind.
+    workers = _worker_cells(table[found["worker"]], found["worker"], kinds) if "worker" in found else blank
+    listed = PriceList()
+    for row, (worker, kind, amount) in enumerate(zip(workers, kinds, cells["price"], strict=True), start=1):
+        if worker is None:
+            _enter_kind(listed, kind, amount, row)
+        elif worker in listed:
             raise InputError(
-                f"every worker must have one price; {name!r} has another in row {row}. Leave one of the two out."
+                f"every worker must have one price; {worker!r} has another in row {row}. Leave one of the two out."
             )
-        minor_units(amount, decimals, f"the price of worker {name!r} (row {row})")  # refused where the row is known
-        listed[name] = amount
+        else:
+            listed[worker] = amount
+        whose = f"kind {kind!r}" if worker is None else f"worker {worker!r}"
+        minor_units(amount, decimals, f"the price of {whose} (row {row})")  # refused where the row is known
     return listed
 
 
-def read_price_list(path: str | Path, *, decimals: int = 0) -> dict[str, Any]:
+def _worker_cells(column: pa.ChunkedArray, name: str, kinds: Sequence[str]) -> list[str | None]:
+    """The worker of each row; None where the cell is empty and the row has a kind instead."""
+    empty = [not str("" if cell is None else cell).strip() for cell in column.to_pylist()]
+    of_kind = [not_named and bool(kind) for not_named, kind in zip(empty, kinds, strict=True)]
+    if all(of_kind):
+        return [None] * len(of_kind)
+    # Any worker will do in the rows of kinds: without these rows, errors would give wrong row numbers.
+    ids = tables.encode_ids(pc.if_else(pa.array(of_kind), column[of_kind.index(False)], column), "worker", name)
+    names = tables.text_of(ids.names, ids.codes).to_pylist()
+    return [None if without else worker for without, worker in zip(of_kind, names, strict=True)]
+
+
+def _enter_kind(listed: PriceList, kind: str, amount: Any, row: int) -> None:
+    """Note the price of a kind, which must be one and have one price."""
+    check_kind(kind, f"row {row} of a price list")
+    if kind in listed.kinds:
+        raise InputError(
+            f"every kind must have one price; {kind!r} has another in row {row}. Leave one of the two out."
+        )
+    listed.kinds[kind] = amount
+
+
+def prices_by_kind(
+    kinds: Mapping[str, Any], roster: Roster | None, worker_names: pa.Array, decimals: int = 0, what: str = "price"
+) -> dict[str, Any]:
+    """Amount by worker, of all whose kind has one.
+
+    kinds : amount by kind. what : what the amount is, for errors.
+
+    >>> roster = Roster.from_frame(pa.table({"worker": ["ann", "gpt"], "kind": ["", "model"]}))
+    >>> prices_by_kind({"model": 2}, roster, pa.array(["ann", "bob", "gpt"]))
+    {'gpt': 2}
+    """
+    if not kinds:
+        return {}
+    for kind, amount in kinds.items():
+        check_kind(kind, f"the {what} of a kind")
+        minor_units(amount, decimals, f"the {what} of kind {kind!r}")
+    if roster is None:
+        raise ParameterError(
+            f"the {what} of a kind can be paid only where it is known who is of that kind; say so in a roster "
+            "(roster=…)."
+        )
+    of_worker = roster.seats(worker_names).kinds().to_pylist()
+    if unused := [kind for kind in kinds if kind not in of_worker]:
+        raise InputError(
+            f"the {what} of a kind must be that of somebody; nobody is of kind {_some(unused)}. Leave it out, or say "
+            "in the roster who is."
+        )
+    names = tables.text_of(worker_names).to_pylist()
+    return {name: kinds[kind] for name, kind in zip(names, of_worker, strict=True) if kind in kinds}
+
+
+def check_kind(kind: Any, where: str) -> None:
+    """Raise InputError unless a roster knows the kind."""
+    if kind not in WORKER_KINDS:
+        raise InputError(f"a kind must be {', '.join(WORKER_KINDS[:-1])} or {WORKER_KINDS[-1]}; {where} has {kind!r}.")
+
+
+def read_price_list(path: str | Path, *, decimals: int = 0) -> PriceList:
     """`price_list` of a CSV, TSV, Parquet or JSON-lines file."""
     table = read_table(path)
     with naming(path):

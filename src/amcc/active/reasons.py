@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from amcc.active.beliefs import CurrentBeliefs
-from amcc.active.questions import Questions
+from amcc.active.plan import WORKER, YOURSELF, kinds_of
+from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies.common import votes_on_pairs
+from amcc.roster import Seats
+from amcc.votes import Votes
+
+# What is said of a worker of each kind.
+NOUNS = {"human": "person", "model": "model", "code": "program", WORKER: "worker", YOURSELF: "you, as an expert"}
+
+# Votes of a family on a pair from which on one more of it adds little: six models count for two or three votes
+# (docs/judges.md), so that the third counts for less than half of one.
+FAMILY_HAS_SPOKEN = 2
 
 # How much more often a worker says yes where the label is present than where it is absent, to be called so. Half is
 # what is expected of a newcomer; below a fifth, several such workers together still say little.
@@ -18,8 +28,8 @@ MOSTLY_TO_LEARN = 2.0
 MOSTLY_NEW = 0.5
 
 
-def reasons(chosen: Questions, beliefs: CurrentBeliefs, *, drawn: bool) -> list[str]:
-    """Why each question was chosen, in words; `drawn`: by chance."""
+def reasons(chosen: Questions, beliefs: CurrentBeliefs, seats: Seats | None = None, *, drawn: bool) -> list[str]:
+    """Why each question was chosen, in words; `drawn`: by chance. `seats` says who the workers are."""
     asked = chosen.asked
     columns = (
         beliefs.proba[asked.item, asked.label],
@@ -28,12 +38,43 @@ def reasons(chosen: Questions, beliefs: CurrentBeliefs, *, drawn: bool) -> list[
         beliefs.hit[asked.worker, asked.label],
         beliefs.false_alarm[asked.worker, asked.label],
     )
+    kinds = kinds_of(beliefs, seats)
+    whose = [NOUNS[kinds[worker]] for worker in asked.worker.tolist()]
     prefix = "drawn at random: " if drawn else ""
-    told = [prefix + reason(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-    if "skill_to_ask" not in chosen.parts:
+    rows = zip(*(column.tolist() for column in columns), whose, strict=True)
+    told = [prefix + reason(*row) for row in rows]
+    if "skill_to_ask" in chosen.parts:
+        of_value = zip(
+            *(chosen.parts[name].tolist() for name in ("skill", "skill_to_ask", "new", "ahead")), strict=True
+        )
+        told = [text + by_value(*row) for text, row in zip(told, of_value, strict=True)]
+    if seats is None:
         return told
-    of_value = (chosen.parts[name].tolist() for name in ("skill", "skill_to_ask", "new", "ahead"))
-    return [text + by_value(*row) for text, row in zip(told, zip(*of_value, strict=True), strict=True)]
+    return [text + by_family(*each) for text, each in zip(told, family_votes(asked, beliefs.votes, seats), strict=True)]
+
+
+def family_votes(asked: Triplets, votes: Votes, seats: Seats) -> list[tuple[str | None, int]]:
+    """Family of the worker of each question, None where they have none, and how many votes of it the pair has."""
+    start, n_votes = votes_on_pairs(votes, asked.item, asked.label)
+    families = seats.families().to_pylist()
+    found: list[tuple[str | None, int]] = []
+    for worker, first, n in zip(asked.worker.tolist(), start.tolist(), n_votes.tolist(), strict=True):
+        family = seats.family[worker]
+        same = (seats.family[votes.worker[first : first + n]] == family) & (family >= 0)
+        found.append((families[worker], int(same.sum())))
+    return found
+
+
+def by_family(family: str | None, n_votes: int) -> str:
+    """What the family of a worker has said about the pair, if they have one and it has.
+
+    >>> by_family("gpt", 3), by_family("gpt", 1), by_family(None, 0)
+    ('; its family gpt has 3 votes here: adds little', '; its family gpt has 1 vote here', '')
+    """
+    if family is None or not n_votes:
+        return ""
+    little = ": adds little" * (n_votes >= FAMILY_HAS_SPOKEN)
+    return f"; its family {family} has {n_votes} vote{'s' * (n_votes > 1)} here{little}"
 
 
 def by_value(skill: float, skill_to_ask: float, new: float, ahead: float) -> str:
@@ -52,22 +93,22 @@ def by_value(skill: float, skill_to_ask: float, new: float, ahead: float) -> str
     return told + (f"; {ahead:.0f} such answers may decide it" if ahead > 1 else "")
 
 
-def reason(proba: float, n_votes: int, experience: int, hit: float, false_alarm: float) -> str:
+def reason(proba: float, n_votes: int, experience: int, hit: float, false_alarm: float, who: str = "worker") -> str:
     """How open a pair is and what the worker is worth, in one line.
 
     >>> reason(0.52, 3, 40, 0.81, 0.04)
     'probability 0.52 after 3 votes; informative worker (hit 0.81, false alarm 0.04)'
     """
     so_far = f"after {n_votes} vote{'s' * (n_votes > 1)}" if n_votes else "before the first vote"
-    return (
-        f"probability {proba:.2f} {so_far}; {_kind(experience, hit - false_alarm)} "
-        f"(hit {hit:.2f}, false alarm {false_alarm:.2f})"
-    )
+    rates = f"(hit {hit:.2f}, false alarm {false_alarm:.2f})"
+    worth = "" if who == NOUNS[YOURSELF] else f"{_worth(experience, hit - false_alarm)} "
+    return f"probability {proba:.2f} {so_far}; {worth}{who} {rates}"
 
 
-def _kind(experience: int, informativeness: float) -> str:
+def _worth(experience: int, informativeness: float) -> str:
+    """What is known of a worker, in a word or two."""
     if not experience:
-        return "new worker"
+        return "new"
     if informativeness >= INFORMATIVE:
-        return "informative worker"
-    return "fairly informative worker" if informativeness >= FAIRLY_INFORMATIVE else "hardly informative worker"
+        return "informative"
+    return "fairly informative" if informativeness >= FAIRLY_INFORMATIVE else "hardly informative"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betainc
 
-from amcc.active.beliefs import COLD_FALSE_ALARM, COLD_HIT
+from amcc.active.beliefs import COLD_FALSE_ALARM, COLD_HIT, CurrentBeliefs
 from amcc.arrays import Floats, weight_per_code
 from amcc.passes import sum_over_slots
 from amcc.votes import Votes
@@ -20,6 +20,10 @@ COLD_ROOM = 0.5
 # Nobody is always right, or always wrong: one answer in a hundred is a slip even of the best. A Beta distribution with
 # a parameter of 0 could not be drawn from.
 NEVER_SURE = 0.01
+
+
+# Surprises by which the skill of an expert is as good as known: nobody is tried out who says what they know.
+KNOWN = 1e6
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,17 @@ class Skills:
 
     mean: Floats
     evidence: Floats
+
+    @classmethod
+    def of(cls, beliefs: CurrentBeliefs, answers_of_stranger: float) -> Skills:
+        """By what is believed. The requester, if they are one of the workers, is known to be an expert."""
+        found = cls.from_beliefs(beliefs.votes, beliefs.proba, answers_of_stranger)
+        if beliefs.expert is None:
+            return found
+        mean, evidence, expert = found.mean.copy(), found.evidence.copy(), beliefs.expert.worker
+        mean[expert] = (beliefs.hit[expert] - beliefs.false_alarm[expert]).mean()
+        evidence[expert] = KNOWN
+        return cls(mean, evidence)
 
     @classmethod
     def from_beliefs(cls, votes: Votes, proba: Floats, answers_of_stranger: float) -> Skills:

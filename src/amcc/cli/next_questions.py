@@ -18,6 +18,7 @@ import typer
 from amcc.active import buying
 from amcc.active.accounts import Account
 from amcc.active.buying import CROWD_BATCH, DEFAULT_STRATEGY
+from amcc.active.plan import plan_lines
 from amcc.active.prices import major_units
 from amcc.active.strategies import STRATEGIES
 from amcc.cli.console import busy, say
@@ -27,7 +28,7 @@ from amcc.cli.options.asked_votes import AskingOptions
 from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.ledger import LedgerOptions, amounts, tell_balance
-from amcc.cli.options.prices import PriceOptions
+from amcc.cli.options.prices import KindPriceOptions, PriceOptions
 from amcc.cli.options.roster import WorkersFile, listed_workers
 from amcc.cli.options.truth import KnownTruth, TruthCoverage
 from amcc.cli.options.votes import VotesPath
@@ -53,7 +54,20 @@ AS_OPTIONS = {
     "give up what waits (release)": "give up what waits (--release)",
     "decimals must be": "--decimals must be",
     "Release questions that wait": "Give up questions that wait (--release)",
+    "a roster (roster=…)": "a workers file (--workers FILE)",
+    "in the roster": "in the workers file",
+    "kind_prices": "--kind-price",
+    "(me=…)": "(--me NAME)",
+    "(truth=…)": "(--truth FILE)",
+    "my_price has no place in an account": "--my-price has no place beside --ledger",
+    "without account.": "without --ledger.",
 }
+
+# Answers of the requester are known truth, which is believed; votes are weighed.
+HAND_BACK = (
+    "{n} question{s} for you: put your answers in a table item,label,truth (yes or no) and hand it back with --truth "
+    "FILE, not as votes"
+)
 
 
 Budget = Annotated[
@@ -79,6 +93,7 @@ def next_questions(
     budget: Budget = None,
     account: LedgerOptions,
     money: PriceOptions,
+    kinds: KindPriceOptions,
     batch: Annotated[
         int | None,
         typer.Option(
@@ -109,7 +124,15 @@ def next_questions(
     votes, known = reading.read(path), coverage.read_if_named(truth)
     if expert.for_expert:
         # An option that changes nothing was meant to change something: better to say so than to ignore it.
-        check_free({"--budget": budget, **account.given, **_given(money, choice, described), "--explain": explain})
+        check_free(
+            {
+                "--budget": budget,
+                **account.given,
+                **kinds.given(),
+                **_given(money, choice, described),
+                "--explain": explain,
+            }
+        )
         listed = listed_workers(roster, votes.worker_names)
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, seed)
     else:
@@ -119,6 +142,7 @@ def next_questions(
                 "--budget must say what all questions may cost; only questions to yourself (--for-expert) do without."
             )
         wanted: dict[str, Any] = {"batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed}
+        wanted |= kinds.arguments()
         with called_as_options(), account.opened(votes, budget, money.decimals) as kept:
             if kept is not None and account.waiting:
                 told = ask_again(kept)
@@ -129,7 +153,7 @@ def next_questions(
         print_json(told[1])
     if rows.is_wanted_beside(as_json):
         rows.write(told[0])
-    say(told[2])
+    say(*told[2].splitlines())
 
 
 def _given(money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures) -> dict[str, Any]:
@@ -158,6 +182,8 @@ def ask_crowd(
             say(*newcomers(votes.worker_names[n_before:].to_pylist()))
         wanted |= {"roster": listed_workers(roster, votes.worker_names), "features": described.read(votes)}
         wanted |= {"prices": money.by_eq12 or listed, "price": money.of_others, "decimals": money.decimals}
+        if wanted["kind_prices"]:  # who says what some kinds cost has forgotten the others, unless there is --price
+            wanted["price"] = money.price
         with busy(f"Choosing after {len(votes):,} votes"):
             found = buying.next_questions(votes, strategy=choice.strategy, workers=choice.worker, **wanted)
     # Before the first vote there is no model, and truth has changed nothing yet.
@@ -165,12 +191,19 @@ def ask_crowd(
     tell_effect(effect)
     rows = found.table("arrow", explain=explain)
     spent = {"budget": found.amount(found.budget), "cost": found.amount(found.cost)}
-    as_json = {"strategy": choice.strategy, **spent, "questions": rows.to_pylist(), **effect_as_json(effect)}
+    plan = found.plan()
+    as_json = {
+        "strategy": choice.strategy, **spent, "questions": rows.to_pylist(),
+        "plan": [each.as_json(found.votes, found.prices) for each in plan], **effect_as_json(effect),
+    }  # fmt: skip
     told = f"{major_units(found.cost, money.decimals)} of {major_units(found.budget, money.decimals)}"
+    # Without a roster and without yourself there is nobody to choose between: the table says it all.
+    whom = plan_lines(plan, found.votes, found.prices) if found.roster or wanted["my_price"] is not None else []
+    back = [HAND_BACK.format(n=found.n_mine, s="s" * (found.n_mine > 1))] if found.n_mine else []
     if kept := wanted.get("account"):
         as_json["account"] = amounts(kept)
         tell_balance(kept)
-    return rows, as_json, summary(len(found), found.n_worthless, told)
+    return rows, as_json, "\n".join([summary(len(found), found.n_worthless, told), *whom, *back])
 
 
 def ask_again(account: Account) -> tuple[pa.Table, dict[str, Any], str]:

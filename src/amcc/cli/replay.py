@@ -24,7 +24,7 @@ from amcc.active import STRATEGIES, Curve, Learner, Prices, first_votes, usual_b
 from amcc.active.buying import DEFAULT_STRATEGY, check_batch, checked_strategy
 from amcc.active.curves import ENOUGH_RUNS
 from amcc.active.pool import PoolLimits, refused_share
-from amcc.active.prices import budget_units, eq12_prices
+from amcc.active.prices import budget_units, eq12_prices, prices_by_kind
 from amcc.active.replay import PricesNow, Recording, Start, as_prices_now
 from amcc.active.replay import replay as replayed
 from amcc.active.stopping import check_patience
@@ -238,6 +238,7 @@ def first_prices(votes: Votes, money: PriceOptions) -> Prices:
     listed = money.listed()
     if money.by_eq12:
         return eq12_prices(None, votes, money.by_eq12, price=money.price, decimals=money.decimals)
+    prices_by_kind(listed.kinds, None, votes.worker_names)  # refused, if there are any: who is what is not known here
     tables.refuse_slips(pa.array(list(listed), pa.string()), votes.worker_names, "worker")
     # A list for the whole crowd is fine, and a note is enough: only recorded votes can be bought.
     there = set(votes.worker_names.cast(pa.string()).to_pylist())

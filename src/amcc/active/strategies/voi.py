@@ -64,7 +64,9 @@ def not_heard_before(beliefs: CurrentBeliefs, asked: Triplets) -> Floats:
     of_vote = place[votes.item.astype(np.int64) * votes.n_labels + votes.label]
     here = of_vote >= 0
     new = beliefs.sharing.new_in_next(of_vote[here], votes.worker[here], len(pair))
-    return np.asarray(new[row, beliefs.sharing.source[asked.worker]])
+    source = beliefs.sharing.source
+    learned = asked.worker < len(source)  # the requester was not there when it was learned, and has no family
+    return np.where(learned, new[row, source[np.where(learned, asked.worker, 0)]], 1.0)
 
 
 @register("voi")
@@ -110,7 +112,7 @@ class ValueOfInformation(UsualStrategy):
         self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         """See `Strategy`."""
-        skills = Skills.from_beliefs(beliefs.votes, beliefs.proba, self.answers_of_stranger)
+        skills = Skills.of(beliefs, self.answers_of_stranger)
         skill, weight = skills.worth_asking(), self.weight_of_pairs(beliefs)
         usual = np.sqrt(np.mean(skill**2))
         promise = np.where(candidates.open_pairs(), weight * self.value(beliefs.proba, usual), np.nan)
@@ -119,11 +121,15 @@ class ValueOfInformation(UsualStrategy):
         # The value of an answer goes with the square of the skill, and so does the information in it.
         new = not_heard_before(beliefs, asked)
         effective = skill[asked.worker] * np.sqrt(new)
-        value = weight[pair] * self.value(beliefs.proba[pair], effective)
+        value = weight[pair] * self.value(beliefs.proba[pair], effective) + self.beside(beliefs, asked)
         ahead = answers_ahead(self.loss, self.hedged(beliefs.proba[pair]), effective, self.ahead).astype(np.float64)
         of_worker = {"skill": skills.mean[asked.worker], "skill_to_ask": skill[asked.worker], "new": new}
         parts = {"probability": beliefs.proba[pair], **of_worker, "ahead": ahead, "value": value, "c": cost}
         return pick_batch(asked, value / (cost + self.overhead * prices.mean()), batch, rng, parts=parts)
+
+    def beside(self, beliefs: CurrentBeliefs, asked: Triplets) -> Floats | float:
+        """(n,) what answers are worth beside their own pair, as far as it can be said in the unit of the loss."""
+        return beliefs.gain_beside(asked) if self.loss == "log" else 0.0
 
     def weight_of_pairs(self, beliefs: CurrentBeliefs) -> Floats:
         """(n_items, n_labels) what the value of an answer about each pair is multiplied by."""

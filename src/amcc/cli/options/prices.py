@@ -12,10 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from amcc.active.prices import EQ12, is_eq12, price_at_one, read_price_list
+from amcc.active.prices import EQ12, PriceList, check_kind, is_eq12, price_at_one, read_price_list
+from amcc.active.yourself import YOU
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.paths import READS
-from amcc.errors import InputError
+from amcc.errors import InputError, ParameterError
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class PriceOptions(OptionGroup):
         typer.Option(
             "--prices",
             metavar="FILE|eq12|eq12-printed",
-            help="Price list: a table worker,price. Or the paper's own cost, by how often a worker says yes to labels "
-            "that are present: eq12, or eq12-printed to the letter.",
+            help="Price list: a table worker,price; a row without a worker may name a kind. Or the paper's own cost, "
+            "by how often a worker says yes to labels that are present: eq12, or eq12-printed to the letter.",
         ),
         READS,
     ] = None
@@ -54,12 +55,12 @@ class PriceOptions(OptionGroup):
         """Which of `EQ12` says the prices, if one does."""
         return self.prices if is_eq12(self.prices) else None
 
-    def listed(self) -> dict[str, Any]:
-        """Amounts of the price list, by worker; none where eq12 says them, of which --price is checked."""
+    def listed(self) -> PriceList:
+        """Amounts of the price list, by worker and kind; none where eq12 says them, of which --price is checked."""
         if self.by_eq12:
             price_at_one(self.price, self.decimals, "--price")
         if self.prices is None or self.by_eq12:
-            return {}
+            return PriceList()
         path = Path(self.prices)
         if not path.exists() and not path.suffix:  # a slip in a word, rather than in the name of a file
             raise InputError(f"--prices must be a file or one of {', '.join(EQ12)}; there is no file {self.prices}.")
@@ -70,3 +71,67 @@ class PriceOptions(OptionGroup):
         """The price of those who are in no list; None where everybody must be in it."""
         # Whoever gives a list has forgotten those who are not in it, unless they say what these cost.
         return "1" if self.prices is None and self.price is None else self.price
+
+
+@dataclass(frozen=True)
+class KindPriceOptions(OptionGroup):
+    """What people, models and the requester cost, for commands that know who is who.
+
+    >>> KindPriceOptions(kind_price=["model=0.002", "human=0.08"]).arguments()["kind_prices"]
+    {'model': '0.002', 'human': '0.08'}
+    >>> KindPriceOptions(page_price=["0.02"]).arguments()["page"]
+    '0.02'
+    """
+
+    kind_price: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind-price",
+            metavar="KIND=AMOUNT",
+            help="What a vote costs of everybody of a kind (human, model, code; see --workers) who has no price of "
+            "their own. May be repeated.",
+        ),
+    ] = None
+    page_price: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--page-price",
+            metavar="[KIND=]AMOUNT",
+            help="What a worker is paid for an item beside their votes on it; of everybody, or of a kind. May be "
+            "repeated.",
+        ),
+    ] = None
+    my_price: Annotated[
+        str | None, typer.Option(help="What an answer of your own costs: you are then one of those who can be asked.")
+    ] = None
+    me: Annotated[str, typer.Option(help="What you are called among the workers.")] = YOU
+
+    def given(self) -> dict[str, Any]:
+        """Options and whether they say something else than their default."""
+        paid = {"--kind-price": self.kind_price, "--page-price": self.page_price}
+        return {**paid, "--my-price": self.my_price, "--me": self.me != YOU}
+
+    def arguments(self) -> dict[str, Any]:
+        """The same for `amcc.active.next_questions`."""
+        if self.me != YOU and self.my_price is None:
+            raise ParameterError("--me says what you are called; say with --my-price what an answer of yours costs.")
+        page = self.page_price or []
+        by_kind = len(page) > 1 or "=" in "".join(page)
+        pages = amounts_by_kind("--page-price", page) if by_kind else next(iter(page), None)
+        kinds = amounts_by_kind("--kind-price", self.kind_price or [])
+        return {"kind_prices": kinds, "page": pages, "my_price": self.my_price, "me": self.me}
+
+
+def amounts_by_kind(option: str, given: list[str]) -> dict[str, str]:
+    """Amounts of KIND=AMOUNT, each kind once."""
+    amounts: dict[str, str] = {}
+    for text in given:
+        kind, found, amount = text.partition("=")
+        kind = kind.strip().lower()
+        if not found:
+            raise ParameterError(f"{option} must be KIND=AMOUNT, like model=0.002; got {text!r}.")
+        check_kind(kind, f"{option} {text}")
+        if kind in amounts:
+            raise ParameterError(f"{option} must say one amount of each kind; {kind} has two. Leave one out.")
+        amounts[kind] = amount.strip()
+    return amounts

@@ -1,0 +1,39 @@
+"""Pages: what else a worker should be asked about an item that they look at anyway.
+
+A page is an item and a worker. It is paid once, by the first question on it; all others cost their votes only. So what
+was too expensive on a page of its own may be worth its price on a page that is open.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+
+from amcc.active.beliefs import CurrentBeliefs
+from amcc.active.candidates import Candidates, OtherPairs, SamePages
+from amcc.active.prices import Prices
+from amcc.active.questions import Questions
+from amcc.active.strategy import Strategy
+
+
+def select_with_pages(
+    strategy: Strategy, beliefs: CurrentBeliefs, candidates: Candidates, prices: Prices, n: int,
+    rng: np.random.Generator,
+) -> Questions:  # fmt: skip
+    """Up to `n` questions of the strategy; where pages cost something, with more on each page that is opened."""
+    same_luck = deepcopy(rng)  # who was drawn as skilled must not be drawn again for the rest of the page
+    chosen = strategy.select(beliefs, candidates, prices.lone_vote.astype(np.float64), n, rng)
+    if not np.any(prices.page) or not len(chosen):
+        return chosen
+    same_pages = SamePages(OtherPairs.than(chosen.asked, candidates), chosen.asked)
+    if not same_pages.open_pairs().any():
+        return chosen
+    # Strategies divide by the price: a vote that is free on an open page costs half a minor unit, less than any other.
+    more = strategy.select(beliefs, same_pages, np.maximum(prices.vote, 0.5), n, same_luck)
+    # Those that are the better buy, since the page is paid.
+    first = {page: place for place, page in reversed(list(enumerate(chosen.asked.pages())))}
+    opened_by = np.array([first[page] for page in more.asked.pages()], dtype=np.int64)
+    better = np.flatnonzero(more.utility >= chosen.utility[opened_by])
+    order = np.argsort(np.append(np.arange(len(chosen)), opened_by[better]), kind="stable")[:n]
+    return chosen.joined(more.take(better)).take(order)
