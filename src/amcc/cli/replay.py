@@ -127,8 +127,7 @@ def replay(
     """
     votes, names = reading.read(path), strategy_names(strategy)
     check_runs(names, seeds, batch, patience, described)
-    reference, others = named_reference(against, names), method_names(best_of)
-    first = parse_start(start)
+    reference, others, first = named_reference(against, names), method_names(best_of), parse_start(start)
     limit = None if budget is None else budget_units(budget, money.decimals)
     recording = recorded(votes, coverage.read(truth))
     before = first_prices(votes, money)
