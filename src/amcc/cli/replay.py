@@ -127,35 +127,23 @@ def replay(
     """
     votes, names = reading.read(path), strategy_names(strategy)
     check_runs(names, seeds, batch, patience, described)
-    reference, others = named_reference(against, names), method_names(best_of)
-    first = parse_start(start)
+    reference, others, first = named_reference(against, names), method_names(best_of), parse_start(start)
     limit = None if budget is None else budget_units(budget, money.decimals)
     recording = recorded(votes, coverage.read(truth))
     before = first_prices(votes, money)
-    settings = {
-        "start": first,
-        "batch": batch,
-        "budget": limit,
-        "patience": patience,
-        "features": described.read(votes),
-        "roster": listed_workers(roster, votes.worker_names),
-    }
+    settings: dict[str, Any] = {"start": first, "batch": batch, "budget": limit, "patience": patience}
+    settings |= {"features": described.read(votes), "roster": listed_workers(roster, votes.worker_names)}
     prices = PricesByEq12(money) if money.by_eq12 else before.vote.astype(np.float64)
     parts = parts_of(recording, answers, seeds)
     check_start(parts, before, first, limit, seeds)
     lots = [all_votes(part, prices, others, settings["roster"]) for part in parts]
-    run = partial(run_once, lots, prices, settings)
-    curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
-    found = {name: Replay([curves[name, seed] for seed in range(seeds)], of_seeds(lots, seeds)) for name in names}
-    note_few_seeds(seeds)
-    wishes = {name: wished(lots[0], prices, settings, name) for name in names}
-    outcome = Outcome(found, reference, best_method(lots), PoolLimits.of(lots[0].recording.votes), wishes)
+    curves, outcome = run_and_compare(lots, prices, settings, names, reference, seeds, processes)
     target.keep(curves, outcome)
+    total = before.text(round(sum(lot.cost for lot in lots) / len(lots)))
     seats = None if settings["roster"] is None else settings["roster"].seats(votes.worker_names)
     if as_json:
         print_json(outcome.as_json(seats))
     else:
-        total = before.text(round(sum(lot.cost for lot in lots) / len(lots)))
         show(outcome, len(lots[0].recording.votes), total, seats, ends=limit is not None or patience is not None)
 
 
@@ -358,6 +346,19 @@ def wished(lot: Lot, prices: Floats | PricesNow, settings: Mapping[str, Any], na
 def without_warnings() -> Any:
     """Of models that are fitted again soon, or only for comparison."""
     return warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
+
+
+def run_and_compare(
+    lots: Sequence[Lot], prices: Floats | PricesNow, settings: Mapping[str, Any], names: Sequence[str], reference: str,
+    seeds: int, processes: int,
+) -> tuple[dict[tuple[str, int], Curve], Outcome]:  # fmt: skip
+    """Curves by strategy and seed, and what they say together."""
+    run = partial(run_once, lots, prices, settings)
+    curves = run_all(run, [(name, seed) for name in names for seed in range(seeds)], processes or os.cpu_count() or 1)
+    found = {name: Replay([curves[name, seed] for seed in range(seeds)], of_seeds(lots, seeds)) for name in names}
+    note_few_seeds(seeds)
+    wishes = {name: wished(lots[0], prices, settings, name) for name in names}
+    return curves, Outcome(found, reference, best_method(lots), PoolLimits.of(lots[0].recording.votes), wishes)
 
 
 def run_all(
