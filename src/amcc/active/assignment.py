@@ -31,7 +31,7 @@ class Outlook:
     """What is worth asking now, whoever comes.
 
     beliefs : what is known. strategy : what an answer is worth by.
-    skill : (n_workers,) by which workers are compared, see `Skills.worth_asking`.
+    skill : (n_workers,) by which workers are compared, see `ValueOfInformation.skill_to_ask`.
     weight : (n_items, n_labels) what the value of an answer is multiplied by; 0 where truth is known.
     promise : (n_items, n_labels) the value of the answer of a usual worker.
     """
@@ -46,7 +46,7 @@ class Outlook:
     def of(cls, beliefs: CurrentBeliefs, strategy: ValueOfInformation | None = None) -> Outlook:
         """By these beliefs, and the default strategy unless another is given."""
         chooser = strategy or ValueOfInformation()
-        skill = Skills.of(beliefs, chooser.answers_of_stranger).worth_asking()
+        skill = chooser.skill_to_ask(beliefs, Skills.of(beliefs, chooser.answers_of_stranger))
         weight = chooser.weight_of_pairs(beliefs)
         if beliefs.known is not None:
             weight = np.where(beliefs.known, 0.0, weight)

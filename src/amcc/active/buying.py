@@ -58,6 +58,8 @@ __all__ = ["NextQuestions", "next_questions", "with_names"]
 
 # The best compromise in replays on real sets (docs/active-results.md).
 DEFAULT_STRATEGY = "voi"
+# The same where you are one of those who can be asked.
+WITH_YOU = "voi-log"
 
 # Questions at a time: a crowd answers many between two looks at what it said.
 CROWD_BATCH = 100
@@ -212,6 +214,8 @@ def next_questions(
     >>> len(found), found.cost, sorted(found.table("arrow")["label"].to_pylist())
     (2, 2, ['cat', 'dog'])
     """
+    # What your answers teach about the crowd can be said in log-loss only.
+    strategy = WITH_YOU if my_price is not None and strategy == DEFAULT_STRATEGY else strategy
     chooser = checked_strategy(strategy, features=features is not None, roster=roster is not None)
     decimals = prices.decimals if isinstance(prices, Prices) else decimals
     check_one_budget(budget, account, decimals)

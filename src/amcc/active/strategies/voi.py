@@ -1,9 +1,10 @@
 """Our own strategy: by how much an answer is expected to lower the loss, for each unit of cost.
 
-The value of asking a worker about a pair is made of five things, each a function of its own:
+The value of asking a worker about a pair is made of six things, each a function of its own:
 
     what the answer may change          the expected drop in loss, several answers ahead  (`amcc.active.value`)
     how good the worker is              expected skill, and what asking teaches about it  (`amcc.active.skills`)
+    how much they said already          a consensus must not be that of a few             (`said_by_few`)
     what others said already            votes of one family repeat each other             (`amcc.consensus.families`)
     what is left to learn of the pair   after many votes it is a matter of degree         (`still_to_learn`)
     what it tells about other labels    by their correlation, where that is wanted        (`carried_over`)
@@ -12,6 +13,7 @@ The value of asking a worker about a pair is made of five things, each a functio
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +21,20 @@ import numpy as np
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Candidates
 from amcc.active.picking import distinct, pick_batch, questions_about
-from amcc.active.questions import Questions, Triplets
+from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.skills import Skills
 from amcc.active.strategy import UsualStrategy, register
 from amcc.active.value import LOSSES, answers_ahead, value_by_skill
-from amcc.arrays import Floats
+from amcc.arrays import Floats, Ints
 from amcc.errors import ParameterError
+from amcc.votes import Votes
+
+# Answers about one pair that are asked for at once. What the first says decides what the next is worth, so that more
+# than three would be bought blindly.
+MOST_TOGETHER = 3
+
+# Utility from which on a further answer at once is worth anything: above rounding errors.
+LEAST = 1e-12
 
 
 def still_to_learn(n_votes: Floats) -> Floats:
@@ -35,6 +45,16 @@ def still_to_learn(n_votes: Floats) -> Floats:
     lowers its variance by about 1 / n.
     """
     return 1.0 / (1.0 + n_votes)
+
+
+def said_by_few(n_votes: Ints) -> Floats:
+    """(n_workers,) what the value of an answer is divided by, given how many votes everybody gave.
+
+    Always to ask who seems best ends with a consensus that is mostly theirs, speaks for them, and so finds them best.
+    Everybody has a taste of their own, and the larger a worker's share of all votes, the more of it is in the result:
+    twice the usual number of votes counts as much against somebody as the answer itself is worth.
+    """
+    return 1.0 + n_votes / max(float(n_votes.mean()), 1.0)
 
 
 def carried_over(proba: Floats, correlation: Floats) -> Floats:
@@ -49,11 +69,11 @@ def carried_over(proba: Floats, correlation: Floats) -> Floats:
     return np.asarray(doubt @ shared / np.maximum(doubt, 1e-12))
 
 
-def not_heard_before(beliefs: CurrentBeliefs, asked: Triplets) -> Floats:
+def not_heard_before(beliefs: CurrentBeliefs, asked: Triplets, coming: Triplets = NOTHING_ASKED) -> Floats:
     """(n,) share of each answer's information that the votes on its pair do not have yet; 1 where nobody is related.
 
     The votes of a family repeat each other, see `amcc.consensus.families`: the first judge of a family tells most, a
-    seventh almost nothing.
+    seventh almost nothing. `coming` are questions whose answers count as if they were there.
     """
     if beliefs.sharing is None:
         return np.ones(len(asked))
@@ -61,16 +81,21 @@ def not_heard_before(beliefs: CurrentBeliefs, asked: Triplets) -> Floats:
     pair, row = distinct(asked.item * votes.n_labels + asked.label)
     place = np.full(votes.n_items * votes.n_labels, -1)
     place[pair] = np.arange(len(pair))
-    of_vote = place[votes.item.astype(np.int64) * votes.n_labels + votes.label]
-    here = of_vote >= 0
-    new = beliefs.sharing.new_in_next(of_vote[here], votes.worker[here], len(pair))
+    all_asked = Triplets.of_votes(votes).joined(coming)
+    of_vote = place[all_asked.item * votes.n_labels + all_asked.label]
+    here = (of_vote >= 0) & (all_asked.worker < len(beliefs.sharing.source))
+    new = beliefs.sharing.new_in_next(of_vote[here], all_asked.worker[here], len(pair))
     source = beliefs.sharing.source
     learned = asked.worker < len(source)  # the requester was not there when it was learned, and has no family
     return np.where(learned, new[row, source[np.where(learned, asked.worker, 0)]], 1.0)
 
 
+def _others(asked: Triplets, chosen: Triplets, votes: Votes) -> Triplets:
+    """Those that were not chosen."""
+    return asked.take(np.flatnonzero(~np.isin(asked.keys(votes), chosen.keys(votes))))
+
+
 @register("voi")
-@register("voi-myopic", ahead=1)
 @register("voi-log", loss="log", ahead=1)
 @dataclass(frozen=True)
 class ValueOfInformation(UsualStrategy):
@@ -113,19 +138,44 @@ class ValueOfInformation(UsualStrategy):
     ) -> Questions:
         """See `Strategy`."""
         skills = Skills.of(beliefs, self.answers_of_stranger)
-        skill, weight = skills.worth_asking(), self.weight_of_pairs(beliefs)
+        skill, weight = self.skill_to_ask(beliefs, skills), self.weight_of_pairs(beliefs)
         usual = np.sqrt(np.mean(skill**2))
         promise = np.where(candidates.open_pairs(), weight * self.value(beliefs.proba, usual), np.nan)
         asked = questions_about(promise, candidates, batch, len(prices), rng)
+        judged = partial(self._judged, beliefs, skills.mean, skill, weight, prices)
+        chosen = judged(asked, batch, rng)
+        for _ in range(MOST_TOGETHER - 1):
+            if not 0 < len(chosen) < batch:
+                break
+            # All pairs are asked about, and there is room: more answers at once, where they are as good a buy.
+            more = judged(_others(asked, chosen.asked, beliefs.votes), batch - len(chosen), rng, chosen.asked)
+            chosen = chosen.joined(more.take(np.flatnonzero(more.utility >= max(chosen.utility.min(), LEAST))))
+        return chosen
+
+    def _judged(
+        self, beliefs: CurrentBeliefs, expected: Floats, skill: Floats, weight: Floats, prices: Floats,
+        asked: Triplets, batch: int, rng: np.random.Generator, coming: Triplets = NOTHING_ASKED,
+    ) -> Questions:  # fmt: skip
+        """The best of these questions, one about a pair; `coming` are those whose answers are on their way."""
         pair, cost = (asked.item, asked.label), prices[asked.worker]
+        n_coming = np.zeros(beliefs.proba.shape)
+        np.add.at(n_coming, (coming.item, coming.label), 1.0)
+        left = 1.0 / (1.0 / weight[pair] + n_coming[pair]) if len(coming) else weight[pair]
         # The value of an answer goes with the square of the skill, and so does the information in it.
-        new = not_heard_before(beliefs, asked)
+        new = not_heard_before(beliefs, asked, coming)
         effective = skill[asked.worker] * np.sqrt(new)
-        value = weight[pair] * self.value(beliefs.proba[pair], effective) + self.beside(beliefs, asked)
+        value = left * self.value(beliefs.proba[pair], effective) + self.beside(beliefs, asked)
         ahead = answers_ahead(self.loss, self.hedged(beliefs.proba[pair]), effective, self.ahead).astype(np.float64)
-        of_worker = {"skill": skills.mean[asked.worker], "skill_to_ask": skill[asked.worker], "new": new}
+        of_worker = {"skill": expected[asked.worker], "skill_to_ask": skill[asked.worker], "new": new}
         parts = {"probability": beliefs.proba[pair], **of_worker, "ahead": ahead, "value": value, "c": cost}
         return pick_batch(asked, value / (cost + self.overhead * prices.mean()), batch, rng, parts=parts)
+
+    def skill_to_ask(self, beliefs: CurrentBeliefs, skills: Skills) -> Floats:
+        """(n_workers,) by which workers are compared: with what asking teaches, and without those who said most."""
+        votes = beliefs.votes
+        n_votes = np.bincount(votes.worker, minlength=votes.n_workers)
+        # The value of an answer goes with the square of the skill.
+        return np.asarray(skills.worth_asking() / np.sqrt(said_by_few(n_votes)))
 
     def beside(self, beliefs: CurrentBeliefs, asked: Triplets) -> Floats | float:
         """(n,) what answers are worth beside their own pair, as far as it can be said in the unit of the loss."""
