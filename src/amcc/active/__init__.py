@@ -8,6 +8,7 @@
 | `campaign`, `ledger`, `chain` | ask, pay, record, repeat; what was asked and paid; hashes that show changes |
 | `replay` | what would it have cost? |
 | `stopping` | when there is no progress any more |
+| `forecast` | what a smaller error will cost, and what the next money buys |
 | `questions`, `candidates`, `beliefs` | what is asked, what may be asked, what is believed |
 | `strategy`, `strategies/` | whom to ask about what: the protocol with its registry; one file for each kind |
 | `value` | what an answer is expected to be worth |
@@ -24,6 +25,7 @@ from amcc.active.buying import NextQuestions, next_questions
 from amcc.active.campaign import Campaign
 from amcc.active.crowd import ReplayCrowd, SimulatedCrowd
 from amcc.active.expert import questions_for_expert
+from amcc.active.forecast import Forecast, NextMoney, next_money
 from amcc.active.prices import Prices
 from amcc.active.replay import (
     GOALS,
@@ -49,7 +51,9 @@ __all__ = [
     "Campaign",
     "CurrentBeliefs",
     "Curve",
+    "Forecast",
     "Learner",
+    "NextMoney",
     "NextQuestions",
     "Prices",
     "ReplayCrowd",
@@ -59,6 +63,7 @@ __all__ = [
     "cost_of_goals",
     "first_votes",
     "mean_curve",
+    "next_money",
     "next_questions",
     "paper_prices",
     "purchases",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from amcc import tables
 from amcc.active.basket import Basket
 from amcc.active.beliefs import CurrentBeliefs, Learner
 from amcc.active.candidates import Anything
+from amcc.active.forecast import Forecast, NextMoney, check_target, cost_of_rest, forecast, next_money
 from amcc.active.prices import (
     EQ12,
     Money,
@@ -56,6 +57,9 @@ DEFAULT_STRATEGY = "voi"
 # Questions at a time: a crowd answers many between two looks at what it said.
 CROWD_BATCH = 100
 
+# Digits of the small coin of most currencies: where amounts are whole numbers, a hundred of them are the large one.
+CENTS = 2
+
 # Where nobody gave a list, nobody knows what the cheapest worker costs.
 BY_EQ12 = " That is the price of the cheapest worker by eq12: raise the budget, or lower price."
 
@@ -69,6 +73,8 @@ class NextQuestions:
     why : how open each pair is and what is known of the worker, in words.
     decimals : digits after the point in which amounts are written.
     strategy : what chose them. beliefs : what it knew. model : fitted to the votes, None before the first vote.
+    vote_price : (n_workers,) what a vote of each worker costs. allowed : (n_workers,) who may be asked.
+    stopped : why nothing is asked, where a rule says so.
     """
 
     questions: Questions
@@ -79,6 +85,9 @@ class NextQuestions:
     strategy: Strategy
     beliefs: CurrentBeliefs
     model: ConsensusModel | None
+    vote_price: Money
+    allowed: Mask
+    stopped: Literal["target", "gain"] | None = None
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -97,6 +106,17 @@ class NextQuestions:
     def n_worthless(self) -> int:
         """Questions from which nothing is expected: utility 0 of `voi`. Other strategies only rank."""
         return int((self.questions.utility <= 0).sum()) if isinstance(self.strategy, ValueOfInformation) else 0
+
+    def next_money(self) -> NextMoney:
+        """What the next unit of money is expected to buy: 1.00, or 100 where amounts are written in cents."""
+        unit = float(10 ** max(self.decimals, CENTS))
+        return next_money(self.beliefs, self.vote_price * 1.0, self.questions.asked, self.price, unit)
+
+    def forecast(self, target_error: float) -> Forecast | None:
+        """What an expected error of at most so much will cost; None before the first vote."""
+        prices = self.vote_price * 1.0
+        most = cost_of_rest(self.beliefs, prices, self.allowed)
+        return forecast(self.beliefs, prices, target_error, most=most)
 
     def amount(self, units: int) -> float:
         """Minor units as the number that a person writes."""
@@ -132,6 +152,8 @@ def next_questions(
     truth: Truth | None = None,
     features: Any = None,
     roster: Roster | None = None,
+    target_error: float | None = None,
+    stop_gain: float | None = None,
     seed: int = 0,
 ) -> NextQuestions:
     """Choose the questions that help most for the money.
@@ -154,6 +176,9 @@ def next_questions(
     truth : what is known already. It teaches about workers, and nobody is asked about it.
     features : (n_items, n_features), for strategies and models that use them; further items come after those voted on.
     roster : who the workers are, for models that use it.
+    target_error : ask nothing where the model expects an error of at most so much (`CurrentBeliefs.expected_error`).
+    stop_gain : ask nothing where the next unit of money is expected to put right fewer wrong decisions than this, see
+        `NextQuestions.next_money`.
     seed : decides between questions that are equally good.
 
     Examples
@@ -163,6 +188,7 @@ def next_questions(
     (2, 2, ['cat', 'dog'])
     """
     chooser = checked_strategy(strategy, features=features is not None, roster=roster is not None)
+    check_stopping(target_error, stop_gain)
     decimals = prices.decimals if isinstance(prices, Prices) else decimals
     money = budget_units(budget, decimals)
     check_batch(batch)
@@ -184,7 +210,31 @@ def next_questions(
     order = basket.best_first()
     chosen = basket.questions.take(order)
     why = reasons(chosen, beliefs, drawn=isinstance(chooser, Uniform | RandomSets))
-    return NextQuestions(chosen, basket.price[order], why, money, decimals, chooser, beliefs, learner.model)
+    told = beliefs, learner.model, vote_prices.vote, allowed
+    found = NextQuestions(chosen, basket.price[order], why, money, decimals, chooser, *told)
+    return stopped(found, target_error, stop_gain)
+
+
+def stopped(found: NextQuestions, target_error: float | None, stop_gain: float | None) -> NextQuestions:
+    """The questions, or none of them where a rule says that enough was asked."""
+    reason: Literal["target", "gain"] | None = None
+    if target_error is not None and found.beliefs.expected_error() <= target_error:
+        reason = "target"
+    # Before the first vote nobody can say what one is worth, and it must be bought to know.
+    elif stop_gain is not None and len(found.votes) and found.next_money().put_right < stop_gain:
+        reason = "gain"
+    if reason is None:
+        return found
+    nothing = found.questions.take(np.empty(0, np.int64))
+    return replace(found, questions=nothing, price=found.price[:0], why=[], stopped=reason)
+
+
+def check_stopping(target_error: float | None, stop_gain: float | None) -> None:
+    """Raise ParameterError where a rule to stop by makes no sense."""
+    if target_error is not None:
+        check_target(target_error, "target_error")
+    if stop_gain is not None and not 0 <= stop_gain < np.inf:
+        raise ParameterError(f"stop_gain must be a number of at least 0; got {stop_gain!r}.")
 
 
 def fill_basket(

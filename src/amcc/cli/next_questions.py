@@ -27,6 +27,7 @@ from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.prices import PriceOptions
 from amcc.cli.options.roster import WorkersFile, listed_workers
+from amcc.cli.options.stopping import StopOptions
 from amcc.cli.options.truth import KnownTruth, TruthCoverage
 from amcc.cli.options.votes import VotesPath
 from amcc.cli.output import Json, RowsOutput, print_json
@@ -41,6 +42,8 @@ AS_OPTIONS = {
     "one by one (workers=[…])": "one by one (--worker NAME)",
     "the list (prices=…)": "the list (--prices)",
     "raise the budget, or lower price": "raise --budget, or lower --price",
+    "target_error must": "--target-error must",
+    "stop_gain must": "--stop-gain must",
 }
 
 
@@ -70,6 +73,7 @@ def next_questions(
     truth: KnownTruth = None,
     coverage: TruthCoverage,
     choice: ChoiceOptions,
+    stop: StopOptions,
     described: ItemFeatures,
     roster: WorkersFile = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
@@ -89,7 +93,7 @@ def next_questions(
     votes, known = reading.read(path), coverage.read_if_named(truth)
     if expert.for_expert:
         # An option that changes nothing was meant to change something: better to say so than to ignore it.
-        check_free({"--budget": budget, **_given(money, choice, described), "--explain": explain})
+        check_free({"--budget": budget, **_given(money, choice, described), **_rules(stop), "--explain": explain})
         listed = listed_workers(roster, votes.worker_names)
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, seed)
     else:
@@ -99,12 +103,12 @@ def next_questions(
                 "--budget must say what all questions may cost; only questions to yourself (--for-expert) do without."
             )
         wanted = {"budget": budget, "batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed}
-        told = ask_crowd(votes, money, choice, described, roster, wanted, explain=explain)
+        told = ask_crowd(votes, money, choice, stop, described, roster, wanted, explain=explain)
     if as_json:
         print_json(told[1])
     if rows.is_wanted_beside(as_json):
         rows.write(told[0])
-    say(told[2])
+    say(*told[2])
 
 
 def _given(money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures) -> dict[str, Any]:
@@ -114,11 +118,16 @@ def _given(money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures) 
     return {**paid, **chosen, "--features": described.features, "--features-items": described.features_items}
 
 
+def _rules(stop: StopOptions) -> dict[str, Any]:
+    """Options about when to stop."""
+    return {"--target-error": stop.target_error, "--stop-gain": stop.stop_gain}
+
+
 def ask_crowd(
-    votes: Votes, money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures, roster: Path | None,
-    wanted: dict[str, Any], *, explain: bool,
-) -> tuple[pa.Table, dict[str, Any], str]:  # fmt: skip
-    """Rows, JSON and a sentence about what the crowd should be asked next.
+    votes: Votes, money: PriceOptions, choice: ChoiceOptions, stop: StopOptions, described: ItemFeatures,
+    roster: Path | None, wanted: dict[str, Any], *, explain: bool,
+) -> tuple[pa.Table, dict[str, Any], list[str]]:  # fmt: skip
+    """Rows, JSON and sentences about what the crowd should be asked next.
 
     wanted : arguments of `amcc.active.next_questions` that are as people gave them.
     """
@@ -133,6 +142,7 @@ def ask_crowd(
             say(*newcomers(votes.worker_names[n_before:].to_pylist()))
         wanted |= {"roster": listed_workers(roster, votes.worker_names), "features": described.read(votes)}
         wanted |= {"prices": money.by_eq12 or listed, "price": money.of_others, "decimals": money.decimals}
+        wanted |= stop.rules()
         with busy(f"Choosing after {len(votes):,} votes"):
             found = buying.next_questions(votes, strategy=choice.strategy, workers=choice.worker, **wanted)
     # Before the first vote there is no model, and truth has changed nothing yet.
@@ -141,8 +151,10 @@ def ask_crowd(
     rows = found.table("arrow", explain=explain)
     amounts = {"budget": found.amount(found.budget), "cost": found.amount(found.cost)}
     as_json = {"strategy": choice.strategy, **amounts, "questions": rows.to_pylist(), **effect_as_json(effect)}
+    sentences, foreseen = stop.outlook(found)
     spent = f"{major_units(found.cost, money.decimals)} of {major_units(found.budget, money.decimals)}"
-    return rows, as_json, summary(len(found), found.n_worthless, spent)
+    chosen = [] if found.stopped else [summary(len(found), found.n_worthless, spent)]
+    return rows, as_json | foreseen | {"stopped": found.stopped}, [*chosen, *sentences]
 
 
 def newcomers(names: list[str]) -> list[str]:
@@ -159,7 +171,7 @@ def called_as_options() -> Iterator[None]:
     """Errors of the library speak of its parameters; here they speak of options."""
     try:
         yield
-    except InputError as error:
+    except (InputError, ParameterError) as error:
         text = str(error)
         for parameter, option in AS_OPTIONS.items():
             text = text.replace(parameter, option)
