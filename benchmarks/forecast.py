@@ -197,7 +197,7 @@ def points_of(run: dict[str, Any]) -> Iterator[Point]:
 
 
 def fitted(points: list[Point]) -> Experience:
-    """The most likely numbers; families count alike. Of a target that was not reached, the cost is above that of all."""
+    """The most likely numbers; families count alike. A target that was not reached costs more than all votes."""
     family, counts = np.unique([point.family for point in points], return_inverse=True)
     weight = 1 / np.bincount(counts)[counts] / len(family)
     columns = [(each.distance, each.most, each.cost, each.so_far.spent, each.so_far.votes_per_pair) for each in points]
@@ -289,13 +289,15 @@ def draw(told: list[tuple[Point, Forecast]], path: Path) -> None:
         top = 40.0
         for place, (point, each) in enumerate(shown):
             low, high = (min(amount / point.so_far.spent, top) for amount in (each.low, each.high))
-            axes.plot([place, place], [low, high], color=PALE, linewidth=1.6, solid_capstyle="butt")
+            axes.plot([place, place], [low, high], color=PALE, linewidth=1.1, solid_capstyle="butt")
             cost, good = min(point.cost / point.so_far.spent, top * 1.3), is_covered(point, each)
-            axes.plot(place, cost, "o" if good else "s", color=BLUE if good else VERMILION, markersize=2.6)
+            axes.plot(place, cost, "o" if good else "s", color=BLUE if good else VERMILION, markersize=2.6, zorder=3)
         axes.axhline(top, color=GREY, linewidth=0.6)
         axes.set(yscale="log", ylim=(3e-3, top * 1.8), xlabel="forecasts, by the lower end of their interval")
         axes.set_ylabel("more money, per money spent so far")
-        axes.set_title("80 % intervals (grey) and what it really cost: inside (blue), outside (red); top: not reached")
+        axes.set_title("80 % intervals (grey) and real cost: inside (blue), outside (red); on top: not reached")
+        n_within = sum(each.low < inf for _, each in shown)
+        axes.text((n_within + len(shown)) / 2, 8, "called out of reach", color=GREY, ha="center")
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 

@@ -35,8 +35,8 @@ FAR = 100.0
 COVERAGE = 0.8
 
 # How much of a vote counts where the next answer is weighed. A model reads all votes on a pair together, and each tells
-# less than it would alone: with whole votes, replays settle four in ten of the pairs that were promised, with a third of
-# a vote as many as were.
+# less than it would alone: with whole votes, replays settle four in ten of the pairs that were promised; with a third
+# of a vote, as many as were.
 PART_OF_VOTE = 1 / 3
 
 

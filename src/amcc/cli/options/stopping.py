@@ -102,9 +102,10 @@ def _error(error: float) -> str:
 
 def money_as_json(buys: NextMoney, found: NextQuestions) -> dict[str, Any]:
     """Amounts as people write them."""
+    settled = buys.settled if len(found) else None  # which pairs, only questions can say
     return {
         "money": found.amount(round(buys.money)), "expected_error_after": buys.error_after,
-        "settled_pairs": buys.settled, "decisions_put_right": buys.put_right,
+        "settled_pairs": settled, "decisions_put_right": buys.put_right,
     }  # fmt: skip
 
 
