@@ -14,7 +14,8 @@ from numpy.testing import assert_array_equal
 from amcc import Roster, Truth, Votes
 from amcc.active import Basket, Prices, next_questions
 from amcc.active.beliefs import cold_beliefs
-from amcc.active.buying import allowed_workers, fill_basket, listed_prices, prices_of_allowed, with_names, with_people
+from amcc.active.buying import allowed_workers, fill_basket, with_names, with_people
+from amcc.active.given_prices import listed_prices, prices_of_allowed
 from amcc.active.prices import eq12_prices
 from amcc.active.questions import Questions
 from amcc.active.reasons import by_value, reason
@@ -389,3 +390,45 @@ def test_how_workers_are_called(rates: tuple[float, float], kind: str) -> None:
     assert f"; {kind} worker (hit" in reason(0.5, 1, 3, *rates)
     assert "; new worker (hit" in reason(0.5, 1, 0, *rates)
     assert reason(0.5, 1, 3, *rates).startswith("probability 0.50 after 1 vote;")
+
+
+# -- when to stop ------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_asked_once_the_target_is_reached(votes: Votes) -> None:
+    error = next_questions(votes, budget=30).beliefs.expected_error()
+    reached = next_questions(votes, budget=30, target_error=error * 1.01)
+    assert (len(reached), reached.cost, reached.stopped) == (0, 0, "target")
+    assert len(reached.table("arrow")) == 0
+    below = next_questions(votes, budget=30, target_error=error * 0.99)
+    assert below.stopped is None
+    assert len(below) > 0
+
+
+def test_nothing_is_asked_where_money_puts_too_little_right(votes: Votes) -> None:
+    found = next_questions(votes, budget=30)
+    gain = found.next_money().put_right
+    assert gain > 0
+    assert next_questions(votes, budget=30, stop_gain=gain * 1.01).stopped == "gain"
+    assert next_questions(votes, budget=30, stop_gain=gain * 0.99).stopped is None
+
+
+def test_before_the_first_vote_no_gain_stops() -> None:
+    first = {"items": ["photo"], "labels": ["cat"], "workers": ["ann"]}
+    assert len(next_questions(budget=3, stop_gain=100.0, **first)) == 1
+
+
+def test_a_forecast_ends_where_nobody_is_left_to_be_asked(votes: Votes) -> None:
+    everybody = next_questions(votes, budget=30)
+    target = everybody.beliefs.expected_error() * 0.9
+    one = next_questions(votes, budget=30, workers=["w1"])
+    told = [found.forecast(target) for found in (everybody, one)]
+    assert told[0] is not None
+    assert told[1] is not None
+    assert told[0].chance > told[1].chance
+
+
+@pytest.mark.parametrize("wrong", [{"target_error": 0.0}, {"target_error": 0.7}, {"stop_gain": -1.0}])
+def test_rules_to_stop_by_must_make_sense(votes: Votes, wrong: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        next_questions(votes, budget=30, **wrong)

@@ -223,6 +223,7 @@ def test_budgets_are_written_as_prices_are(world: World) -> None:
         ({"random_share": float("nan")}, "random_share must be"),
         ({"worker_share": 0.1}, "at least 1/6"), ({"patience": 0}, "patience must be"),
         ({"gain_floor": float("nan")}, "gain_floor must be a number; got nan"), ({"seed": -1}, "seed must be"),
+        ({"target_error": 0.5}, "target_error must be an expected error above 0 and below 0.5"),
         ({"growth": -0.1}, "growth must be"),
     ],
 )  # fmt: skip
@@ -382,6 +383,16 @@ def test_stops_when_the_best_question_promises_too_little(world: World) -> None:
     later = campaign(SimulatedCrowd(world), prices, 5000, strategy=MostUncertain(), gain_floor=0.01).run()
     assert later.reason == "gain"
     assert 0 < later.spent < 5000
+
+
+def test_stops_when_the_expected_error_is_low_enough(world: World) -> None:
+    seen: list[Standing] = []
+    spec = {"strategy": MostUncertain(), "make_model": DawidSkene, "batch": 5}
+    oracle = replace(world, hit_rate=np.ones((6, 3)), false_alarm_rate=np.zeros((6, 3)), difficulty=np.zeros(12))
+    outcome = campaign(SimulatedCrowd(oracle), prices_of(world), 5000, target_error=0.3, **spec).run(seen.append)
+    assert outcome.reason == "target"
+    assert seen[-1].expected_error <= 0.3
+    assert all(standing.expected_error > 0.3 for standing in seen[:-1])
 
 
 def test_prices_hold_for_the_whole_campaign(world: World) -> None:

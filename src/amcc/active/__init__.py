@@ -4,7 +4,8 @@
 |---|---|
 | `buying` | `next_questions`: what to ask now, for this much money |
 | `basket` | what fits in a budget: the one place where money is reserved |
-| `prices` | money in whole minor units, price lists |
+| `prices`, `given_prices` | money in whole minor units, price lists; prices as people give them |
+| `yourself`, `plan` | you among those who can be asked; whom to ask, in words |
 | `pages` | what else to ask on a page that is paid |
 | `campaign`, `ledger` | ask, pay, record, repeat; what was asked and paid |
 | `accounts`, `bookkeeping` | one budget over many calls: what was asked, answered and paid; its sums |
@@ -12,6 +13,7 @@
 | `replay`, `curves` | what would it have cost? quality against money, and whose is better |
 | `pool` | what a replay cannot buy |
 | `stopping` | when there is no progress any more |
+| `forecast` | what a smaller error will cost, and what the next money buys |
 | `questions`, `candidates`, `beliefs` | what is asked, what may be asked, what is believed |
 | `strategy`, `strategies/` | whom to ask about what: the protocol with its registry; one file for each kind |
 | `value`, `skills` | what an answer is expected to be worth; how good workers are, and what asking teaches |
@@ -43,6 +45,7 @@ from amcc.active.curves import (
     mean_curve,
 )
 from amcc.active.expert import questions_for_expert
+from amcc.active.forecast import Forecast, NextMoney, next_money
 from amcc.active.prices import Prices
 from amcc.active.replay import first_votes, purchases, usual_batch
 from amcc.active.scores import paper_prices
@@ -61,7 +64,9 @@ __all__ = [
     "Campaign",
     "CurrentBeliefs",
     "Curve",
+    "Forecast",
     "Learner",
+    "NextMoney",
     "NextQuestions",
     "Prices",
     "ReplayCrowd",
@@ -74,6 +79,7 @@ __all__ = [
     "first_votes",
     "largest_lead",
     "mean_curve",
+    "next_money",
     "next_questions",
     "paper_prices",
     "purchases",

@@ -93,13 +93,17 @@ class CurrentBeliefs:
         """Mean probability that the more likely of present and absent is wrong."""
         return float(np.minimum(self.proba, 1 - self.proba).mean())
 
-    def settled_pairs(self) -> Mask:
-        """(n_items, n_labels) where more answers are hardly needed: truth is known, or see `Settling`."""
+    def vote_counts(self) -> tuple[Ints, Ints]:
+        """(n_items, n_labels) how many said yes, and how many votes there are."""
         votes, shape = self.votes, self.proba.shape
         n_yes, n_votes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
         pair = votes.pairs.item, votes.pairs.label
         n_yes[pair], n_votes[pair] = votes.n_yes, votes.pairs.n_votes
-        done = self.settling.of(self.proba, n_yes, n_votes)
+        return n_yes, n_votes
+
+    def settled_pairs(self) -> Mask:
+        """(n_items, n_labels) where more answers are hardly needed: truth is known, or see `Settling`."""
+        done = self.settling.of(self.proba, *self.vote_counts())
         return done if self.known is None else done | self.known
 
 

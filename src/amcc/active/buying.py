@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cached_property, partial
-from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,21 +22,11 @@ from amcc.active.accounts import Account
 from amcc.active.basket import Basket
 from amcc.active.beliefs import CurrentBeliefs, Learner
 from amcc.active.candidates import Anything, OtherPairs
+from amcc.active.forecast import Forecast, NextMoney, check_target, cost_of_rest, forecast, next_money
+from amcc.active.given_prices import listed_prices, page_prices, prices_of_allowed
 from amcc.active.pages import select_with_pages
 from amcc.active.plan import PlannedPair, planned_pairs
-from amcc.active.prices import (
-    EQ12,
-    Money,
-    PriceList,
-    Prices,
-    budget_units,
-    eq12_prices,
-    is_eq12,
-    major_units,
-    price_at_one,
-    price_list,
-    prices_by_kind,
-)
+from amcc.active.prices import Money, Prices, budget_units, eq12_prices, is_eq12, major_units, prices_by_kind
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.reasons import reasons
 from amcc.active.strategies import check_features_used, make_strategy
@@ -58,11 +46,12 @@ __all__ = ["NextQuestions", "next_questions", "with_names"]
 
 # The best compromise in replays on real sets (docs/active-results.md).
 DEFAULT_STRATEGY = "voi"
-# The same where you are one of those who can be asked.
-WITH_YOU = "voi-log"
 
 # Questions at a time: a crowd answers many between two looks at what it said.
 CROWD_BATCH = 100
+
+# Digits of the small coin of most currencies: where amounts are whole numbers, a hundred of them are the large one.
+CENTS = 2
 
 # Where nobody gave a list, nobody knows what the cheapest worker costs.
 BY_EQ12 = " That is the price of the cheapest worker by eq12: raise the budget, or lower price."
@@ -76,6 +65,7 @@ class NextQuestions:
     price : (n,) what each costs, in minor units. budget : what they may cost together, in minor units.
     strategy : what chose them. beliefs : what it knew. model : fitted to the votes, None before the first vote.
     prices : what votes cost of everybody. allowed : (n_workers,) who could be asked. roster : who they are, if known.
+    stopped : why nothing is asked, where a rule says so.
     """
 
     questions: Questions
@@ -87,6 +77,7 @@ class NextQuestions:
     prices: Prices
     allowed: Mask
     roster: Roster | None = None
+    stopped: Literal["target", "gain"] | None = None
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -137,6 +128,17 @@ class NextQuestions:
         """Questions from which nothing is expected: utility 0 of `voi`. Other strategies only rank."""
         return int((self.questions.utility <= 0).sum()) if isinstance(self.strategy, ValueOfInformation) else 0
 
+    def next_money(self) -> NextMoney:
+        """What the next unit of money is expected to buy: 1.00, or 100 where amounts are written in cents."""
+        unit = float(10 ** max(self.decimals, CENTS))
+        return next_money(self.beliefs, self.prices.vote.astype(np.float64), self.questions.asked, self.price, unit)
+
+    def forecast(self, target_error: float) -> Forecast | None:
+        """What an expected error of at most so much will cost; None before the first vote."""
+        prices = self.prices.vote.astype(np.float64)
+        most = cost_of_rest(self.beliefs, prices, self.allowed)
+        return forecast(self.beliefs, prices, target_error, most=most)
+
     def amount(self, units: int) -> float:
         """Minor units as the number that a person writes."""
         return float(major_units(units, self.decimals)) if self.decimals else units
@@ -176,6 +178,8 @@ def next_questions(
     truth: Truth | None = None,
     features: Any = None,
     roster: Roster | None = None,
+    target_error: float | None = None,
+    stop_gain: float | None = None,
     seed: int = 0,
 ) -> NextQuestions:
     """Choose the questions that help most for the money.
@@ -206,6 +210,9 @@ def next_questions(
     truth : what is known already. It teaches about workers, and nobody is asked about it.
     features : (n_items, n_features), for strategies and models that use them; further items come after those voted on.
     roster : who the workers are, for models that use it.
+    target_error : ask nothing where the model expects an error of at most so much (`CurrentBeliefs.expected_error`).
+    stop_gain : ask nothing where the next unit of money is expected to put right fewer wrong decisions than this, see
+        `NextQuestions.next_money`.
     seed : decides between questions that are equally good.
 
     Examples
@@ -214,9 +221,8 @@ def next_questions(
     >>> len(found), found.cost, sorted(found.table("arrow")["label"].to_pylist())
     (2, 2, ['cat', 'dog'])
     """
-    # What your answers teach about the crowd can be said in log-loss only.
-    strategy = WITH_YOU if my_price is not None and strategy == DEFAULT_STRATEGY else strategy
     chooser = checked_strategy(strategy, features=features is not None, roster=roster is not None)
+    check_stopping(target_error, stop_gain)
     decimals = prices.decimals if isinstance(prices, Prices) else decimals
     check_one_budget(budget, account, decimals)
     money = budget_units(budget, decimals) if account is None else 0  # then it is known once answers are noted
@@ -250,6 +256,7 @@ def next_questions(
         beliefs = with_expert(beliefs, me, gain)
     fill_basket(basket, chooser, beliefs, paid, batch, np.random.default_rng(seed), waiting)
     found = NextQuestions(*in_order(basket, paid), money, chooser, beliefs, learner.model, paid, allowed, roster)
+    found = stopped(found, target_error, stop_gain)
     if account is not None:
         write_down(account, found)
     return found
@@ -267,6 +274,28 @@ def in_order(basket: Basket, prices: Prices) -> tuple[Questions, Money]:
     # Choices that took the place of refused ones come last in the basket, but may be better than some before them.
     order = basket.by_page() if np.any(prices.page) else basket.best_first()
     return basket.questions.take(order), basket.price[order]
+
+
+def stopped(found: NextQuestions, target_error: float | None, stop_gain: float | None) -> NextQuestions:
+    """The questions, or none of them where a rule says that enough was asked."""
+    reason: Literal["target", "gain"] | None = None
+    if target_error is not None and found.beliefs.expected_error() <= target_error:
+        reason = "target"
+    # Before the first vote nobody can say what one is worth, and it must be bought to know.
+    elif stop_gain is not None and len(found.votes) and found.next_money().put_right < stop_gain:
+        reason = "gain"
+    if reason is None:
+        return found
+    nothing = found.questions.take(np.empty(0, np.int64))
+    return replace(found, questions=nothing, price=found.price[:0], stopped=reason)
+
+
+def check_stopping(target_error: float | None, stop_gain: float | None) -> None:
+    """Raise ParameterError where a rule to stop by makes no sense."""
+    if target_error is not None:
+        check_target(target_error, "target_error")
+    if stop_gain is not None and not 0 <= stop_gain < np.inf:
+        raise ParameterError(f"stop_gain must be a number of at least 0; got {stop_gain!r}.")
 
 
 def fill_basket(
@@ -393,84 +422,3 @@ def allowed_workers(votes: Votes, wanted: Sequence[Any] | None) -> Mask:
             "the spelling, or add newcomers to the list (prices=…)."
         )
     return np.isin(np.arange(votes.n_workers), place)
-
-
-# -- what they cost --------------------------------------------------------------------------------------------------
-
-
-def listed_prices(
-    prices: Any, price: Any, decimals: int, kinds: Mapping[str, Any] | None = None
-) -> tuple[PriceList, Any]:
-    """Amounts by worker and kind, and the amount of everybody who is not listed; None where everybody must be."""
-    if prices is None:
-        # Whoever says what some kinds cost has forgotten the others, unless they say what these cost.
-        return PriceList(kinds=kinds), 1 if price is None and not kinds else price
-    complete = is_eq12(prices) or isinstance(prices, Prices)
-    if kinds and (complete or not (isinstance(prices, Mapping) or hasattr(prices, "columns"))):
-        raise ParameterError(f"prices={prices!r} is for everybody already; leave kind_prices out.")
-    if is_eq12(prices):
-        price_at_one(price, decimals)  # refused before a model is fitted
-    if complete:  # `prices_of_allowed` takes these as they are
-        return PriceList(), None
-    if isinstance(prices, Mapping):
-        own = prices.kinds if isinstance(prices, PriceList) else {}
-        return PriceList({str(worker): amount for worker, amount in prices.items()}, joined_kinds(own, kinds)), price
-    if isinstance(prices, Real | Decimal) or (isinstance(prices, str) and tables.number_in(prices) is not None):
-        if price is not None:
-            raise ParameterError(f"prices={prices!r} is for everybody already; leave price={price!r} out.")
-        return PriceList(), prices
-    if not hasattr(prices, "columns"):
-        got = repr(prices) if isinstance(prices, str) else type(prices).__name__
-        raise ParameterError(
-            "prices must be a number, a mapping worker → price, a table with the columns worker and price, Prices, or "
-            f"one of {', '.join(EQ12)}; got {got}. A file is read with amcc.active.prices.read_price_list."
-        )
-    listed = price_list(prices, decimals=decimals)
-    return PriceList(listed, joined_kinds(listed.kinds, kinds)), price
-
-
-def joined_kinds(listed: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Prices of kinds from a list and from the call, each of which must have one."""
-    if twice := set(listed).intersection(given or {}):
-        raise InputError(
-            f"every kind must have one price; that of {min(twice)!r} is in the list and in kind_prices. Leave one out."
-        )
-    return {**listed, **(given or {})}
-
-
-def page_prices(page: Any, prices: Any, roster: Roster | None, votes: Votes, decimals: int) -> Any:
-    """What a page costs: one amount for all, or amounts by worker where `page` has them by kind."""
-    if page is None:
-        return 0
-    if isinstance(prices, Prices) and np.any(prices.page):
-        raise ParameterError(f"prices say what pages cost already; leave page={page!r} out.")
-    return (
-        prices_by_kind(page, roster, votes.worker_names, decimals, "page price") if isinstance(page, Mapping) else page
-    )
-
-
-def prices_of_allowed(votes: Votes, allowed: Mask, listed: Any, others: Any, decimals: int, page: Any = 0) -> Prices:
-    """What votes cost of those who may be asked; nobody needs to know what others cost.
-
-    Others get the mean of these prices, for strategies look at the mean of all, which others must not move.
-
-    listed : amounts by worker, or `Prices` of all. page : one amount, or amounts by worker.
-    """
-    names = votes.worker_names.cast(pa.string()).filter(pa.array(allowed))
-    needed = set(names.to_pylist())  # a list may name people who may not be asked now
-    if isinstance(page, Mapping):
-        page = {name: amount for name, amount in page.items() if name in needed}
-    if isinstance(listed, Prices):
-        if len(listed.vote) != votes.n_workers:
-            raise ParameterError(f"prices must be those of {votes.n_workers} workers; got {len(listed.vote)}.")
-        own_pages = Prices.of(names, default=1, page=page, decimals=listed.decimals).page_of_worker
-        known = Prices(listed.vote[allowed], listed.page_of_worker[allowed] + own_pages, listed.decimals)
-    else:
-        amounts = {name: amount for name, amount in listed.items() if name in needed}
-        known = Prices.of(names, amounts, default=others, page=page, decimals=decimals)
-    # Nobody pays this: who may not be asked is never offered to a strategy.
-    vote = np.full(votes.n_workers, round(known.vote.mean()), dtype=np.int64)
-    vote[allowed] = known.vote
-    of_page = np.zeros(votes.n_workers, dtype=np.int64)
-    of_page[allowed] = known.page_of_worker
-    return Prices(vote, of_page, decimals)

@@ -31,6 +31,7 @@ from amcc.active.basket import Basket
 from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner
 from amcc.active.candidates import Candidates, OtherPairs
 from amcc.active.crowd import AskableCrowd
+from amcc.active.forecast import check_target
 from amcc.active.ledger import Ledger, PlannedRound, workers_on_record
 from amcc.active.pages import select_with_pages
 from amcc.active.prices import Money, Prices, budget_units
@@ -46,8 +47,9 @@ from amcc.votes import Votes
 __all__ = ["Campaign", "Outcome", "Standing", "StopReason"]
 
 # Why a campaign stopped: no question can be paid any more; nobody can be asked anything; every pair that can be asked
-# is settled; the best question promises less than the floor; no progress in `patience` rounds.
-StopReason = Literal["money", "nobody", "settled", "gain", "patience"]
+# is settled; the expected error is low enough; the best question promises less than the floor; no progress for
+# `patience` rounds.
+StopReason = Literal["money", "nobody", "settled", "target", "gain", "patience"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Campaign:
     gain_floor : stop when the best question has a lower utility, in the strategy's own measure (expected gain per unit
         of cost for `voi`).
     stop_settled : stop when every pair that can be asked is settled.
+    target_error : stop when the model expects an error of at most so much; what that will cost: `amcc.active.forecast`.
     patience : stop after so many rounds in which the expected error did not reach a new low.
     start : votes that are there already; they cost nothing.
     features : (n_items, n_features), for models and strategies that use them.
@@ -119,6 +122,7 @@ class Campaign:
     random_share: float = 0.0
     gain_floor: float | None = None
     stop_settled: bool = True
+    target_error: float | None = None
     patience: int | None = None
     start: Votes | None = None
     features: Floats | None = None
@@ -143,6 +147,8 @@ class Campaign:
         _check("seed", self.seed, Integral, 0, math.inf)
         if self.gain_floor is not None:
             _check("gain_floor", self.gain_floor, Real, -math.inf, math.inf)
+        if self.target_error is not None:
+            check_target(self.target_error, "target_error")
         check_patience(self.patience)
         if self.features is not None:
             check_features_used(self.strategy, self.make_model())
@@ -238,6 +244,8 @@ class Campaign:
     def _planned(self, ledger: Ledger, standing: Standing, fitted: bool) -> PlannedRound | StopReason:
         """The next round, or why there is none."""
         beliefs, number = standing.beliefs, len(ledger.rounds)
+        if self.target_error is not None and standing.expected_error <= self.target_error:
+            return "target"
         errors = [*(each.expected_error for each in ledger.rounds), standing.expected_error]
         if self.patience and not has_progress(errors, self.patience):
             return "patience"
@@ -328,8 +336,9 @@ class Campaign:
             "items": _digest(names[0]),
             "labels": _digest(names[1]),
             "start": _digest(start.item, start.label, start.worker, start.value),
-            # Truth has a line only where there is some: ledgers of earlier versions have none.
+            # Truth and a target have a line only where there is one: ledgers of earlier versions have none.
             "features": None if self.features is None else _digest(np.asarray(self.features, dtype=np.float64)),
+            **({} if self.target_error is None else {"target_error": float(self.target_error)}),
             **({} if self.truth is None else {"truth": _digest(*self.truth.matrices(*names))}),
         }
 

@@ -70,7 +70,7 @@ def check_expert_only(expert: ExpertOptions) -> None:
 
 def ask_expert(
     votes: Votes, known: Truth | None, roster: Roster | None, n: int, expert: ExpertOptions, seed: int
-) -> tuple[pa.Table, dict[str, Any], str]:
+) -> tuple[pa.Table, dict[str, Any], list[str]]:
     """Rows, JSON and a sentence about what the requester should answer first."""
     check_batch(n)  # before a fit, which takes a while
     if not len(votes):
@@ -84,7 +84,7 @@ def ask_expert(
     effect = effect_as_json(truth_effect(model, votes))
     as_json = {"for_expert": True, "whole_items": expert.whole_items, "questions": questions, **effect}
     n_items = len(np.unique(chosen.item))
-    return rows, as_json, expert_summary(len(chosen), n_items, told=known is not None)
+    return rows, as_json, [expert_summary(len(chosen), n_items, told=known is not None)]
 
 
 def expert_summary(n_questions: int, n_items: int, *, told: bool) -> str:

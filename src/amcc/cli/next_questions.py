@@ -30,6 +30,7 @@ from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.ledger import LedgerOptions, amounts, tell_balance
 from amcc.cli.options.prices import KindPriceOptions, PriceOptions
 from amcc.cli.options.roster import WorkersFile, listed_workers
+from amcc.cli.options.stopping import StopOptions
 from amcc.cli.options.truth import KnownTruth, TruthCoverage
 from amcc.cli.options.votes import VotesPath
 from amcc.cli.output import Json, RowsOutput, print_json
@@ -61,6 +62,8 @@ AS_OPTIONS = {
     "(truth=…)": "(--truth FILE)",
     "my_price has no place in an account": "--my-price has no place beside --ledger",
     "without account.": "without --ledger.",
+    "target_error must": "--target-error must",
+    "stop_gain must": "--stop-gain must",
 }
 
 # Answers of the requester are known truth, which is believed; votes are weighed.
@@ -105,6 +108,7 @@ def next_questions(
     truth: KnownTruth = None,
     coverage: TruthCoverage,
     choice: ChoiceOptions,
+    stop: StopOptions,
     described: ItemFeatures,
     roster: WorkersFile = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
@@ -124,15 +128,8 @@ def next_questions(
     votes, known = reading.read(path), coverage.read_if_named(truth)
     if expert.for_expert:
         # An option that changes nothing was meant to change something: better to say so than to ignore it.
-        check_free(
-            {
-                "--budget": budget,
-                **account.given,
-                **kinds.given(),
-                **_given(money, choice, described),
-                "--explain": explain,
-            }
-        )
+        about_money = {"--budget": budget, **account.given, **kinds.given(), **_rules(stop)}
+        check_free({**about_money, **_given(money, choice, described), "--explain": explain})
         listed = listed_workers(roster, votes.worker_names)
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, seed)
     else:
@@ -142,18 +139,18 @@ def next_questions(
                 "--budget must say what all questions may cost; only questions to yourself (--for-expert) do without."
             )
         wanted: dict[str, Any] = {"batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed}
-        wanted |= kinds.arguments()
+        wanted |= {**kinds.arguments(), **stop.rules()}
         with called_as_options(), account.opened(votes, budget, money.decimals) as kept:
             if kept is not None and account.waiting:
                 told = ask_again(kept)
             else:
                 wanted |= {"budget": budget} if kept is None else {"account": kept}
-                told = ask_crowd(votes, money, choice, described, roster, wanted, explain=explain)
+                told = ask_crowd(votes, money, choice, stop, described, roster, wanted, explain=explain)
     if as_json:
         print_json(told[1])
     if rows.is_wanted_beside(as_json):
         rows.write(told[0])
-    say(*told[2].splitlines())
+    say(*told[2])
 
 
 def _given(money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures) -> dict[str, Any]:
@@ -163,11 +160,16 @@ def _given(money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures) 
     return {**paid, **chosen, "--features": described.features, "--features-items": described.features_items}
 
 
+def _rules(stop: StopOptions) -> dict[str, Any]:
+    """Options about when to stop."""
+    return {"--target-error": stop.target_error, "--stop-gain": stop.stop_gain}
+
+
 def ask_crowd(
-    votes: Votes, money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures, roster: Path | None,
-    wanted: dict[str, Any], *, explain: bool,
-) -> tuple[pa.Table, dict[str, Any], str]:  # fmt: skip
-    """Rows, JSON and a sentence about what the crowd should be asked next.
+    votes: Votes, money: PriceOptions, choice: ChoiceOptions, stop: StopOptions, described: ItemFeatures,
+    roster: Path | None, wanted: dict[str, Any], *, explain: bool,
+) -> tuple[pa.Table, dict[str, Any], list[str]]:  # fmt: skip
+    """Rows, JSON and sentences about what the crowd should be asked next.
 
     wanted : arguments of `amcc.active.next_questions` that are as people gave them.
     """
@@ -200,13 +202,16 @@ def ask_crowd(
     # Without a roster and without yourself there is nobody to choose between: the table says it all.
     whom = plan_lines(plan, found.votes, found.prices) if found.roster or wanted["my_price"] is not None else []
     back = [HAND_BACK.format(n=found.n_mine, s="s" * (found.n_mine > 1))] if found.n_mine else []
+    sentences, foreseen = stop.outlook(found)
+    as_json |= foreseen | {"stopped": found.stopped}
     if kept := wanted.get("account"):
         as_json["account"] = amounts(kept)
         tell_balance(kept)
-    return rows, as_json, "\n".join([summary(len(found), found.n_worthless, told), *whom, *back])
+    chosen = [] if found.stopped else [summary(len(found), found.n_worthless, told)]
+    return rows, as_json, [*chosen, *sentences, *whom, *back]
 
 
-def ask_again(account: Account) -> tuple[pa.Table, dict[str, Any], str]:
+def ask_again(account: Account) -> tuple[pa.Table, dict[str, Any], list[str]]:
     """Rows, JSON and a sentence about the questions that wait for an answer."""
     rows = account.waiting("arrow")
     account.save()
@@ -214,7 +219,7 @@ def ask_again(account: Account) -> tuple[pa.Table, dict[str, Any], str]:
     return (
         rows,
         {"questions": rows.to_pylist(), "account": amounts(account)},
-        f"{len(rows):,} questions wait for an answer",
+        [f"{len(rows):,} questions wait for an answer"],
     )
 
 

@@ -96,17 +96,19 @@ def _others(asked: Triplets, chosen: Triplets, votes: Votes) -> Triplets:
 
 
 @register("voi")
-@register("voi-log", loss="log", ahead=1)
+@register("voi-decision", loss="decision", misread=0.1)
 @dataclass(frozen=True)
 class ValueOfInformation(UsualStrategy):
     """Asks where an answer is expected to lower the loss most per unit of cost.
 
     Parameters
     ----------
-    loss : what it costs to be wrong: "decision" (share of wrong decisions), "log" (log-loss) or "squared".
-    ahead : answers to look ahead: where one cannot change a decision, several can, and are worth it together.
+    loss : what it costs to be wrong: "log" (log-loss, in nats), "decision" (share of wrong decisions) or "squared".
+        What your own answers teach about how to read the crowd is known in log-loss only (`amcc.active.yourself`).
+    ahead : answers to look ahead. Where one cannot change a decision, several can, and are worth it together. Of
+        log-loss and squares every answer takes something, the first most of all, so that one is looked at.
     misread : chance that a pair is misread, whatever its votes say. A consensus is too sure of what few votes agree on,
-        and what seems settled would never be looked at again.
+        and a decision that seems settled would never be looked at again.
     correlated : whether answers also count for what they tell about other labels of the item.
     answers_of_stranger : the skill of a worker is that of the crowd until they have given about as many answers.
     overhead : what any question costs beside its price, in mean prices: the place that it takes from a better one. With
@@ -114,9 +116,9 @@ class ValueOfInformation(UsualStrategy):
         are, and their noise has to be undone.
     """
 
-    loss: str = "decision"
+    loss: str = "log"
     ahead: int = 5
-    misread: float = 0.1
+    misread: float = 0.0
     correlated: bool = False
     answers_of_stranger: float = 1.0
     overhead: float = 3.0

@@ -1,0 +1,116 @@
+"""When to stop asking, and what people are told about it: what the next money buys, and what a target will cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import Annotated, Any
+
+import typer
+
+from amcc.active.buying import NextQuestions
+from amcc.active.forecast import COVERAGE, Forecast, NextMoney
+from amcc.active.prices import major_units
+from amcc.cli.options.groups import OptionGroup
+
+
+@dataclass(frozen=True)
+class StopOptions(OptionGroup):
+    """When nothing needs to be asked any more."""
+
+    target_error: Annotated[
+        float | None,
+        typer.Option(
+            help="The expected error that is low enough, as 0.05: says what it will cost, and asks nothing once it is "
+            "reached."
+        ),
+    ] = None
+    stop_gain: Annotated[
+        float | None,
+        typer.Option(
+            help="Ask nothing where the next 1.00 (100 where amounts are whole numbers) is expected to put right fewer "
+            "wrong decisions than this: 0.1 where a right decision is worth 10.00 to you."
+        ),
+    ] = None
+
+    def rules(self) -> dict[str, Any]:
+        """Arguments of `amcc.active.next_questions`."""
+        return {"target_error": self.target_error, "stop_gain": self.stop_gain}
+
+    def outlook(self, found: NextQuestions) -> tuple[list[str], dict[str, Any]]:
+        """Sentences and JSON about what is to come. There are none before the first vote: nothing is known to go by."""
+        if not len(found.votes):
+            return [], {}
+        buys = found.next_money()
+        told, as_json = [], {"expected_error": buys.error, "next_money": money_as_json(buys, found)}
+        if len(found):
+            told.append(money_sentence(buys, found.decimals))
+        elif found.stopped == "gain":
+            told.append(f"nothing needs to be asked: {gain_sentence(buys, found.decimals)}")
+        if self.target_error is not None and (foreseen := found.forecast(self.target_error)) is not None:
+            told.append(forecast_sentence(foreseen, found.decimals))
+            as_json["forecast"] = forecast_as_json(foreseen, found)
+        return told, as_json
+
+
+def money_sentence(buys: NextMoney, decimals: int) -> str:
+    """What the next money buys.
+
+    >>> money_sentence(NextMoney(100, 0.062, 0.0604, settled=4.2, put_right=0.31), decimals=2)
+    'the next 1.00 settles about 4 pairs and puts right about 0.31 decisions; expected error .0620 → .0604'
+    """
+    settles = f"{buys.settled:.0f}" if buys.settled >= 1 else f"{buys.settled:.1f}"
+    return gain_sentence(buys, decimals).replace(" puts", f" settles about {settles} pairs and puts", 1)
+
+
+def gain_sentence(buys: NextMoney, decimals: int) -> str:
+    """What the next money changes, whatever it settles."""
+    changes = f"puts right about {buys.put_right:.2g} decisions"
+    errors = f"expected error {_error(buys.error)} → {_error(buys.error_after)}"
+    return f"the next {major_units(round(buys.money), decimals)} {changes}; {errors}"
+
+
+def forecast_sentence(told: Forecast, decimals: int) -> str:
+    """What a target will cost.
+
+    >>> forecast_sentence(Forecast(0.06, 0.05, 2400, 3800, 6100, 0.97), decimals=2)
+    'about 38.00 more, 80 % interval 24.00 to 61.00, to an expected error of .0500'
+    >>> forecast_sentence(Forecast(0.06, 0.05, 2400, 3800, inf, 0.7), decimals=2)
+    'about 38.00 more, hardly less than 24.00, to an expected error of .0500; 30 % chance that it is never reached'
+    >>> forecast_sentence(Forecast(0.06, 0.01, inf, inf, inf, 0.04), decimals=2)
+    'an expected error of .0100 is out of reach: 4 % chance with all that can be asked'
+    """
+    goal = f"an expected error of {_error(told.target)}"
+    if told.error <= told.target:
+        return f"{goal} is reached: it is {_error(told.error)}; nothing needs to be asked"
+    if told.low == inf:
+        return f"{goal} is out of reach: {100 * told.chance:.0f} % chance with all that can be asked"
+    low, cost, high = (
+        "" if each == inf else major_units(ceil(each), decimals) for each in (told.low, told.cost, told.high)
+    )
+    if high:
+        return f"about {cost} more, {100 * COVERAGE:.0f} % interval {low} to {high}, to {goal}"
+    about = f"about {cost} more" if cost else "perhaps more than all that can be asked"
+    never = f"{100 * (1 - told.chance):.0f} % chance that it is never reached"
+    return f"{about}, hardly less than {low}, to {goal}; {never}"
+
+
+def _error(error: float) -> str:
+    """Four digits: the next money changes the third at most."""
+    return f"{error:.4f}".removeprefix("0")
+
+
+def money_as_json(buys: NextMoney, found: NextQuestions) -> dict[str, Any]:
+    """Amounts as people write them."""
+    settled = buys.settled if len(found) else None  # which pairs, only questions can say
+    return {
+        "money": found.amount(round(buys.money)), "expected_error_after": buys.error_after,
+        "settled_pairs": settled, "decisions_put_right": buys.put_right,
+    }  # fmt: skip
+
+
+def forecast_as_json(told: Forecast, found: NextQuestions) -> dict[str, Any]:
+    """Amounts as people write them; null is more than all that can be asked costs."""
+    costs = {"low": told.low, "cost": told.cost, "high": told.high}
+    amounts = {name: None if cost == inf else found.amount(ceil(cost)) for name, cost in costs.items()}
+    return {"target_error": told.target, **amounts, "coverage": COVERAGE, "chance": told.chance}
