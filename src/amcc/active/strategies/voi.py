@@ -111,9 +111,9 @@ class ValueOfInformation(UsualStrategy):
         and a decision that seems settled would never be looked at again.
     correlated : whether answers also count for what they tell about other labels of the item.
     answers_of_stranger : the skill of a worker is that of the crowd until they have given about as many answers.
-    overhead : what any question costs beside its price, in mean prices: the place that it takes from a better one. With
-        little of it, where prices follow quality, the cheapest workers are asked first, before it is known how bad they
-        are, and their noise has to be undone.
+    overhead : what any question costs beside its price, in usual prices (the median, which one expensive expert does
+        not move): the place that it takes from a better one. With little of it, where prices follow quality, the cheapest
+        workers are asked first, before it is known how bad they are, and their noise has to be undone.
     """
 
     loss: str = "log"
@@ -170,7 +170,7 @@ class ValueOfInformation(UsualStrategy):
         ahead = answers_ahead(self.loss, self.hedged(beliefs.proba[pair]), effective, self.ahead).astype(np.float64)
         of_worker = {"skill": expected[asked.worker], "skill_to_ask": skill[asked.worker], "new": new}
         parts = {"probability": beliefs.proba[pair], **of_worker, "ahead": ahead, "value": value, "c": cost}
-        return pick_batch(asked, value / (cost + self.overhead * prices.mean()), batch, rng, parts=parts)
+        return pick_batch(asked, value / (cost + self.overhead * np.median(prices)), batch, rng, parts=parts)
 
     def skill_to_ask(self, beliefs: CurrentBeliefs, skills: Skills) -> Floats:
         """(n_workers,) by which workers are compared: with what asking teaches, and without those who said most."""

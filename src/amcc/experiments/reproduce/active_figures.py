@@ -37,6 +37,7 @@ LOOKS: dict[Any, tuple[str, str]] = {
     "NAM(A)": (GREEN, "--"),
     "MV(rSW)": (GREY, "--"),
     "voi": (BLUE, "-"),
+    "voi-decision": (BLUE, "--"),
     "amcc": (ORANGE, "-"),
     "amcc-presence": (SKY, ":"),
     "amcc-rw": (ORANGE, "--"),

@@ -55,9 +55,6 @@ BEST_OF = ("majority", "dawid-skene", "ds-tree", "ibcc", "ebcc", "mace", "mcmli"
 # What people call the price lists.
 TITLES = {"equal": "equal prices", "paper": "the paper's prices, 1 to W", "random": "random prices, 1 to 10"}
 
-# What these leave out of `amcc` is about pairs: they are compared with it at equal prices only, to save time.
-ABOUT_PAIRS = ("amcc-rsl", "amcc-nlc")
-
 
 # -- cases -----------------------------------------------------------------------------------------------------------
 
@@ -94,7 +91,7 @@ def seeds_of(plan: StudyPlan) -> range:
 
 
 def cases_of(plan: StudyPlan) -> list[Case]:
-    """All strategies on all sets at all price lists, except those whose question is answered at equal prices."""
+    """All strategies on all sets at all price lists."""
     extent, seeds, found = extent_of(plan), seeds_of(plan), []
     methods = [entrant for entrant in plan.entrants if entrant.method in BEST_OF and not entrant.params]
     for paper_set in sets_of(plan):
@@ -105,9 +102,8 @@ def cases_of(plan: StudyPlan) -> list[Case]:
         }
         for prices in extent.price_lists:
             for strategy in extent.strategies:
-                if prices == "equal" or strategy not in ABOUT_PAIRS:
-                    runs = [replay_run(paper_set, seed, strategy, prices, extent.budget) for seed in seeds]
-                    found.append(Case(paper_set, prices, strategy, runs, fits))
+                runs = [replay_run(paper_set, seed, strategy, prices, extent.budget) for seed in seeds]
+                found.append(Case(paper_set, prices, strategy, runs, fits))
     return found
 
 

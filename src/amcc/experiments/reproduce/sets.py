@@ -58,10 +58,10 @@ FURTHER = {
     "CivilComments": "llm_civilcomments",
 }
 # What is used of those that are large. Everybody answered all of ImageNet, which nobody would pay for: 20 answers. Of
-# the others so many items, others with every seed, that a run has 7,000 to 12,000 votes and takes seconds; ten times as
-# many would take ten times as long, and the seeds tell how far items matter.
+# all so many items, others with every seed, that a run has 7,000 to 12,000 votes and takes seconds; ten times as many
+# would take ten times as long, and the seeds tell how far items matter.
 ANSWERS = {"ImageNet": 20}
-ITEMS = {"Medical": 80, "Tweets": 200, "CivilComments": 400}
+ITEMS = {"ImageNet": 60, "Medical": 80, "Tweets": 200, "CivilComments": 400}
 # Who the workers are, beside the votes of a set, where language models are among them.
 ROSTER_FILE = "workers.csv"
 
@@ -107,7 +107,7 @@ class PaperSet:
         >>> PaperSet("Affective", answers=3, removed=0.5).title
         'Affective @3 −50%'
         """
-        few = f" @{self.answers}" if self.answers else f" ({self.items} items)" if self.items else ""
+        few = (f" @{self.answers}" if self.answers else "") + (f" ({self.items} items)" if self.items else "")
         return f"{self.name}{few}" + (f" −{self.removed:.0%}" if self.removed else "")
 
     @property
