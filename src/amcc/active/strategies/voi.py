@@ -112,8 +112,8 @@ class ValueOfInformation(UsualStrategy):
     correlated : whether answers also count for what they tell about other labels of the item.
     answers_of_stranger : the skill of a worker is that of the crowd until they have given about as many answers.
     overhead : what any question costs beside its price, in usual prices (the median, which one expensive expert does
-        not move): the place that it takes from a better one. With little of it, where prices follow quality, the cheapest
-        workers are asked first, before it is known how bad they are, and their noise has to be undone.
+        not move): the place that it takes from a better one. With little of it, where prices follow quality, the
+        cheapest workers are asked first, before it is known how bad they are, and their noise has to be undone.
     """
 
     loss: str = "log"
