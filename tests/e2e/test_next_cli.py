@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -213,7 +214,10 @@ def test_items_and_labels_that_nobody_was_asked_about(folder, amcc_next):
     arguments = ("--budget", 400, "--batch", 400, "--labels", "zebra,label_1", "--items", "items.csv")
     table = rows(amcc_next(*arguments)[0])
     pairs = {(row["item"], row["label"]) for row in table}
-    assert len(pairs) == len(table) == 13 * 4  # one question about each pair
+    assert len(pairs) == 13 * 4
+    # There is room for more: several workers about doubtful pairs, at most three, none of them twice.
+    assert 13 * 4 < len(table) == len({(row["item"], row["label"], row["worker"]) for row in table})
+    assert max(Counter((row["item"], row["label"]) for row in table).values()) in (2, 3)
     assert ("new", "label_1") in pairs
     assert ("i12", "zebra") in pairs
     why = {(row["item"], row["label"]): row["why"] for row in table}

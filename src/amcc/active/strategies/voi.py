@@ -146,12 +146,13 @@ class ValueOfInformation(UsualStrategy):
         asked = questions_about(promise, candidates, batch, len(prices), rng)
         judged = partial(self._judged, beliefs, skills.mean, skill, weight, prices)
         chosen = judged(asked, batch, rng)
+        usual_buy = float(np.median(chosen.utility)) if len(chosen) else 0.0
         for _ in range(MOST_TOGETHER - 1):
             if not 0 < len(chosen) < batch:
                 break
-            # All pairs are asked about, and there is room: more answers at once, where they are as good a buy.
+            # All pairs are asked about, and there is room: more answers at once, where they are as good a buy as most.
             more = judged(_others(asked, chosen.asked, beliefs.votes), batch - len(chosen), rng, chosen.asked)
-            chosen = chosen.joined(more.take(np.flatnonzero(more.utility >= max(chosen.utility.min(), LEAST))))
+            chosen = chosen.joined(more.take(np.flatnonzero(more.utility >= max(usual_buy, LEAST))))
         return chosen
 
     def _judged(
