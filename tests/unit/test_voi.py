@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc.active.beliefs import Learner, cold_beliefs
+from amcc.active.buying import next_questions
 from amcc.active.candidates import Anything
 from amcc.active.questions import Triplets
 from amcc.active.skills import Skills
@@ -182,3 +183,23 @@ def test_labels_that_tell_about_others_come_first():
 def test_bad_parameters(settings, words):
     with pytest.raises(ParameterError, match=words):
         ValueOfInformation(**settings)
+
+
+def kinds_asked(n_heard, price_of_person):
+    """Who is asked about item 0, of six models of one family and two people, where `n_heard` models have answered."""
+    answers, kinds = family(6)
+    answers[n_heard:, 0] = 0
+    names = sorted(kinds)
+    kind = [kinds[name] for name in names]
+    table = {"worker": names, "kind": kind, "family": ["f" if each == "model" else None for each in kind]}
+    votes, roster = Votes.from_dense(answers, worker_names=names), Roster.from_frame(pa.table(table))
+    prices = {"model": 2, "human": price_of_person}
+    asked = next_questions(votes, budget=500, kind_prices=prices, roster=roster, batch=2).table()
+    assert set(asked["item"]) == {votes.item_names[0].as_py()}  # all others have all votes
+    return {kinds[worker] for worker in asked["worker"]}
+
+
+def test_a_cheap_judge_that_is_enough_is_used_and_one_that_adds_nothing_is_not():
+    """Nobody has answered: a model is nearly as good as a person, and costs a tenth. Five have: only a person helps."""
+    assert kinds_asked(n_heard=0, price_of_person=20) == {"model"}
+    assert kinds_asked(n_heard=5, price_of_person=20) == {"human"}
