@@ -70,6 +70,11 @@ class Basket:
         return self._size - len(self)
 
     @property
+    def most_of_last(self) -> int:
+        """How many questions to the last of the workers, who may be the requester, there is money and room for."""
+        return min(self.missing, self.left // int(self._prices.lone_vote[-1]))
+
+    @property
     def cost(self) -> int:
         """Money that is reserved."""
         return int(self.price.sum())

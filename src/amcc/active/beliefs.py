@@ -167,7 +167,7 @@ class Learner:
         about_labels = self.model.label_correlations(), self._commonality
         learned = hit, false_alarm, votes.answers_per_worker, *about_labels, features
         return self._told(
-            CurrentBeliefs(votes, proba, *learned, settling=self.model.settling_, sharing=self.model.sharing_)
+            CurrentBeliefs(votes, proba, *learned, settling=self.model.settling_, sharing=self.model.sharing)
         )
 
     def _fitted(self, votes: Votes, features: Floats | None, *, fresh: bool) -> ConsensusModel:

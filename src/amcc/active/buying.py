@@ -23,10 +23,10 @@ from amcc.active.basket import Basket
 from amcc.active.beliefs import CurrentBeliefs, Learner
 from amcc.active.candidates import Anything, OtherPairs
 from amcc.active.forecast import Forecast, NextMoney, check_target, cost_of_rest, forecast, next_money
-from amcc.active.given_prices import listed_prices, page_prices, prices_of_allowed
+from amcc.active.given_prices import listed_prices, paid_prices
 from amcc.active.pages import select_with_pages
 from amcc.active.plan import PlannedPair, planned_pairs
-from amcc.active.prices import Money, Prices, budget_units, eq12_prices, is_eq12, major_units, prices_by_kind
+from amcc.active.prices import Money, Prices, budget_units, eq12_prices, is_eq12, major_units
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.reasons import reasons
 from amcc.active.strategies import check_features_used, make_strategy
@@ -222,51 +222,50 @@ def next_questions(
     (2, 2, ['cat', 'dog'])
     """
     chooser = checked_strategy(strategy, features=features is not None, roster=roster is not None)
-    check_stopping(target_error, stop_gain)
     decimals = prices.decimals if isinstance(prices, Prices) else decimals
-    check_one_budget(budget, account, decimals)
-    money = budget_units(budget, decimals) if account is None else 0  # then it is known once answers are noted
-    check_batch(batch)
+    check_money(budget, account, decimals, my_price)
+    check_rules(batch, target_error, stop_gain)
     listed, others = listed_prices(prices, price, decimals, kind_prices)
-    wanted = None if workers is None else as_list(workers, "worker")
-    votes = with_people(with_things(votes, items, labels), listed, wanted or (), newcomers=is_eq12(prices))
+    wanted = [] if workers is None else as_list(workers, "worker")
+    votes = with_people(with_things(votes, items, labels), listed, wanted, newcomers=is_eq12(prices))
     allowed = allowed_workers(votes, wanted)
     if my_price is not None:
         check_free_name(me, votes, roster)
-        check_no_account(account)
-    money, waiting = (money, NOTHING_ASKED) if account is None else account.before_asking(votes)
+    money, waiting = account.before_asking(votes) if account else (budget_units(budget, decimals), NOTHING_ASKED)
     learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
-    beliefs = None
-    if is_eq12(prices):  # only the model can tell; other prices are checked before it is fitted, which may take minutes
-        beliefs = learner.learn(votes)
+    # Prices by eq12 only the model can tell; others are checked before it is fitted, which may take minutes.
+    beliefs = learner.learn(votes) if is_eq12(prices) else None
+    if beliefs is not None:
         prices = eq12_prices(learner.model, votes, prices, price=price, decimals=decimals)
-    # A worker's own price counts before that of their kind.
-    amounts = {**prices_by_kind(listed.kinds, roster, votes.worker_names, decimals), **listed}
-    pages = page_prices(page, prices, roster, votes, decimals)
-    paid = prices_of_allowed(votes, allowed, prices if isinstance(prices, Prices) else amounts, others, decimals, pages)
+    paid = paid_prices(votes, allowed, prices, listed, others, page, roster, decimals)
     if my_price is not None:
         paid, allowed = with_my_price(paid, my_price), np.append(allowed, True)
+    basket = funded_basket(paid, money, batch, allowed, account, "" if beliefs is None else BY_EQ12)
+    beliefs = beliefs or learner.learn(votes)
+    if my_price is not None:
+        beliefs = with_expert(beliefs, me, reading_gain(learner.model, votes, basket.most_of_last, seed))
+    fill_basket(basket, chooser, beliefs, paid, batch, np.random.default_rng(seed), waiting)
+    found = NextQuestions(*in_order(basket, paid), money, chooser, beliefs, learner.model, paid, allowed, roster)
+    return written_down(account, stopped(found, target_error, stop_gain))
+
+
+def funded_basket(paid: Prices, money: int, batch: int, allowed: Mask, account: Account | None, way_out: str) -> Basket:
+    """An empty basket with the money that there is; an error where it does not pay for a vote."""
     basket = Basket(paid, max(money, 0), batch, np.where(allowed, batch, 0))
     if account is not None and not basket.open_workers().any():
         account.stop_out_of_money(int(paid.lone_vote[allowed].min()))
-    basket.check_pays_for_a_vote("" if beliefs is None else BY_EQ12)
-    beliefs = beliefs or learner.learn(votes)
-    if my_price is not None:
-        gain = reading_gain(learner.model, votes, min(batch, money // int(paid.vote[-1])), seed)
-        beliefs = with_expert(beliefs, me, gain)
-    fill_basket(basket, chooser, beliefs, paid, batch, np.random.default_rng(seed), waiting)
-    found = NextQuestions(*in_order(basket, paid), money, chooser, beliefs, learner.model, paid, allowed, roster)
-    found = stopped(found, target_error, stop_gain)
+    basket.check_pays_for_a_vote(way_out)
+    return basket
+
+
+def written_down(account: Account | None, found: NextQuestions) -> NextQuestions:
+    """The questions, on the disk before anybody sees them: who sees a question may answer it."""
     if account is not None:
-        write_down(account, found)
+        if len(found):
+            names = {role: column.to_pylist() for role, column in found.questions.asked.named(found.votes).items()}
+            account.ask(names, found.price, found.page)
+        account.save()
     return found
-
-
-def write_down(account: Account, found: NextQuestions) -> None:
-    """Put questions on the disk before anybody sees them: who sees a question may answer it."""
-    names = {role: column.to_pylist() for role, column in found.questions.asked.named(found.votes).items()}
-    account.ask(names, found.price, found.page)
-    account.save()
 
 
 def in_order(basket: Basket, prices: Prices) -> tuple[Questions, Money]:
@@ -290,8 +289,9 @@ def stopped(found: NextQuestions, target_error: float | None, stop_gain: float |
     return replace(found, questions=nothing, price=found.price[:0], stopped=reason)
 
 
-def check_stopping(target_error: float | None, stop_gain: float | None) -> None:
-    """Raise ParameterError where a rule to stop by makes no sense."""
+def check_rules(batch: int, target_error: float | None, stop_gain: float | None) -> None:
+    """Raise ParameterError where a batch, or a rule to stop by, makes no sense."""
+    check_batch(batch)
     if target_error is not None:
         check_target(target_error, "target_error")
     if stop_gain is not None and not 0 <= stop_gain < np.inf:
@@ -337,9 +337,12 @@ def check_one_budget(budget: Any, account: Account | None, decimals: int) -> Non
         raise ParameterError(f"decimals must be {account.decimals}, as in the ledger; got {decimals}.")
 
 
-def check_no_account(account: Account | None) -> None:
-    """Raise ParameterError where the requester would be one of those who are paid."""
-    if account is not None:
+def check_money(budget: Any, account: Account | None, decimals: int, my_price: Any) -> None:
+    """Raise an error where there is no budget, or two, or where the requester would be one of those who are paid."""
+    check_one_budget(budget, account, decimals)
+    if account is None:
+        budget_units(budget, decimals)
+    elif my_price is not None:
         raise ParameterError(
             "my_price has no place in an account: your answers are known truth, not votes that are paid. Choose what "
             "you answer in a call without account."

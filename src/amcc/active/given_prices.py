@@ -72,6 +72,21 @@ def page_prices(page: Any, prices: Any, roster: Roster | None, votes: Votes, dec
     )
 
 
+def paid_prices(
+    votes: Votes, allowed: Mask, prices: Any, listed: PriceList, others: Any, page: Any,
+    roster: Roster | None, decimals: int,
+) -> Prices:  # fmt: skip
+    """What is paid to whom: a worker's own price counts before that of their kind, and that before everybody's.
+
+    prices : as given; listed, others : see `listed_prices`. page : one amount, or amounts by kind.
+    """
+    amounts: Any = prices
+    if not isinstance(prices, Prices):
+        amounts = {**prices_by_kind(listed.kinds, roster, votes.worker_names, decimals), **listed}
+    pages = page_prices(page, prices, roster, votes, decimals)
+    return prices_of_allowed(votes, allowed, amounts, others, decimals, pages)
+
+
 def prices_of_allowed(votes: Votes, allowed: Mask, listed: Any, others: Any, decimals: int, page: Any = 0) -> Prices:
     """What votes cost of those who may be asked; nobody needs to know what others cost.
 

@@ -134,23 +134,27 @@ def next_questions(
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, seed)
     else:
         check_expert_only(expert)
-        if budget is None and account.ledger is None:
-            raise ParameterError(
-                "--budget must say what all questions may cost; only questions to yourself (--for-expert) do without."
-            )
-        wanted: dict[str, Any] = {"batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed}
-        wanted |= {**kinds.arguments(), **stop.rules()}
+        check_budget(budget, account)
+        wanted = {"batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed, **kinds.arguments()}
         with called_as_options(), account.opened(votes, budget, money.decimals) as kept:
             if kept is not None and account.waiting:
                 told = ask_again(kept)
             else:
-                wanted |= {"budget": budget} if kept is None else {"account": kept}
+                wanted |= {**stop.rules(), **({"budget": budget} if kept is None else {"account": kept})}
                 told = ask_crowd(votes, money, choice, stop, described, roster, wanted, explain=explain)
     if as_json:
         print_json(told[1])
     if rows.is_wanted_beside(as_json):
         rows.write(told[0])
     say(*told[2])
+
+
+def check_budget(budget: str | None, account: LedgerOptions) -> None:
+    """Raise ParameterError where nothing says what questions may cost."""
+    if budget is None and account.ledger is None:
+        raise ParameterError(
+            "--budget must say what all questions may cost; only questions to yourself (--for-expert) do without."
+        )
 
 
 def _given(money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures) -> dict[str, Any]:

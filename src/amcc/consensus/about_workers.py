@@ -48,7 +48,7 @@ class AboutWorkers(Parameters):
 
     _roster: Roster | None = None
     _families: Families | Callable[[], Families] | None = None
-    sharing_: Sharing | None = None  # who shares errors with whom; learned with a roster, and not saved
+    _sharing: Sharing | None = None
     _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None = None
     _judged: tuple[WorkerRates, dict[int, str]] | None = None
 
@@ -72,14 +72,19 @@ class AboutWorkers(Parameters):
         """Whether `fit` was told who the workers are."""
         return self.roster_ is not None
 
+    @property
+    def sharing(self) -> Sharing | None:
+        """Who shares errors with whom, as the last `fit` with a roster learned it; saved models do not keep it."""
+        return self._sharing
+
     def _take_roster(self, votes: Votes, gold: Gold, roster: Roster | None) -> None:
         """Learn from the roster what votes are worth; repeated votes of one worker count as one in any case."""
-        self.roster_ = self.vote_worth_ = self._families = self.sharing_ = None
+        self.roster_ = self.vote_worth_ = self._families = self._sharing = None
         self._roster = roster
         if roster is not None:
             self.roster_ = roster.seats(votes.worker_names)
             sharing = shared_errors(votes, self.roster_, gold.present, gold.known)
-            self.vote_worth_, self.sharing_ = sharing.weight, sharing
+            self.vote_worth_, self._sharing = sharing.weight, sharing
             self._families = partial(describe_families, votes, self.roster_, sharing)
         elif (samples := samples_per_pair(votes)).max(initial=1.0) > 1:
             self.vote_worth_ = 1 / samples

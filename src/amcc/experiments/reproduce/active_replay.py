@@ -50,7 +50,7 @@ N_POINTS = 101
 # The strategy that all others are compared with.
 REFERENCE = "voi"
 # Methods that are quick and need nothing but votes: the best of these with all votes is a goal, too.
-BEST_OF = ("majority", "dawid-skene", "ds-tree", "ibcc", "ebcc", "mace", "mcmli", "c-ds", "amcc")
+BEST_OF = ("majority", "dawid-skene", "ibcc", "ebcc", "amcc")
 
 # What people call the price lists.
 TITLES = {"equal": "equal prices", "paper": "the paper's prices, 1 to W", "random": "random prices, 1 to 10"}
