@@ -340,5 +340,6 @@ def test_the_whole_has_all_strategies_sets_and_prices(tmp_path):
     assert max(mixes) == 1
     replays = [run for run in active_replay.tasks(plan) if isinstance(run, ReplayRun)]
     assert {run.prices for run in replays} == set(PRICE_LISTS)
-    assert {run.prices for run in replays if run.strategy == "amcc-nlc"} == {"equal"}
+    assert {run.strategy for run in replays} == set(active.REPLAYED)
+    assert {run.prices for run in replays if run.strategy == "uniform"} == {"equal"}  # it does not look at prices
     assert {run.paper_set.name for run in replays} == {*active_replay.SETS, GENERATED}
