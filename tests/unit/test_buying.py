@@ -182,12 +182,14 @@ def test_the_kinds_of_prices() -> None:
         listed_prices(pd.DataFrame({"worker": ["a"], "wage": [1]}), None, 0)
 
 
-def test_the_mean_price_is_of_those_who_may_be_asked(votes: Votes) -> None:
-    allowed = np.isin(WORKERS, ["w7", "w8"])
-    prices = prices_of_allowed(votes, allowed, {"w7": 70, "w8": 90}, None, 0)
-    assert prices.vote[allowed].tolist() == [70, 90]
-    assert prices.vote.mean() == 80
-    own = prices_of_allowed(votes, allowed, Prices(np.array([1, 1, 1, 1, 1, 1, 70, 90])), None, 0)
+def test_the_usual_price_is_that_of_those_who_may_be_asked(votes: Votes) -> None:
+    """The median of all, which neither one expensive expert moves nor those who may not be asked."""
+    allowed = np.isin(WORKERS, ["w6", "w7", "w8"])
+    listed = {"w6": 70, "w7": 90, "w8": 5000}
+    prices = prices_of_allowed(votes, allowed, listed, None, 0, page={"w6": 2, "w7": 4, "w8": 6})
+    assert prices.vote[allowed].tolist() == [70, 90, 5000]
+    assert (np.median(prices.vote), np.median(prices.lone_vote)) == (90, 94)
+    own = prices_of_allowed(votes, allowed, Prices(np.array([1, 1, 1, 1, 1, 70, 90, 5000])), None, 0)
     assert_array_equal(own.vote, prices.vote)
 
 

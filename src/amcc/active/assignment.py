@@ -21,8 +21,9 @@ from amcc.active.strategies.voi import ValueOfInformation, not_heard_before
 from amcc.arrays import Floats, Ints, Mask
 from amcc.errors import ParameterError
 
-# Items that are looked at for one worker, those that promise most to anybody. Two thousand take a few milliseconds, and
-# more people than that hardly come before something new is learned.
+# Items that are looked at for one worker: half of them promise most by all their labels together, which counts where
+# pages are expensive, half by a single one. Two thousand take a few milliseconds, and more people than that hardly come
+# before something new is learned.
 SHORTLIST = 2000
 
 
@@ -54,11 +55,10 @@ class Outlook:
 
     @cached_property
     def _best_items(self) -> Ints:
-        """Items that promise most, the best first."""
-        total = self.promise.sum(axis=1)
-        n = min(SHORTLIST, len(total))
-        found = np.argpartition(-total, n - 1)[:n]
-        return np.asarray(found[np.argsort(-total[found], kind="stable")], dtype=np.int64)
+        """Items that promise most, by all their labels together or by a single one."""
+        n = min(max(SHORTLIST // 2, 1), len(self.promise))
+        of_item = self.promise.sum(axis=1), self.promise.max(axis=1)
+        return np.unique(np.concatenate([np.argpartition(-each, n - 1)[:n] for each in of_item]))
 
     @cached_property
     def _votes_of_workers(self) -> tuple[Ints, Ints]:
@@ -73,8 +73,8 @@ class Outlook:
     ) -> Questions:  # fmt: skip
         """The item with the labels that are worth most for the money, as one page of this worker; empty if none is.
 
-        vote_price, page_price : what each answer of theirs costs, and what the page costs beside them. Where a page
-            costs nothing, a label stands for itself; the more it costs, the more labels share it.
+        vote_price, page_price : what each answer of theirs costs, and what the page costs beside them; one of the two
+            may be 0. Where a page costs nothing, a label stands for itself; the more it costs, the more share it.
         most_labels : labels on a page, at most.
         closed : (n_items,) items that others are working on.
         """
@@ -93,8 +93,7 @@ class Outlook:
         # The first n labels of a page, for what they cost together with the page.
         per_money = together / (page_price + vote_price * np.arange(1, order.shape[1] + 1))
         row, last = np.unravel_index(int(per_money.argmax()), per_money.shape)
-        label = order[row, : last + 1]
-        label = label[value[row, label] > 0]
+        label = order[row, : last + 1]  # all worth something: the first of equal maxima has none that adds nothing
         asked = Triplets(np.full(len(label), items[row]), label.astype(np.int64), np.full(len(label), worker))
         parts = {"value": value[row, label], "probability": self.beliefs.proba[items[row], label]}
         return Questions(asked, np.full(len(label), per_money[row, last]), parts)
@@ -119,9 +118,10 @@ class Outlook:
 
 def _check_page(vote_price: float, page_price: float, most_labels: int | None) -> None:
     """Raise ParameterError where a page would cost nothing, or hold nothing."""
-    if not vote_price > 0:
-        raise ParameterError(f"vote_price must be above 0; got {vote_price!r}.")
-    if not page_price >= 0:
-        raise ParameterError(f"page_price must be 0 or more; got {page_price!r}.")
+    for name, price in {"vote_price": vote_price, "page_price": page_price}.items():
+        if not 0 <= price < np.inf:
+            raise ParameterError(f"{name} must be 0 or more; got {price!r}.")
+    if not vote_price + page_price > 0:
+        raise ParameterError("an answer must cost something; got 0 for both vote_price and page_price.")
     if most_labels is not None and most_labels < 1:
         raise ParameterError(f"most_labels must be at least 1; got {most_labels!r}.")
