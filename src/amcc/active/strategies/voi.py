@@ -51,9 +51,8 @@ def said_by_few(n_votes: Ints) -> Floats:
     """(n_workers,) what the value of an answer is divided by, given how many votes everybody gave.
 
     Always to ask who seems best ends with a consensus that is mostly theirs, speaks for them, and so finds them best.
-    Everybody has a taste of their own, and the larger a worker's share of all votes, the more of it is in the result: who
-    gave as many votes as is usual is worth half of what a stranger of the same skill is, with three times as many a
-    quarter.
+    Everybody has a taste of their own, and the larger a worker's share of all votes, the more of it is in the result:
+    an answer of somebody who gave the usual number of votes counts half, of somebody with three times as many a quarter.
     """
     return 1.0 + n_votes / max(float(n_votes.mean()), 1.0)
 
