@@ -26,7 +26,7 @@ from amcc.active.forecast import Forecast, NextMoney, check_target, cost_of_rest
 from amcc.active.given_prices import listed_prices, page_prices, prices_of_allowed
 from amcc.active.pages import cost_per_vote, select_with_pages
 from amcc.active.plan import PlannedPair, planned_pairs
-from amcc.active.prices import Money, Prices, budget_units, eq12_prices, is_eq12, major_units, prices_by_kind
+from amcc.active.prices import Money, Prices, as_number, budget_units, eq12_prices, is_eq12, prices_by_kind
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.reasons import reasons
 from amcc.active.strategies import check_features_used, make_strategy
@@ -142,7 +142,7 @@ class NextQuestions:
 
     def amount(self, units: int) -> float:
         """Minor units as the number that a person writes."""
-        return float(major_units(units, self.decimals)) if self.decimals else units
+        return as_number(units, self.decimals)
 
     def table(self, frame: Frame = "pandas", *, explain: bool = False) -> Any:
         """Table item, label, worker, price (as it is written), utility, why; `explain`: what the utility is made of."""

@@ -52,7 +52,7 @@ def said_by_few(n_votes: Ints) -> Floats:
 
     Always to ask who seems best ends with a consensus that is mostly theirs, speaks for them, and so finds them best.
     Everybody has a taste of their own, and the larger a worker's share of all votes, the more of it is in the result:
-    an answer of somebody who gave the usual number of votes counts half, of somebody with three times as many a quarter.
+    an answer of somebody who gave the usual number of votes counts half, with three times as many a quarter.
     """
     return 1.0 + n_votes / max(float(n_votes.mean()), 1.0)
 
@@ -186,8 +186,7 @@ class ValueOfInformation(UsualStrategy):
 
         `coming` are questions whose answers count as if they were there.
         """
-        votes, n_votes = beliefs.votes, np.zeros(beliefs.proba.shape)
-        n_votes[votes.pairs.item, votes.pairs.label] = votes.pairs.n_votes
+        n_votes = beliefs.vote_counts()[1].astype(np.float64)
         np.add.at(n_votes, (coming.item, coming.label), 1.0)
         weight = still_to_learn(n_votes)
         # The doubt is that by which answers are valued: of what is certain nothing is carried over.
