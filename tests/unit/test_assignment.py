@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 from amcc.active.assignment import Outlook
 from amcc.active.beliefs import cold_beliefs
 from amcc.active.candidates import Anything
-from amcc.active.strategies.voi import ValueOfInformation
+from amcc.active.questions import Triplets
+from amcc.active.strategies.voi import ValueOfInformation, not_heard_before
 from amcc.errors import ParameterError
 from amcc.votes import Votes
 
@@ -89,15 +90,26 @@ def test_what_the_family_said_counts_on_a_page_too(known):
     class Heard:
         source = np.array([0, 1])
 
-        def new_in_next(self, pair, worker, n_pairs):
+        def votes_of_sources(self, pair, worker, n_pairs):
             votes = np.zeros((n_pairs, 2))
             np.add.at(votes, (pair, self.source[worker]), 1.0)
-            return 1.0 / (1.0 + 9.0 * votes[:, ::-1])  # each repeats the other
+            return votes
 
+        def new_in_next(self, votes, sources=(0, 1)):
+            return 1.0 / (1.0 + 9.0 * votes[:, ::-1][:, sources])  # each repeats the other
+
+    related = replace(known, sharing=Heard())
     alone = Outlook.of(known)._values(np.arange(3), 1)
-    beside = Outlook.of(replace(known, sharing=Heard()))._values(np.arange(3), 1)
+    outlook = Outlook.of(related)
+    beside = outlook._values(np.arange(3), 1)
     assert (beside[0] < 0.2 * alone[0]).all()  # worker 0 has answered item 0
     assert_allclose(beside[1:], alone[1:])
+    everything = np.indices((3, 3)).reshape(2, -1)
+    for worker in (0, 1):  # as in a batch, from what is kept and anew
+        asked = Triplets(*everything, np.full(9, worker))
+        for items in (np.arange(3), outlook._best_items):
+            new = outlook._new_to(items, worker)
+            assert_allclose(new, not_heard_before(related, asked).reshape(3, 3)[items])
 
 
 def test_items_of_others_and_known_pairs_are_left_alone(known):

@@ -415,6 +415,15 @@ def test_nothing_is_asked_where_money_puts_too_little_right(votes: Votes) -> Non
     assert next_questions(votes, budget=30, stop_gain=gain * 0.99).stopped is None
 
 
+def test_where_only_pages_are_paid_money_still_puts_something_right(votes: Votes) -> None:
+    """One page for all labels at 30 is as good as ten for each of three votes, as far as money can tell."""
+    by_page = next_questions(votes, budget=90, price=0, page=10 * votes.n_labels)
+    by_vote = next_questions(votes, budget=90, price=10)
+    assert by_page.next_money().put_right == pytest.approx(by_vote.next_money().put_right)
+    target = by_page.beliefs.expected_error() * 0.9
+    assert by_page.forecast(target) == by_vote.forecast(target)
+
+
 def test_before_the_first_vote_no_gain_stops() -> None:
     first = {"items": ["photo"], "labels": ["cat"], "workers": ["ann"]}
     assert len(next_questions(budget=3, stop_gain=100.0, **first)) == 1

@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from amcc.active.beliefs import CurrentBeliefs
+from amcc.active.picking import distinct
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.skills import Skills
-from amcc.active.strategies.voi import ValueOfInformation, not_heard_before
+from amcc.active.strategies.voi import ValueOfInformation
 from amcc.arrays import Floats, Ints, Mask
 from amcc.errors import ParameterError
 
@@ -79,9 +80,11 @@ class Outlook:
         closed : (n_items,) items that others are working on.
         """
         _check_page(vote_price, page_price, most_labels)
-        items = self._best_items if closed is None else self._best_items[~closed[self._best_items]]
+        items = self._best_items
         value = self._values(items, worker)
-        if not (value > 0).any():  # they have answered all of these: look at the others
+        if closed is not None:
+            value[closed[items]] = 0.0
+        if not (value > 0).any():  # nothing is left for them here: look at the others
             others = np.ones(len(self.promise), dtype=bool) if closed is None else ~closed
             others[items] = False
             items = np.flatnonzero(others)
@@ -100,20 +103,41 @@ class Outlook:
 
     def _values(self, items: Ints, worker: int) -> Floats:
         """(n, n_labels) what their answers about these items are worth; 0 where they have answered."""
-        proba, n_labels = self.beliefs.proba[items], self.promise.shape[1]
-        new = np.ones(proba.shape)
-        if self.beliefs.sharing is not None:
-            label = np.tile(np.arange(n_labels), len(items))
-            asked = Triplets(np.repeat(items, n_labels), label, np.full(len(label), worker))
-            new = not_heard_before(self.beliefs, asked).reshape(proba.shape)
-        value = self.weight[items] * self.strategy.value(proba, self.skill[worker] * np.sqrt(new))
+        skill = self.skill[worker] * np.sqrt(self._new_to(items, worker))
+        value = self.weight[items] * self.strategy.value(self.beliefs.proba[items], skill)
         votes, (order, start) = self.beliefs.votes, self._votes_of_workers
         own = order[start[worker] : start[worker + 1]]
-        place = np.full(len(self.promise), -1)
-        place[items] = np.arange(len(items))
-        row = place[votes.item[own]]
+        row = self._rows(items)[votes.item[own]]
         value[row[row >= 0], votes.label[own][row >= 0]] = 0.0
         return np.asarray(value)
+
+    def _new_to(self, items: Ints, worker: int) -> Floats:
+        """(n, n_labels) share of what this worker could tell that the votes do not have yet, see `not_heard_before`."""
+        new, sharing = np.ones((len(items), self.promise.shape[1])), self.beliefs.sharing
+        if sharing is not None and worker < len(sharing.source):  # the requester has no family
+            row, label, heard = self._heard_of_best if items is self._best_items else self._heard(items)
+            new[row, label] = sharing.new_in_next(heard, sharing.source[[worker]])[:, 0]
+        return new
+
+    @cached_property
+    def _heard_of_best(self) -> tuple[Ints, Ints, Floats]:
+        return self._heard(self._best_items)
+
+    def _heard(self, items: Ints) -> tuple[Ints, Ints, Floats]:
+        """Pairs of these items that have votes, as places and labels, and (n_pairs, n_sources) votes of each source."""
+        votes, sharing = self.beliefs.votes, self.beliefs.sharing
+        assert sharing is not None  # for the type checker: nobody asks otherwise
+        row = self._rows(items)[votes.item]
+        here = row >= 0
+        pair, of_vote = distinct(row[here] * votes.n_labels + votes.label[here])
+        heard = sharing.votes_of_sources(of_vote, votes.worker[here], len(pair))
+        return *np.divmod(pair, votes.n_labels), heard
+
+    def _rows(self, items: Ints) -> Ints:
+        """(n_items,) place of each item among these; −1 where it is none of them."""
+        place = np.full(len(self.promise), -1)
+        place[items] = np.arange(len(items))
+        return place
 
 
 def _check_page(vote_price: float, page_price: float, most_labels: int | None) -> None:

@@ -84,7 +84,8 @@ def not_heard_before(beliefs: CurrentBeliefs, asked: Triplets, coming: Triplets 
     all_asked = Triplets.of_votes(votes).joined(coming)
     of_vote = place[all_asked.item * votes.n_labels + all_asked.label]
     here = (of_vote >= 0) & (all_asked.worker < len(beliefs.sharing.source))
-    new = beliefs.sharing.new_in_next(of_vote[here], all_asked.worker[here], len(pair))
+    heard = beliefs.sharing.votes_of_sources(of_vote[here], all_asked.worker[here], len(pair))
+    new = beliefs.sharing.new_in_next(heard)
     source = beliefs.sharing.source
     learned = asked.worker < len(source)  # the requester was not there when it was learned, and has no family
     return np.where(learned, new[row, source[np.where(learned, asked.worker, 0)]], 1.0)
