@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from amcc.active.assignment import Outlook
 from amcc.active.beliefs import cold_beliefs
+from amcc.active.candidates import Anything
+from amcc.active.questions import Triplets
+from amcc.active.strategies.voi import ValueOfInformation, not_heard_before
 from amcc.errors import ParameterError
 from amcc.votes import Votes
 
@@ -51,6 +55,63 @@ def test_the_page_is_the_best_for_its_money(known):
     assert page.utility[0] == pytest.approx(best)
 
 
+def test_where_only_the_page_is_paid_all_labels_that_are_worth_something_are_on_it(known):
+    certain = replace(known, proba=np.where(known.proba == 0.02, 0.0, known.proba))
+    page = Outlook.of(certain).page(0, vote_price=0.0, page_price=3.0)
+    assert labels_of(page) == ([1], [1, 0])  # the third label is certain
+    assert page.utility[0] == pytest.approx(page.parts["value"].sum() / 3)
+
+
+@pytest.mark.parametrize("strategy", [ValueOfInformation(), ValueOfInformation(loss="decision", misread=0.1)])
+def test_an_answer_is_worth_the_same_on_a_page_and_in_a_batch(known, strategy):
+    for worker in (0, 1):
+        who = np.arange(2) == worker
+        found = strategy.select(known, Anything(known.votes, who), np.ones(2), 9, np.random.default_rng(0))
+        outlook = Outlook.of(known, strategy)
+        value = outlook._values(np.arange(3), worker)
+        assert_allclose(found.parts["value"], value[found.asked.item, found.asked.label])
+        assert len(found) == known.proba.size - (known.votes.worker == worker).sum()
+        page = outlook.page(worker)
+        assert (page.asked.item[0], page.asked.label[0]) == (found.asked.item[0], found.asked.label[0])
+
+
+def test_an_item_with_one_open_label_is_not_overlooked(monkeypatch):
+    """Many items have several labels in some doubt. One has a single label, which is open: cheap pages need just it."""
+    proba = np.full((40, 6), 0.1)
+    proba[7] = [0.5, *[0.0] * 5]
+    votes = Votes.from_dense(np.ones((1, 40, 6)))
+    known = replace(cold_beliefs(votes.select(votes.value < 0)), proba=proba)
+    monkeypatch.setattr("amcc.active.assignment.SHORTLIST", 10)
+    assert labels_of(Outlook.of(known).page(0)) == ([7], [0])
+    assert len(Outlook.of(known).page(0, page_price=50.0)) == 6
+
+
+def test_what_the_family_said_counts_on_a_page_too(known):
+    class Heard:
+        source = np.array([0, 1])
+
+        def votes_of_sources(self, pair, worker, n_pairs):
+            votes = np.zeros((n_pairs, 2))
+            np.add.at(votes, (pair, self.source[worker]), 1.0)
+            return votes
+
+        def new_in_next(self, votes, sources=(0, 1)):
+            return 1.0 / (1.0 + 9.0 * votes[:, ::-1][:, sources])  # each repeats the other
+
+    related = replace(known, sharing=Heard())
+    alone = Outlook.of(known)._values(np.arange(3), 1)
+    outlook = Outlook.of(related)
+    beside = outlook._values(np.arange(3), 1)
+    assert (beside[0] < 0.2 * alone[0]).all()  # worker 0 has answered item 0
+    assert_allclose(beside[1:], alone[1:])
+    everything = np.indices((3, 3)).reshape(2, -1)
+    for worker in (0, 1):  # as in a batch, from what is kept and anew
+        asked = Triplets(*everything, np.full(9, worker))
+        for items in (np.arange(3), outlook._best_items):
+            new = outlook._new_to(items, worker)
+            assert_allclose(new, not_heard_before(related, asked).reshape(3, 3)[items])
+
+
 def test_items_of_others_and_known_pairs_are_left_alone(known):
     closed = np.array([True, True, False])
     assert labels_of(Outlook.of(known).page(1, closed=closed))[0] == [2]
@@ -71,8 +132,8 @@ def test_who_has_answered_the_best_items_gets_another(known, monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({"vote_price": 0}, "vote_price must be above 0"), ({"page_price": -1}, "page_price must be 0 or more"),
-     ({"most_labels": 0}, "most_labels must be at least 1")],
+    [({"vote_price": 0}, "an answer must cost something"), ({"page_price": -1}, "page_price must be 0 or more"),
+     ({"vote_price": np.nan}, "vote_price must be 0 or more"), ({"most_labels": 0}, "most_labels must be at least 1")],
 )  # fmt: skip
 def test_wrong_prices_are_refused(known, options, words):
     with pytest.raises(ParameterError, match=words):

@@ -182,12 +182,14 @@ def test_the_kinds_of_prices() -> None:
         listed_prices(pd.DataFrame({"worker": ["a"], "wage": [1]}), None, 0)
 
 
-def test_the_mean_price_is_of_those_who_may_be_asked(votes: Votes) -> None:
-    allowed = np.isin(WORKERS, ["w7", "w8"])
-    prices = prices_of_allowed(votes, allowed, {"w7": 70, "w8": 90}, None, 0)
-    assert prices.vote[allowed].tolist() == [70, 90]
-    assert prices.vote.mean() == 80
-    own = prices_of_allowed(votes, allowed, Prices(np.array([1, 1, 1, 1, 1, 1, 70, 90])), None, 0)
+def test_the_usual_price_is_that_of_those_who_may_be_asked(votes: Votes) -> None:
+    """The median of all, which neither one expensive expert moves nor those who may not be asked."""
+    allowed = np.isin(WORKERS, ["w6", "w7", "w8"])
+    listed = {"w6": 70, "w7": 90, "w8": 5000}
+    prices = prices_of_allowed(votes, allowed, listed, None, 0, page={"w6": 2, "w7": 4, "w8": 6})
+    assert prices.vote[allowed].tolist() == [70, 90, 5000]
+    assert (np.median(prices.vote), np.median(prices.lone_vote)) == (90, 94)
+    own = prices_of_allowed(votes, allowed, Prices(np.array([1, 1, 1, 1, 1, 70, 90, 5000])), None, 0)
     assert_array_equal(own.vote, prices.vote)
 
 
@@ -411,6 +413,15 @@ def test_nothing_is_asked_where_money_puts_too_little_right(votes: Votes) -> Non
     assert gain > 0
     assert next_questions(votes, budget=30, stop_gain=gain * 1.01).stopped == "gain"
     assert next_questions(votes, budget=30, stop_gain=gain * 0.99).stopped is None
+
+
+def test_where_only_pages_are_paid_money_still_puts_something_right(votes: Votes) -> None:
+    """One page for all labels at 30 is as good as ten for each of three votes, as far as money can tell."""
+    by_page = next_questions(votes, budget=90, price=0, page=10 * votes.n_labels)
+    by_vote = next_questions(votes, budget=90, price=10)
+    assert by_page.next_money().put_right == pytest.approx(by_vote.next_money().put_right)
+    target = by_page.beliefs.expected_error() * 0.9
+    assert by_page.forecast(target) == by_vote.forecast(target)
 
 
 def test_before_the_first_vote_no_gain_stops() -> None:

@@ -26,7 +26,7 @@ from amcc.consensus.models.amcc.crowd import (
     update_members,
 )
 from amcc.consensus.models.amcc.frequency import LabelFrequency, update_usual
-from amcc.consensus.models.amcc.likelihood import fit_likelihood
+from amcc.consensus.models.amcc.likelihood import checkable, fit_likelihood
 from amcc.consensus.models.amcc.rates import (
     NO_INDIVIDUALITY,
     RatePrior,
@@ -35,12 +35,12 @@ from amcc.consensus.models.amcc.rates import (
     update_strength,
 )
 from amcc.consensus.models.amcc.settings import Settings
-from amcc.consensus.rounds import entropy_of, evidence_of_pairs, met_present, one_round
+from amcc.consensus.rounds import entropy_of, evidence_of_pairs, first_look, met_present, one_round
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory, WholeBlock
 from amcc.loops import coins as coin_loops
 from amcc.passes import Belief
-from amcc.votes import Coins
+from amcc.votes import Coins, Votes
 
 W, L, M = 12, 4, 3
 SETTINGS = Settings()
@@ -335,6 +335,41 @@ def test_bound_never_falls(changes, gold_share):
     assert len(history) > 5
     assert np.diff(history).min() >= -1e-6 * abs(history[0])
     assert_allclose(pair_proba(fit, engine)[gold.known], gold.present[gold.known], rtol=0, atol=1e-9)
+
+
+def chosen_crowd(seed, n_workers=12, shape=(150, 6)):
+    """Votes as they are bought: one on every pair, six more on the fifth that people see most differently; and truth.
+
+    Two families, each of which misreads a tenth of the pairs.
+    """
+    rng = np.random.default_rng(seed)
+    present = rng.random(shape) < 0.5
+    seen = present ^ (rng.random((2, *shape)) < 0.1)
+    says = rng.random((n_workers, *shape)) < np.where(seen[np.arange(n_workers) % 2], 0.7, 0.3)
+    order = rng.random(says.shape).argsort(axis=0).argsort(axis=0)  # who is asked first, second …
+    split = np.abs(says.mean(axis=0) - 0.5)
+    n_asked = np.where(split <= np.quantile(split, 0.2), 7, 1)
+    return Votes.from_dense(np.where(order < n_asked, np.where(says, 1, -1), 0)), present
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_votes_that_were_chosen_do_not_make_all_labels_absent(seed):
+    """Most pairs have one vote, which nothing checks, though there are more further votes than pairs."""
+    votes, present = chosen_crowd(seed)
+    assert len(votes) > 2 * len(votes.pairs)
+    engine = InMemory(votes)
+    fit = fit_likelihood(engine, start_crowd(12, 6, 5, PRIOR), PRIOR, max_iter=60, tol=5e-4)
+    found = pair_proba(fit, engine) > 0.5
+    assert 0.35 < found.mean() < 0.65
+    assert (found == present[votes.pairs.item, votes.pairs.label]).mean() > 0.6
+
+
+def test_how_far_votes_can_be_checked():
+    """Of four pairs one has three votes, and of one with a single vote the truth is known."""
+    votes = Votes.from_dense([[[1, 1], [-1, 1]], [[1, 0], [0, 0]], [[-1, 0], [0, 0]]])
+    assert checkable(InMemory(votes).total(first_look, None)) == 1 / 4
+    assert checkable(InMemory(votes, np.array([0, 1, 0, 0], np.int8)).total(first_look, None)) == 2 / 4
+    assert checkable(InMemory(votes, np.array([1, 0, 0, 0], np.int8)).total(first_look, None)) == 1 / 4
 
 
 def test_fit_needs_no_votes(toy_votes):

@@ -9,12 +9,22 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 
-from amcc.active.beliefs import Learner, cold_beliefs
+from amcc.active.beliefs import Expert, Learner, cold_beliefs
 from amcc.active.buying import next_questions
 from amcc.active.candidates import Anything
 from amcc.active.questions import Triplets
 from amcc.active.skills import Skills
-from amcc.active.strategies.voi import ValueOfInformation, carried_over, not_heard_before, still_to_learn
+from amcc.active.strategies import make_strategy
+from amcc.active.strategies.voi import (
+    MOST_TOGETHER,
+    ValueOfInformation,
+    carried_over,
+    not_heard_before,
+    said_by_few,
+    still_to_learn,
+)
+from amcc.active.value import value_by_skill
+from amcc.active.yourself import with_expert
 from amcc.consensus import AMCC
 from amcc.errors import ParameterError
 from amcc.roster import Roster
@@ -122,6 +132,111 @@ def test_pairs_asked_often_come_later():
     known = beliefs([[0.5, 0.45]], [[[1, 0]], [[-1, 0]], [[1, 0]], [[-1, 0]], [[0, 0]]])
     assert chosen(known)[0][1] == 1  # though the other is the more doubtful
     assert_allclose(still_to_learn(np.array([0, 1, 3])), [1, 0.5, 0.25])
+
+
+def test_who_has_said_much_is_asked_less():
+    """The usual number of votes halves the value; of two who are as good, the one with fewer votes is asked."""
+    assert_allclose(said_by_few(np.array([0, 2, 4, 2])), [1, 2, 3, 2])
+    assert_allclose(said_by_few(np.zeros(3, int)), 1)
+    known = practised([0.5], n_wrong=[0, 0], n_items=2000)
+    answers = known.votes.to_dense().copy()
+    answers[0, 1001:] = 0
+    for seed in range(5):
+        assert chosen(beliefs(known.proba, answers), seed=seed)[0][2] == 0
+
+
+def test_what_is_certain_is_looked_at_again_where_pairs_may_be_misread():
+    known = practised([0.0, 1.0], n_wrong=[10, 10])
+    sure, hedged = ValueOfInformation(loss="decision"), make_strategy("voi-decision")
+    certain = np.array([0.0, 1.0])
+    assert_allclose(sure.value(certain, 0.8), 0, atol=1e-15)
+    assert (hedged.value(certain, 0.8) > 0.005).all()
+    assert_allclose(hedged.hedged(np.array([0.0, 0.5, 1.0])), [0.05, 0.5, 0.95])
+    # Of a certain pair nothing is carried over, however its doubt is hedged.
+    weight = replace(hedged, correlated=True).weight_of_pairs(known)
+    assert np.isfinite(weight).all() and (weight[0] <= 2).all()
+
+
+def test_several_are_asked_at_once_only_where_there_is_room():
+    """Four workers and two open pairs: a batch of two has one answer each, a larger one three, the fourth waits."""
+    known = practised([0.5, 0.5], n_wrong=[40, 40, 40, 40])
+    settled = np.ones(known.proba.shape, dtype=bool)
+    settled[0] = False
+    known = replace(known, known=settled)
+
+    def asked(n):
+        found = ValueOfInformation().select(
+            known, known.open_among(Anything(known.votes)), np.ones(4), n, np.random.default_rng(0)
+        )
+        assert len(set(found.asked.rows())) == len(found)
+        return np.bincount(found.asked.label, minlength=2).tolist()
+
+    assert asked(2) == [1, 1]
+    assert asked(3) in ([1, 1], [2, 1], [1, 2])
+    assert max(asked(50)) <= MOST_TOGETHER
+
+
+def test_a_further_answer_at_once_must_be_as_good_a_buy():
+    """One pair is worth less than half an open one: a second answer about that is the better buy. And never without."""
+    known = replace(practised([0.5, 0.9], n_wrong=[20, 20]), known=None)
+    answers = known.votes.to_dense().copy()
+    answers[:, 1:] = 1  # nothing is left to ask but the first item
+    questions = chosen(beliefs(known.proba, answers), n=4)
+    assert [pair[:2] for pair in questions].count((0, 0)) == 2
+    certain = beliefs(np.where(known.proba > 0.5, 1.0, 0.0), answers)
+    assert len(chosen(certain, n=9)) == 2  # worth nothing: one question each, and no second
+
+
+def test_answers_that_are_coming_count_as_votes():
+    known = practised([0.5, 0.5], n_wrong=[40, 40])
+    coming = Triplets(np.zeros(3, np.int64), np.array([1, 1, 0]), np.array([0, 1, 0]))
+    for correlated in (False, True):
+        strategy = ValueOfInformation(correlated=correlated)
+        before, after = strategy.weight_of_pairs(known), strategy.weight_of_pairs(known, coming)
+        assert_allclose(after[0] / before[0], [1 / 2, 1 / 3])
+        assert_allclose(after[1:], before[1:])
+
+
+def test_the_requester_is_known_and_teaches_beside_the_pair():
+    known = practised([0.5, 0.5], n_wrong=[40, 40])
+    gain = np.zeros(known.proba.shape)
+    gain[0, 1] = 7.0
+    known = with_expert(known, "you", gain)
+    assert known.expert == Expert(2, gain)
+    skills = Skills.of(known, 1.0)
+    assert skills.mean[2] == pytest.approx(0.98)
+    assert skills.worth_asking()[2] == pytest.approx(0.98, abs=1e-3)
+    asked = Triplets(np.zeros(3, np.int64), np.array([0, 1, 1]), np.array([2, 2, 0]))
+    assert_allclose(ValueOfInformation().beside(known, asked), [0, 7, 0])
+    assert ValueOfInformation(loss="squared").beside(known, asked) == 0  # nats are no squares
+    assert chosen(known, prices=[1, 1, 50]) == [(0, 1, 2)]
+
+
+def test_the_utility_is_value_for_cost_and_the_parts_say_of_what():
+    """By hand: value at ½ of the worker's skill, halved by one vote, over price plus three median prices."""
+    known = practised([0.5], n_wrong=[40, 20, 20])
+    answers = known.votes.to_dense().copy()
+    answers[0, 0, 0] = 1
+    known = beliefs(known.proba, answers)
+    prices = np.array([1.0, 2.0, 900.0])
+    found = ValueOfInformation().select(known, Anything(known.votes), prices, 1, np.random.default_rng(0))
+    assert list(found.asked.rows()) == [(0, 0, 1)]
+    skills = Skills.of(known, 1.0)
+    skill = skills.worth_asking()[1] / np.sqrt(said_by_few(np.bincount(known.votes.worker))[1])
+    value = 0.5 * value_by_skill("log", np.array([0.5]), np.array([skill]), 5)
+    parts = {name: float(part[0]) for name, part in found.parts.items()}
+    told = {"probability": 0.5, "skill": skills.mean[1], "skill_to_ask": skill, "new": 1, "ahead": 1, "c": 2}
+    assert parts == pytest.approx({**told, "value": value[0]})
+    assert found.utility[0] == pytest.approx(value[0] / (2 + 3 * 2))
+
+
+def test_nobody_to_ask_and_pairs_that_everybody_answered():
+    known = practised([0.5], n_wrong=[40, 40])
+    answers = np.where(known.votes.to_dense() == 0, 1, known.votes.to_dense())
+    for votes, who in ((known.votes, np.zeros(2, dtype=bool)), (Votes.from_dense(answers), np.ones(2, dtype=bool))):
+        now = replace(known, votes=votes)
+        found = ValueOfInformation().select(now, Anything(votes, who), np.ones(2), 5, np.random.default_rng(0))
+        assert len(found) == 0
 
 
 def family(n_members, n_items=60, seed=0):

@@ -5,7 +5,6 @@
 | `buying` | `next_questions`: what to ask now, for this much money |
 | `basket` | what fits in a budget: the one place where money is reserved |
 | `prices`, `given_prices` | money in whole minor units, price lists; prices as people give them |
-| `yourself`, `plan` | you among those who can be asked; whom to ask, in words |
 | `pages` | what else to ask on a page that is paid |
 | `campaign`, `ledger` | ask, pay, record, repeat; what was asked and paid |
 | `accounts`, `bookkeeping` | one budget over many calls: what was asked, answered and paid; its sums |
@@ -18,7 +17,7 @@
 | `strategy`, `strategies/` | whom to ask about what: the protocol with its registry; one file for each kind |
 | `value`, `skills` | what an answer is expected to be worth; how good workers are, and what asking teaches |
 | `assignment` | one worker's next page, in milliseconds |
-| `scores`, `commonality` | equations of the strategies; the matrix of eq8 |
+| `scores`, `commonality`, `classifier` | equations of the strategies; the matrix of eq8; the classifier of eq7 |
 | `picking`, `search` | the best questions of many; the best of all, without a list of them |
 | `crowd` | who can be asked: recorded votes, simulated workers |
 | `expert` | what the requester should answer themselves |
@@ -28,6 +27,7 @@
 
 # What users and studies need; all else is imported from where it is.
 from amcc.active.accounts import Account
+from amcc.active.assignment import Outlook
 from amcc.active.basket import Basket
 from amcc.active.beliefs import GROWTH, CurrentBeliefs, Learner, cold_beliefs
 from amcc.active.buying import NextQuestions, next_questions
@@ -68,6 +68,7 @@ __all__ = [
     "Learner",
     "NextMoney",
     "NextQuestions",
+    "Outlook",
     "Prices",
     "ReplayCrowd",
     "SimulatedCrowd",

@@ -27,7 +27,7 @@ from amcc.active import chain
 from amcc.active.bookkeeping import FIELDS, FORMAT_VERSION, ROLES, Balance, Record, WorkerAccount, require
 from amcc.active.chain import damaged
 from amcc.active.journal import Journal, decoded, naming_ledger
-from amcc.active.prices import budget_units, major_units
+from amcc.active.prices import as_number, budget_units, major_units
 from amcc.active.questions import NOTHING_ASKED, Triplets
 from amcc.arrays import Mask, find_sorted
 from amcc.errors import FileFormatError, InputError, OutOfMoneyError, ParameterError
@@ -165,7 +165,7 @@ class Account:
 
     def amount(self, units: int) -> float:
         """Minor units as the number that a person writes."""
-        return float(self.text(units)) if self.decimals else units
+        return as_number(units, self.decimals)
 
     # -- what happens ----------------------------------------------------------------------------------------------
 
@@ -194,8 +194,7 @@ class Account:
 
     def release(self) -> int:
         """Give up the questions that wait: their money is free, and they may be asked again. Gives their number."""
-        numbers = [number for number, each in enumerate(self._record.questions) if each.state == "waiting"]
-        if numbers:
+        if numbers := self._record.waiting():
             self._note("released", question=numbers)
         return len(numbers)
 
@@ -236,7 +235,7 @@ class Account:
 
     def waiting_in(self, votes: Votes) -> Triplets:
         """The questions that wait, by the codes of the votes, which must know all that they are about."""
-        numbers = [number for number, each in enumerate(self._record.questions) if each.state == "waiting"]
+        numbers = self._record.waiting()
         if not numbers:
             return NOTHING_ASKED
         codes = self._codes(votes, numbers)

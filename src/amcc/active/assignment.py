@@ -15,14 +15,16 @@ from functools import cached_property
 import numpy as np
 
 from amcc.active.beliefs import CurrentBeliefs
+from amcc.active.picking import distinct
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.skills import Skills
-from amcc.active.strategies.voi import ValueOfInformation, not_heard_before
+from amcc.active.strategies.voi import ValueOfInformation
 from amcc.arrays import Floats, Ints, Mask
 from amcc.errors import ParameterError
 
-# Items that are looked at for one worker, those that promise most to anybody. Two thousand take a few milliseconds, and
-# more people than that hardly come before something new is learned.
+# Items that are looked at for one worker: half of them promise most by all their labels together, which counts where
+# pages are expensive, half by a single one. Two thousand take a few milliseconds, and more people than that hardly come
+# before something new is learned.
 SHORTLIST = 2000
 
 
@@ -54,11 +56,10 @@ class Outlook:
 
     @cached_property
     def _best_items(self) -> Ints:
-        """Items that promise most, the best first."""
-        total = self.promise.sum(axis=1)
-        n = min(SHORTLIST, len(total))
-        found = np.argpartition(-total, n - 1)[:n]
-        return np.asarray(found[np.argsort(-total[found], kind="stable")], dtype=np.int64)
+        """Items that promise most, by all their labels together or by a single one."""
+        n = min(max(SHORTLIST // 2, 1), len(self.promise))
+        of_item = self.promise.sum(axis=1), self.promise.max(axis=1)
+        return np.unique(np.concatenate([np.argpartition(-each, n - 1)[:n] for each in of_item]))
 
     @cached_property
     def _votes_of_workers(self) -> tuple[Ints, Ints]:
@@ -73,15 +74,17 @@ class Outlook:
     ) -> Questions:  # fmt: skip
         """The item with the labels that are worth most for the money, as one page of this worker; empty if none is.
 
-        vote_price, page_price : what each answer of theirs costs, and what the page costs beside them. Where a page
-            costs nothing, a label stands for itself; the more it costs, the more labels share it.
+        vote_price, page_price : what each answer of theirs costs, and what the page costs beside them; one of the two
+            may be 0. Where a page costs nothing, a label stands for itself; the more it costs, the more share it.
         most_labels : labels on a page, at most.
         closed : (n_items,) items that others are working on.
         """
         _check_page(vote_price, page_price, most_labels)
-        items = self._best_items if closed is None else self._best_items[~closed[self._best_items]]
+        items = self._best_items
         value = self._values(items, worker)
-        if not (value > 0).any():  # they have answered all of these: look at the others
+        if closed is not None:
+            value[closed[items]] = 0.0
+        if not (value > 0).any():  # nothing is left for them here: look at the others
             others = np.ones(len(self.promise), dtype=bool) if closed is None else ~closed
             others[items] = False
             items = np.flatnonzero(others)
@@ -93,35 +96,56 @@ class Outlook:
         # The first n labels of a page, for what they cost together with the page.
         per_money = together / (page_price + vote_price * np.arange(1, order.shape[1] + 1))
         row, last = np.unravel_index(int(per_money.argmax()), per_money.shape)
-        label = order[row, : last + 1]
-        label = label[value[row, label] > 0]
+        label = order[row, : last + 1]  # all worth something: the first of equal maxima has none that adds nothing
         asked = Triplets(np.full(len(label), items[row]), label.astype(np.int64), np.full(len(label), worker))
         parts = {"value": value[row, label], "probability": self.beliefs.proba[items[row], label]}
         return Questions(asked, np.full(len(label), per_money[row, last]), parts)
 
     def _values(self, items: Ints, worker: int) -> Floats:
         """(n, n_labels) what their answers about these items are worth; 0 where they have answered."""
-        proba, n_labels = self.beliefs.proba[items], self.promise.shape[1]
-        new = np.ones(proba.shape)
-        if self.beliefs.sharing is not None:
-            label = np.tile(np.arange(n_labels), len(items))
-            asked = Triplets(np.repeat(items, n_labels), label, np.full(len(label), worker))
-            new = not_heard_before(self.beliefs, asked).reshape(proba.shape)
-        value = self.weight[items] * self.strategy.value(proba, self.skill[worker] * np.sqrt(new))
+        skill = self.skill[worker] * np.sqrt(self._new_to(items, worker))
+        value = self.weight[items] * self.strategy.value(self.beliefs.proba[items], skill)
         votes, (order, start) = self.beliefs.votes, self._votes_of_workers
         own = order[start[worker] : start[worker + 1]]
-        place = np.full(len(self.promise), -1)
-        place[items] = np.arange(len(items))
-        row = place[votes.item[own]]
+        row = self._rows(items)[votes.item[own]]
         value[row[row >= 0], votes.label[own][row >= 0]] = 0.0
         return np.asarray(value)
+
+    def _new_to(self, items: Ints, worker: int) -> Floats:
+        """(n, n_labels) share of what this worker could tell that the votes do not have yet, see `not_heard_before`."""
+        new, sharing = np.ones((len(items), self.promise.shape[1])), self.beliefs.sharing
+        if sharing is not None and worker < len(sharing.source):  # the requester has no family
+            row, label, heard = self._heard_of_best if items is self._best_items else self._heard(items)
+            new[row, label] = sharing.new_in_next(heard, sharing.source[[worker]])[:, 0]
+        return new
+
+    @cached_property
+    def _heard_of_best(self) -> tuple[Ints, Ints, Floats]:
+        return self._heard(self._best_items)
+
+    def _heard(self, items: Ints) -> tuple[Ints, Ints, Floats]:
+        """Pairs of these items that have votes, as places and labels, and (n_pairs, n_sources) votes of each source."""
+        votes, sharing = self.beliefs.votes, self.beliefs.sharing
+        assert sharing is not None  # for the type checker: nobody asks otherwise
+        row = self._rows(items)[votes.item]
+        here = row >= 0
+        pair, of_vote = distinct(row[here] * votes.n_labels + votes.label[here])
+        heard = sharing.votes_of_sources(of_vote, votes.worker[here], len(pair))
+        return *np.divmod(pair, votes.n_labels), heard
+
+    def _rows(self, items: Ints) -> Ints:
+        """(n_items,) place of each item among these; −1 where it is none of them."""
+        place = np.full(len(self.promise), -1)
+        place[items] = np.arange(len(items))
+        return place
 
 
 def _check_page(vote_price: float, page_price: float, most_labels: int | None) -> None:
     """Raise ParameterError where a page would cost nothing, or hold nothing."""
-    if not vote_price > 0:
-        raise ParameterError(f"vote_price must be above 0; got {vote_price!r}.")
-    if not page_price >= 0:
-        raise ParameterError(f"page_price must be 0 or more; got {page_price!r}.")
+    for name, price in {"vote_price": vote_price, "page_price": page_price}.items():
+        if not 0 <= price < np.inf:
+            raise ParameterError(f"{name} must be 0 or more; got {price!r}.")
+    if not vote_price + page_price > 0:
+        raise ParameterError("an answer must cost something; got 0 for both vote_price and page_price.")
     if most_labels is not None and most_labels < 1:
         raise ParameterError(f"most_labels must be at least 1; got {most_labels!r}.")

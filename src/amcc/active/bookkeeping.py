@@ -116,6 +116,10 @@ class Record:
         paid, reserved = (sum(getattr(each, what) for each in people) for what in ("paid", "reserved"))
         return Balance(self.budget, paid, sum(each.due for each in people), reserved)
 
+    def waiting(self) -> list[int]:
+        """Numbers of the questions that wait for an answer."""
+        return [number for number, each in enumerate(self.questions) if each.state == "waiting"]
+
     def apply(self, event: Mapping[str, Any]) -> None:
         """Take over an event; ValueError, and nothing is changed, where it could not have happened."""
         name = event["event"]
@@ -205,6 +209,7 @@ def _add_money(person: WorkerAccount, state: State, units: int) -> None:
 
 
 def require(holds: bool, problem: str) -> None:
+    """Raise ValueError with the problem unless it holds."""
     if not holds:
         raise ValueError(problem)
 

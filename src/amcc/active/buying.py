@@ -24,9 +24,9 @@ from amcc.active.beliefs import CurrentBeliefs, Learner
 from amcc.active.candidates import Anything, OtherPairs
 from amcc.active.forecast import Forecast, NextMoney, check_target, cost_of_rest, forecast, next_money
 from amcc.active.given_prices import listed_prices, paid_prices
-from amcc.active.pages import select_with_pages
+from amcc.active.pages import cost_per_vote, select_with_pages
 from amcc.active.plan import PlannedPair, planned_pairs
-from amcc.active.prices import Money, Prices, budget_units, eq12_prices, is_eq12, major_units
+from amcc.active.prices import Money, Prices, as_number, budget_units, eq12_prices, is_eq12
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.reasons import reasons
 from amcc.active.strategies import check_features_used, make_strategy
@@ -131,17 +131,18 @@ class NextQuestions:
     def next_money(self) -> NextMoney:
         """What the next unit of money is expected to buy: 1.00, or 100 where amounts are written in cents."""
         unit = float(10 ** max(self.decimals, CENTS))
-        return next_money(self.beliefs, self.prices.vote.astype(np.float64), self.questions.asked, self.price, unit)
+        prices = cost_per_vote(self.prices, self.votes)
+        return next_money(self.beliefs, prices, self.questions.asked, self.price, unit)
 
     def forecast(self, target_error: float) -> Forecast | None:
         """What an expected error of at most so much will cost; None before the first vote."""
-        prices = self.prices.vote.astype(np.float64)
+        prices = cost_per_vote(self.prices, self.votes)
         most = cost_of_rest(self.beliefs, prices, self.allowed)
         return forecast(self.beliefs, prices, target_error, most=most)
 
     def amount(self, units: int) -> float:
         """Minor units as the number that a person writes."""
-        return float(major_units(units, self.decimals)) if self.decimals else units
+        return as_number(units, self.decimals)
 
     def table(self, frame: Frame = "pandas", *, explain: bool = False) -> Any:
         """Table item, label, worker, price (as it is written), utility, why; `explain`: what the utility is made of."""

@@ -90,7 +90,7 @@ def paid_prices(
 def prices_of_allowed(votes: Votes, allowed: Mask, listed: Any, others: Any, decimals: int, page: Any = 0) -> Prices:
     """What votes cost of those who may be asked; nobody needs to know what others cost.
 
-    Others get the mean of these prices, for strategies look at the mean of all, which others must not move.
+    Others get the median of these prices, for strategies look at the median of all, which others must not move.
 
     listed : amounts by worker, or `Prices` of all. page : one amount, or amounts by worker.
     """
@@ -107,8 +107,10 @@ def prices_of_allowed(votes: Votes, allowed: Mask, listed: Any, others: Any, dec
         amounts = {name: amount for name, amount in listed.items() if name in needed}
         known = Prices.of(names, amounts, default=others, page=page, decimals=decimals)
     # Nobody pays this: who may not be asked is never offered to a strategy.
-    vote = np.full(votes.n_workers, round(known.vote.mean()), dtype=np.int64)
-    vote[allowed] = known.vote
-    of_page = np.zeros(votes.n_workers, dtype=np.int64)
-    of_page[allowed] = known.page_of_worker
+    vote, of_page = (
+        np.full(votes.n_workers, round(float(np.median(each))), dtype=np.int64)
+        for each in (known.vote, known.page_of_worker)
+    )
+    vote = np.maximum(vote, 1)  # strategies divide by it, also where the votes of an open page are free
+    vote[allowed], of_page[allowed] = known.vote, known.page_of_worker
     return Prices(vote, of_page, decimals)

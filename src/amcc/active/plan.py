@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from amcc.active.beliefs import CurrentBeliefs
-from amcc.active.prices import Money, Prices
+from amcc.active.prices import Money, Prices, as_number
 from amcc.active.questions import Questions
 from amcc.active.strategies.common import votes_on_pairs
 from amcc.active.value import entropy, expected_drop, outcomes
@@ -54,7 +54,7 @@ class PlannedPair:
     def as_json(self, votes: Votes, prices: Prices) -> dict[str, Any]:
         """For scripts."""
         pair = {"item": votes.item_names[self.item].as_py(), "label": votes.label_names[self.label].as_py()}
-        cost = float(prices.text(self.cost)) if prices.decimals else self.cost
+        cost = as_number(self.cost, prices.decimals)
         return {**pair, **self.n_asked, "cost": cost, "told": self.told, "ask": self.ask, "why": self.why}
 
 

@@ -91,6 +91,15 @@ def major_units(units: int, decimals: int = 0) -> str:
     return f"{Decimal(units).scaleb(-decimals):.{decimals}f}"
 
 
+def as_number(units: int, decimals: int = 0) -> float:
+    """Minor units as the number that a person writes, for tables and JSON; whole where amounts are.
+
+    >>> as_number(1205, decimals=2), as_number(1205)
+    (12.05, 1205)
+    """
+    return float(major_units(units, decimals)) if decimals else units
+
+
 def budget_units(budget: Any, decimals: int = 0) -> int:
     """A budget as a whole number of minor units, which must be above 0.
 

@@ -52,7 +52,7 @@ def said_by_few(n_votes: Ints) -> Floats:
 
     Always to ask who seems best ends with a consensus that is mostly theirs, speaks for them, and so finds them best.
     Everybody has a taste of their own, and the larger a worker's share of all votes, the more of it is in the result:
-    twice the usual number of votes counts as much against somebody as the answer itself is worth.
+    an answer of somebody who gave the usual number of votes counts half, with three times as many a quarter.
     """
     return 1.0 + n_votes / max(float(n_votes.mean()), 1.0)
 
@@ -84,7 +84,8 @@ def not_heard_before(beliefs: CurrentBeliefs, asked: Triplets, coming: Triplets 
     all_asked = Triplets.of_votes(votes).joined(coming)
     of_vote = place[all_asked.item * votes.n_labels + all_asked.label]
     here = (of_vote >= 0) & (all_asked.worker < len(beliefs.sharing.source))
-    new = beliefs.sharing.new_in_next(of_vote[here], all_asked.worker[here], len(pair))
+    heard = beliefs.sharing.votes_of_sources(of_vote[here], all_asked.worker[here], len(pair))
+    new = beliefs.sharing.new_in_next(heard)
     source = beliefs.sharing.source
     learned = asked.worker < len(source)  # the requester was not there when it was learned, and has no family
     return np.where(learned, new[row, source[np.where(learned, asked.worker, 0)]], 1.0)
@@ -106,7 +107,7 @@ class ValueOfInformation(UsualStrategy):
     loss : what it costs to be wrong: "log" (log-loss, in nats), "decision" (share of wrong decisions) or "squared".
         What your own answers teach about how to read the crowd is known in log-loss only (`amcc.active.yourself`).
     ahead : answers to look ahead. Where one cannot change a decision, several can, and are worth it together. Of
-        log-loss and squares every answer takes something, the first most of all, so that one is looked at.
+        log-loss every answer takes something, the first most of all, so that it never looks further than one.
     misread : chance that a pair is misread, whatever its votes say. A consensus is too sure of what few votes agree on,
         and a decision that seems settled would never be looked at again.
     correlated : whether answers also count for what they tell about other labels of the item.
@@ -144,30 +145,28 @@ class ValueOfInformation(UsualStrategy):
         usual = np.sqrt(np.mean(skill**2))
         promise = np.where(candidates.open_pairs(), weight * self.value(beliefs.proba, usual), np.nan)
         asked = questions_about(promise, candidates, batch, len(prices), rng)
-        judged = partial(self._judged, beliefs, skills.mean, skill, weight, prices)
-        chosen = judged(asked, batch, rng)
+        judged = partial(self._judged, beliefs, skills.mean, skill, prices)
+        chosen = judged(weight, asked, batch, rng)
         usual_buy = float(np.median(chosen.utility)) if len(chosen) else 0.0
         for _ in range(MOST_TOGETHER - 1):
             if not 0 < len(chosen) < batch:
                 break
             # All pairs are asked about, and there is room: more answers at once, where they are as good a buy as most.
-            more = judged(_others(asked, chosen.asked, beliefs.votes), batch - len(chosen), rng, chosen.asked)
+            others, weight = _others(asked, chosen.asked, beliefs.votes), self.weight_of_pairs(beliefs, chosen.asked)
+            more = judged(weight, others, batch - len(chosen), rng, chosen.asked)
             chosen = chosen.joined(more.take(np.flatnonzero(more.utility >= max(usual_buy, LEAST))))
         return chosen
 
     def _judged(
-        self, beliefs: CurrentBeliefs, expected: Floats, skill: Floats, weight: Floats, prices: Floats,
-        asked: Triplets, batch: int, rng: np.random.Generator, coming: Triplets = NOTHING_ASKED,
+        self, beliefs: CurrentBeliefs, expected: Floats, skill: Floats, prices: Floats,
+        weight: Floats, asked: Triplets, batch: int, rng: np.random.Generator, coming: Triplets = NOTHING_ASKED,
     ) -> Questions:  # fmt: skip
         """The best of these questions, one about a pair; `coming` are those whose answers are on their way."""
         pair, cost = (asked.item, asked.label), prices[asked.worker]
-        n_coming = np.zeros(beliefs.proba.shape)
-        np.add.at(n_coming, (coming.item, coming.label), 1.0)
-        left = 1.0 / (1.0 / weight[pair] + n_coming[pair]) if len(coming) else weight[pair]
         # The value of an answer goes with the square of the skill, and so does the information in it.
         new = not_heard_before(beliefs, asked, coming)
         effective = skill[asked.worker] * np.sqrt(new)
-        value = left * self.value(beliefs.proba[pair], effective) + self.beside(beliefs, asked)
+        value = weight[pair] * self.value(beliefs.proba[pair], effective) + self.beside(beliefs, asked)
         ahead = answers_ahead(self.loss, self.hedged(beliefs.proba[pair]), effective, self.ahead).astype(np.float64)
         of_worker = {"skill": expected[asked.worker], "skill_to_ask": skill[asked.worker], "new": new}
         parts = {"probability": beliefs.proba[pair], **of_worker, "ahead": ahead, "value": value, "c": cost}
@@ -184,12 +183,16 @@ class ValueOfInformation(UsualStrategy):
         """(n,) what answers are worth beside their own pair, as far as it can be said in the unit of the loss."""
         return beliefs.gain_beside(asked) if self.loss == "log" else 0.0
 
-    def weight_of_pairs(self, beliefs: CurrentBeliefs) -> Floats:
-        """(n_items, n_labels) what the value of an answer about each pair is multiplied by."""
-        votes, n_votes = beliefs.votes, np.zeros(beliefs.proba.shape)
-        n_votes[votes.pairs.item, votes.pairs.label] = votes.pairs.n_votes
+    def weight_of_pairs(self, beliefs: CurrentBeliefs, coming: Triplets = NOTHING_ASKED) -> Floats:
+        """(n_items, n_labels) what the value of an answer about each pair is multiplied by.
+
+        `coming` are questions whose answers count as if they were there.
+        """
+        n_votes = beliefs.vote_counts()[1].astype(np.float64)
+        np.add.at(n_votes, (coming.item, coming.label), 1.0)
         weight = still_to_learn(n_votes)
-        return weight * carried_over(beliefs.proba, beliefs.correlation) if self.correlated else weight
+        # The doubt is that by which answers are valued: of what is certain nothing is carried over.
+        return weight * carried_over(self.hedged(beliefs.proba), beliefs.correlation) if self.correlated else weight
 
     def hedged(self, proba: Floats) -> Floats:
         """Probabilities as they are where some pairs are misread."""

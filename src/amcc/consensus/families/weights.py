@@ -118,20 +118,22 @@ class Sharing:
         """(n_workers,) the source to which each worker's votes are counted."""
         return self.views.tree.source
 
-    def new_in_next(self, pair: Ints, worker: Ints, n_pairs: int) -> Floats:
+    def votes_of_sources(self, pair: Ints, worker: Ints, n_pairs: int) -> Floats:
+        """(n_pairs, n_sources) how many votes of each source a pair has; pair, worker : (n_votes,) of each vote."""
+        n_votes = np.zeros((n_pairs, self.views.tree.n_sources))
+        np.add.at(n_votes, (pair, self.source[worker]), 1.0)
+        return n_votes
+
+    def new_in_next(self, n_votes: Floats, sources: Ints | None = None) -> Floats:
         """(n_pairs, n_sources) share of the information in a vote of each source that other votes do not have yet.
 
-        pair, worker : (n_votes,) the votes that there are. Information adds up the tree of views, see `information_in`:
-        what one more vote adds to it, over what the vote would tell alone.
+        n_votes : (n_pairs, n_sources) the votes that there are, see `votes_of_sources`. sources : of which the next
+        votes may be; all, unless they are given. Information adds up the tree of views, see `information_in`: what one
+        more vote adds to it, over what the vote would tell alone.
         """
-        n_sources = self.views.tree.n_sources
-        votes = np.zeros((n_pairs, n_sources))
-        np.add.at(votes, (pair, self.source[worker]), 1.0)
-        one = np.eye(n_sources)
-        alone = information_in(self.views, one).truth
-        added = (
-            information_in(self.views, votes[:, None] + one).truth - information_in(self.views, votes).truth[:, None]
-        )
+        one = np.eye(self.views.tree.n_sources)[slice(None) if sources is None else sources]
+        alone, now = (information_in(self.views, votes).truth for votes in (one, n_votes))
+        added = information_in(self.views, n_votes[:, None] + one).truth - now[:, None]
         # A source that tells nothing has nothing new either.
         return np.clip(np.divide(added, alone, out=np.zeros(added.shape), where=alone > 0), 0.0, 1.0)
 
