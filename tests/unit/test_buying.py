@@ -226,7 +226,7 @@ def test_a_strategy_of_ones_own_is_taken(votes: Votes) -> None:
     [
         ({"budget": 0}, InputError, "the budget must be above 0; got 0"),
         ({"budget": "0.5"}, InputError, "the budget must be a whole number of minor units"),
-        ({"budget": 2, "prices": 3}, InputError, "the budget must pay for at least one vote, 3; got 2"),
+        ({"budget": 2, "prices": 3}, InputError, "pay for at least one vote, 3; got 2. Raise the budget"),
         ({"budget": 2, "batch": 0}, ParameterError, "batch must be at least 1; got 0"),
         ({"budget": 2, "strategy": "magic"}, ParameterError, "strategy must be one of amcc, "),
         ({"budget": 2, "decimals": 9}, ParameterError, "decimals must be a whole number from 0 to 6"),
@@ -411,6 +411,11 @@ def test_nothing_is_asked_where_money_puts_too_little_right(votes: Votes) -> Non
     assert gain > 0
     assert next_questions(votes, budget=30, stop_gain=gain * 1.01).stopped == "gain"
     assert next_questions(votes, budget=30, stop_gain=gain * 0.99).stopped is None
+
+
+def test_where_nothing_is_left_no_gain_stops() -> None:
+    everything = Votes.from_dense([[[1, 1]], [[-1, 1]]])
+    assert next_questions(everything, budget=30, stop_gain=100.0).stopped is None
 
 
 def test_before_the_first_vote_no_gain_stops() -> None:
