@@ -228,7 +228,7 @@ def test_a_strategy_of_ones_own_is_taken(votes: Votes) -> None:
     [
         ({"budget": 0}, InputError, "the budget must be above 0; got 0"),
         ({"budget": "0.5"}, InputError, "the budget must be a whole number of minor units"),
-        ({"budget": 2, "prices": 3}, InputError, "the budget must pay for at least one vote, 3; got 2"),
+        ({"budget": 2, "prices": 3}, InputError, "pay for at least one vote, 3; got 2. Raise the budget"),
         ({"budget": 2, "batch": 0}, ParameterError, "batch must be at least 1; got 0"),
         ({"budget": 2, "strategy": "magic"}, ParameterError, "strategy must be one of amcc, "),
         ({"budget": 2, "decimals": 9}, ParameterError, "decimals must be a whole number from 0 to 6"),
@@ -422,6 +422,11 @@ def test_where_only_pages_are_paid_money_still_puts_something_right(votes: Votes
     assert by_page.next_money().put_right == pytest.approx(by_vote.next_money().put_right)
     target = by_page.beliefs.expected_error() * 0.9
     assert by_page.forecast(target) == by_vote.forecast(target)
+
+
+def test_where_nothing_is_left_no_gain_stops() -> None:
+    everything = Votes.from_dense([[[1, 1]], [[-1, 1]]])
+    assert next_questions(everything, budget=30, stop_gain=100.0).stopped is None
 
 
 def test_before_the_first_vote_no_gain_stops() -> None:

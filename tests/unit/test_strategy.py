@@ -65,7 +65,7 @@ def test_a_new_strategy_is_one_file_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "strategies" / "first_come.py").write_text(NEW_FILE)
     command = [sys.executable, "-c", LOOK_IN, folder.parent, tmp_path / "strategies"]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert found == [*list(STRATEGIES)[:-1], "first-come", "voi"]
+    assert found == [*list(STRATEGIES)[:-2], "first-come", "voi-decision", "voi"]
 
 
 @pytest.mark.usefixtures("registry")

@@ -53,6 +53,9 @@ CROWD_BATCH = 100
 # Digits of the small coin of most currencies: where amounts are whole numbers, a hundred of them are the large one.
 CENTS = 2
 
+# What to do where the budget does not pay for one vote.
+TOO_LITTLE = " Raise the budget: that is what the cheapest vote costs of those who can be asked."
+
 # Where nobody gave a list, nobody knows what the cheapest worker costs.
 BY_EQ12 = " That is the price of the cheapest worker by eq12: raise the budget, or lower price."
 
@@ -129,9 +132,12 @@ class NextQuestions:
         return int((self.questions.utility <= 0).sum()) if isinstance(self.strategy, ValueOfInformation) else 0
 
     def next_money(self) -> NextMoney:
-        """What the next unit of money is expected to buy: 1.00, or 100 where amounts are written in cents."""
-        unit = float(10 ** max(self.decimals, CENTS))
+        """What the next unit of money is expected to buy: 1.00, or 100 where amounts are written in cents.
+
+        Where all that can be asked costs less, it is that: more cannot be spent.
+        """
         prices = cost_per_vote(self.prices, self.votes)
+        unit = min(float(10 ** max(self.decimals, CENTS)), cost_of_rest(self.beliefs, prices, self.allowed))
         return next_money(self.beliefs, prices, self.questions.asked, self.price, unit)
 
     def forecast(self, target_error: float) -> Forecast | None:
@@ -241,7 +247,7 @@ def next_questions(
     paid = paid_prices(votes, allowed, prices, listed, others, page, roster, decimals)
     if my_price is not None:
         paid, allowed = with_my_price(paid, my_price), np.append(allowed, True)
-    basket = funded_basket(paid, money, batch, allowed, account, "" if beliefs is None else BY_EQ12)
+    basket = funded_basket(paid, money, batch, allowed, account, TOO_LITTLE if beliefs is None else BY_EQ12)
     beliefs = beliefs or learner.learn(votes)
     if my_price is not None:
         beliefs = with_expert(beliefs, me, reading_gain(learner.model, votes, basket.most_of_last, seed))
@@ -282,7 +288,7 @@ def stopped(found: NextQuestions, target_error: float | None, stop_gain: float |
     if target_error is not None and found.beliefs.expected_error() <= target_error:
         reason = "target"
     # Before the first vote nobody can say what one is worth, and it must be bought to know.
-    elif stop_gain is not None and len(found.votes) and found.next_money().put_right < stop_gain:
+    elif stop_gain is not None and len(found) and len(found.votes) and found.next_money().put_right < stop_gain:
         reason = "gain"
     if reason is None:
         return found

@@ -210,7 +210,10 @@ class Prices:
             prices = cls(vote, minor_units(page, decimals, "the page price"), decimals)
         if (prices.lone_vote == 0).any():
             free = names.filter(pa.array(prices.lone_vote == 0)).to_pylist()
-            raise InputError(f"a vote must cost at least one minor unit; those of {_some(free)} cost nothing.")
+            raise InputError(
+                f"a vote must cost at least one minor unit; those of {_some(free)} cost nothing. Give "
+                "a price, of votes or of pages, that is above 0."
+            )
         return prices
 
     @property

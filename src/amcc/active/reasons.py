@@ -47,7 +47,11 @@ def reasons(chosen: Questions, beliefs: CurrentBeliefs, seats: Seats | None = No
         of_value = zip(
             *(chosen.parts[name].tolist() for name in ("skill", "skill_to_ask", "new", "ahead")), strict=True
         )
-        told = [text + by_value(*row) for text, row in zip(told, of_value, strict=True)]
+        # An expert's skill is not learned from votes.
+        told = [
+            text if who == NOUNS[YOURSELF] else text + by_value(*row)
+            for text, who, row in zip(told, whose, of_value, strict=True)
+        ]
     if seats is None:
         return told
     return [text + by_family(*each) for text, each in zip(told, family_votes(asked, beliefs.votes, seats), strict=True)]
@@ -98,11 +102,14 @@ def reason(proba: float, n_votes: int, experience: int, hit: float, false_alarm:
 
     >>> reason(0.52, 3, 40, 0.81, 0.04)
     'probability 0.52 after 3 votes; informative worker (hit 0.81, false alarm 0.04)'
+    >>> reason(0.52, 3, 0, 0.99, 0.01, NOUNS[YOURSELF])
+    'probability 0.52 after 3 votes; you, as an expert'
     """
     so_far = f"after {n_votes} vote{'s' * (n_votes > 1)}" if n_votes else "before the first vote"
+    if who == NOUNS[YOURSELF]:
+        return f"probability {proba:.2f} {so_far}; {who}"
     rates = f"(hit {hit:.2f}, false alarm {false_alarm:.2f})"
-    worth = "" if who == NOUNS[YOURSELF] else f"{_worth(experience, hit - false_alarm)} "
-    return f"probability {proba:.2f} {so_far}; {worth}{who} {rates}"
+    return f"probability {proba:.2f} {so_far}; {_worth(experience, hit - false_alarm)} {who} {rates}"
 
 
 def _worth(experience: int, informativeness: float) -> str:

@@ -13,6 +13,7 @@ Commands then know its name, and the contract tests (`tests/contract/test_strate
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -78,7 +79,9 @@ def make_strategy(strategy: str | Strategy) -> Strategy:
     if not isinstance(strategy, str):
         return strategy
     if strategy not in STRATEGIES:
-        raise ParameterError(f"strategy must be one of {', '.join(STRATEGIES)}; got {strategy!r}.")
+        near = get_close_matches(strategy, STRATEGIES, 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ParameterError(f"strategy must be one of {', '.join(STRATEGIES)}; got {strategy!r}.{hint}")
     return STRATEGIES[strategy]()
 
 

@@ -64,6 +64,10 @@ AS_OPTIONS = {
     "without account.": "without --ledger.",
     "target_error must": "--target-error must",
     "stop_gain must": "--stop-gain must",
+    "strategy must be one of": "--strategy must be one of",
+    "the default price must": "--price must",
+    "Raise the budget: that": "Raise --budget: that",
+    "give a default price": "give a default price (--price)",
 }
 
 # Answers of the requester are known truth, which is believed; votes are weighed.

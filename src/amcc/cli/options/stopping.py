@@ -13,6 +13,9 @@ from amcc.active.forecast import COVERAGE, Forecast, NextMoney
 from amcc.active.prices import major_units
 from amcc.cli.options.groups import OptionGroup
 
+# Said where a target is given before anybody has voted.
+NO_FORECAST = "what a smaller error will cost can be said only after the first votes"
+
 
 @dataclass(frozen=True)
 class StopOptions(OptionGroup):
@@ -38,9 +41,9 @@ class StopOptions(OptionGroup):
         return {"target_error": self.target_error, "stop_gain": self.stop_gain}
 
     def outlook(self, found: NextQuestions) -> tuple[list[str], dict[str, Any]]:
-        """Sentences and JSON about what is to come. There are none before the first vote: nothing is known to go by."""
+        """Sentences and JSON about what is to come. Before the first vote nothing is known to go by."""
         if not len(found.votes):
-            return [], {}
+            return [NO_FORECAST] * (self.target_error is not None), {}
         buys = found.next_money()
         told, as_json = [], {"expected_error": buys.error, "next_money": money_as_json(buys, found)}
         if len(found):
@@ -54,19 +57,25 @@ class StopOptions(OptionGroup):
 
 
 def money_sentence(buys: NextMoney, decimals: int) -> str:
-    """What the next money buys.
+    """What the next money buys; of pairs it is silent where hardly any would be settled.
 
     >>> money_sentence(NextMoney(100, 0.062, 0.0604, settled=4.2, put_right=0.31), decimals=2)
     'the next 1.00 settles about 4 pairs and puts right about 0.31 decisions; expected error .0620 → .0604'
+    >>> money_sentence(NextMoney(100, 0.062, 0.06199, settled=0.02, put_right=0.0012), decimals=2)
+    'the next 1.00 puts right about 0.0012 decisions; the expected error stays at .0620'
     """
-    settles = f"{buys.settled:.0f}" if buys.settled >= 1 else f"{buys.settled:.1f}"
-    return gain_sentence(buys, decimals).replace(" puts", f" settles about {settles} pairs and puts", 1)
+    n_pairs = f"{buys.settled:.0f}" if buys.settled >= 1 else f"{buys.settled:.1f}"
+    if n_pairs == "0.0":
+        return gain_sentence(buys, decimals)
+    settles = f" settles about {n_pairs} pair{'s' * (n_pairs != '1')} and puts"
+    return gain_sentence(buys, decimals).replace(" puts", settles, 1)
 
 
 def gain_sentence(buys: NextMoney, decimals: int) -> str:
     """What the next money changes, whatever it settles."""
     changes = f"puts right about {buys.put_right:.2g} decisions"
-    errors = f"expected error {_error(buys.error)} → {_error(buys.error_after)}"
+    before, after = _error(buys.error), _error(buys.error_after)
+    errors = f"expected error {before} → {after}" if before != after else f"the expected error stays at {before}"
     return f"the next {major_units(round(buys.money), decimals)} {changes}; {errors}"
 
 
@@ -74,9 +83,13 @@ def forecast_sentence(told: Forecast, decimals: int) -> str:
     """What a target will cost.
 
     >>> forecast_sentence(Forecast(0.06, 0.05, 2400, 3800, 6100, 0.97), decimals=2)
-    'about 38.00 more, 80 % interval 24.00 to 61.00, to an expected error of .0500'
+    'an expected error of .0500 will cost about 38.00 more, 80 % interval 24.00 to 61.00'
     >>> forecast_sentence(Forecast(0.06, 0.05, 2400, 3800, inf, 0.7), decimals=2)
-    'about 38.00 more, hardly less than 24.00, to an expected error of .0500; 30 % chance that it is never reached'
+    'an expected error of .0500 will cost about 38.00 more, 80 % chance of more than 24.00; 30 % chance that all that \
+can be asked does not reach it'
+    >>> forecast_sentence(Forecast(0.06, 0.05, 2400, inf, inf, 0.3), decimals=2)
+    'an expected error of .0500 may be out of reach: 70 % chance that all that can be asked does not reach it, 80 % \
+chance that it costs more than 24.00'
     >>> forecast_sentence(Forecast(0.06, 0.01, inf, inf, inf, 0.04), decimals=2)
     'an expected error of .0100 is out of reach: 4 % chance with all that can be asked'
     """
@@ -88,11 +101,13 @@ def forecast_sentence(told: Forecast, decimals: int) -> str:
     low, cost, high = (
         "" if each == inf else major_units(ceil(each), decimals) for each in (told.low, told.cost, told.high)
     )
+    sure = f"{100 * COVERAGE:.0f} %"
     if high:
-        return f"about {cost} more, {100 * COVERAGE:.0f} % interval {low} to {high}, to {goal}"
-    about = f"about {cost} more" if cost else "perhaps more than all that can be asked"
-    never = f"{100 * (1 - told.chance):.0f} % chance that it is never reached"
-    return f"{about}, hardly less than {low}, to {goal}; {never}"
+        return f"{goal} will cost about {cost} more, {sure} interval {low} to {high}"
+    never = f"{100 * (1 - told.chance):.0f} % chance that all that can be asked does not reach it"
+    if cost:
+        return f"{goal} will cost about {cost} more, {sure} chance of more than {low}; {never}"
+    return f"{goal} may be out of reach: {never}, {sure} chance that it costs more than {low}"
 
 
 def _error(error: float) -> str:
