@@ -152,6 +152,8 @@ def test_what_is_certain_is_looked_at_again_where_pairs_may_be_misread():
     assert_allclose(sure.value(certain, 0.8), 0, atol=1e-15)
     assert (hedged.value(certain, 0.8) > 0.005).all()
     assert_allclose(hedged.hedged(np.array([0.0, 0.5, 1.0])), [0.05, 0.5, 0.95])
+    found = hedged.select(known, Anything(known.votes), np.ones(2), 1, np.random.default_rng(0))
+    assert found.parts["ahead"][0] > 1  # at .05, one answer cannot change the decision
     # Of a certain pair nothing is carried over, however its doubt is hedged.
     weight = replace(hedged, correlated=True).weight_of_pairs(known)
     assert np.isfinite(weight).all() and (weight[0] <= 2).all()
@@ -268,6 +270,22 @@ def test_a_judge_tells_less_the_more_of_its_family_have_answered():
     assert_allclose(new[0], 1.0)
     assert (np.diff(new[:, 0]) < 0).all()  # the next judge
     assert new[-1, 0] < 0.1 < new[-1, 1]  # a seventh judge tells almost nothing, a person does
+
+
+def test_the_requester_has_no_family_and_is_new_to_everybody():
+    class Sharing:
+        source = np.array([0, 0])  # learned before the requester came
+
+        def votes_of_sources(self, pair, worker, n_pairs):
+            return np.bincount(pair, self.source[worker] + 1.0, minlength=n_pairs)[:, None]
+
+        def new_in_next(self, votes):
+            return 0.1 / (1.0 + votes)
+
+    known = with_expert(practised([0.5], n_wrong=[40, 40]), "you", np.zeros((201, 1)))
+    asked = Triplets(np.zeros(2, np.int64), np.zeros(2, np.int64), np.array([0, 2]))
+    coming = Triplets(np.zeros(2, np.int64), np.zeros(2, np.int64), np.array([1, 2]))
+    assert_allclose(not_heard_before(replace(known, sharing=Sharing()), asked, coming), [0.05, 1.0])
 
 
 def test_without_a_roster_everything_is_new():
