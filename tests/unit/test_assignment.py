@@ -69,7 +69,10 @@ def test_an_answer_is_worth_the_same_on_a_page_and_in_a_batch(known, strategy):
         found = strategy.select(known, Anything(known.votes, who), np.ones(2), 9, np.random.default_rng(0))
         outlook = Outlook.of(known, strategy)
         value = outlook._values(np.arange(3), worker)
-        assert_allclose(found.parts["value"], value[found.asked.item, found.asked.label])
+        # The first; further ones to the same worker count those before them.
+        of_found = value[found.asked.item, found.asked.label]
+        assert found.parts["value"][0] == pytest.approx(of_found[0])
+        assert (found.parts["value"] <= of_found + 1e-12).all()
         assert len(found) == known.proba.size - (known.votes.worker == worker).sum()
         page = outlook.page(worker)
         assert (page.asked.item[0], page.asked.label[0]) == (found.asked.item[0], found.asked.label[0])

@@ -136,8 +136,7 @@ def test_pairs_asked_often_come_later():
 
 def test_who_has_said_much_is_asked_less():
     """The usual number of votes halves the value; of two who are as good, the one with fewer votes is asked."""
-    assert_allclose(said_by_few(np.array([0, 2, 4, 2])), [1, 2, 3, 2])
-    assert_allclose(said_by_few(np.zeros(3, int)), 1)
+    assert_allclose(said_by_few(np.array([0, 2, 4, 2]), usual=2.0), [1, 2, 3, 2])
     known = practised([0.5], n_wrong=[0, 0], n_items=2000)
     answers = known.votes.to_dense().copy()
     answers[0, 1001:] = 0
@@ -224,7 +223,8 @@ def test_the_utility_is_value_for_cost_and_the_parts_say_of_what():
     found = ValueOfInformation().select(known, Anything(known.votes), prices, 1, np.random.default_rng(0))
     assert list(found.asked.rows()) == [(0, 0, 1)]
     skills = Skills.of(known, 1.0)
-    skill = skills.worth_asking()[1] / np.sqrt(said_by_few(np.bincount(known.votes.worker))[1])
+    n_votes = np.bincount(known.votes.worker)
+    skill = skills.worth_asking()[1] / np.sqrt(said_by_few(n_votes, n_votes.mean())[1])
     value = 0.5 * value_by_skill("log", np.array([0.5]), np.array([skill]), 5)
     parts = {name: float(part[0]) for name, part in found.parts.items()}
     told = {"probability": 0.5, "skill": skills.mean[1], "skill_to_ask": skill, "new": 1, "ahead": 1, "c": 2}
@@ -336,3 +336,14 @@ def test_a_cheap_judge_that_is_enough_is_used_and_one_that_adds_nothing_is_not()
     """Nobody has answered: a model is nearly as good as a person, and costs a tenth. Five have: only a person helps."""
     assert kinds_asked(n_heard=0, price_of_person=20) == {"model"}
     assert kinds_asked(n_heard=5, price_of_person=20) == {"human"}
+
+
+def test_a_newcomer_is_tried_with_about_an_answer_and_not_with_the_whole_batch():
+    """What asking teaches is learned after an answer: the rest of a batch goes by what is expected."""
+    known = practised([0.5] * 4, n_wrong=[40, 40], n_items=40)
+    answers = np.concatenate([known.votes.to_dense(), np.zeros((1, known.votes.n_items, 4))])
+    answers[:, :11] = 0  # ten more items that nobody has answered
+    proba = known.proba.copy()
+    proba[:11] = 0.5
+    asked = [worker for _, _, worker in chosen(beliefs(proba, answers), n=40)]
+    assert 0 < asked.count(2) < 20

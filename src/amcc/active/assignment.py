@@ -130,7 +130,7 @@ class Outlook:
         row = self._rows(items)[votes.item]
         here = row >= 0
         pair, of_vote = distinct(row[here] * votes.n_labels + votes.label[here])
-        heard = sharing.votes_of_sources(of_vote, votes.worker[here], len(pair))
+        heard = sharing.votes_of_sources(of_vote, votes.worker[here].astype(np.int64), len(pair))
         return *np.divmod(pair, votes.n_labels), heard
 
     def _rows(self, items: Ints) -> Ints:

@@ -69,21 +69,28 @@ class Skills:
         return cls((gain + prior * of_crowd) / (room + prior), room + prior)
 
     def worth_asking(self) -> Floats:
-        """(n_workers,) the skill by which to choose whom to ask: what is expected, and what asking teaches.
+        """(n_workers,) the skill by which to choose whom to ask: what is expected, and what asking teaches."""
+        return np.sqrt(self.expected_square() + self.option())
 
-        An answer is worth about the square of its worker's skill. In expectation that is E[s²]. Beside it, asking shows
-        how good somebody is, and who turns out better than the usual worker can be asked again, where others need not
-        be. With s*² of the usual worker, this option is worth
+    def expected_square(self) -> Floats:
+        """(n_workers,) E[s²]: an answer is worth about the square of its worker's skill."""
+        return self._square_above(0.0)
+
+    def option(self) -> Floats:
+        """(n_workers,) what asking teaches about the worker, in squares of skill.
+
+        Asking shows how good somebody is, and who turns out better than the usual worker can be asked again, where
+        others need not be. With s*² of the usual worker, this option is worth
 
             E[max(s², s*²)] − max(E[s²], s*²)
 
         for one further answer: much for strangers, nothing for those who are known. So newcomers get their turn because
         it pays, and not by luck.
         """
-        expected = self._square_above(0.0)
+        expected = self.expected_square()
         usual = float(np.median(expected))
         best = self._square_above(np.sqrt(usual)) + usual * betainc(*self._beta, (1 + np.sqrt(usual)) / 2)
-        return np.asarray(np.sqrt(expected + np.maximum(best - np.maximum(expected, usual), 0.0)))
+        return np.asarray(np.maximum(best - np.maximum(expected, usual), 0.0))
 
     @property
     def _beta(self) -> tuple[Floats, Floats]:

@@ -47,14 +47,28 @@ def still_to_learn(n_votes: Floats) -> Floats:
     return 1.0 / (1.0 + n_votes)
 
 
-def said_by_few(n_votes: Ints) -> Floats:
-    """(n_workers,) what the value of an answer is divided by, given how many votes everybody gave.
+def said_by_few(n_votes: Ints, usual: float) -> Floats:
+    """(n,) what the value of an answer is divided by, given how many votes its worker gave, and how many are usual.
 
     Always to ask who seems best ends with a consensus that is mostly theirs, speaks for them, and so finds them best.
     Everybody has a taste of their own, and the larger a worker's share of all votes, the more of it is in the result:
-    an answer of somebody who gave the usual number of votes counts half, with three times as many a quarter.
+    who gave as many votes as is usual is worth half of what a stranger of the same skill is, with three times as many a
+    quarter.
     """
-    return 1.0 + n_votes / max(float(n_votes.mean()), 1.0)
+    return np.asarray(1.0 + n_votes / usual)
+
+
+def places_among_own(worker: Ints, utility: Floats) -> Ints:
+    """(n,) how many better questions there are to the same worker.
+
+    >>> places_among_own(np.array([0, 1, 0, 0]), np.array([0.2, 0.9, 0.5, 0.1])).tolist()
+    [1, 0, 0, 2]
+    """
+    order = np.lexsort((-utility, worker))
+    first = np.searchsorted(worker[order], worker[order])  # where the worker's questions begin
+    place = np.empty(len(worker), dtype=np.int64)
+    place[order] = np.arange(len(worker)) - first
+    return place
 
 
 def carried_over(proba: Floats, correlation: Floats) -> Floats:
@@ -145,39 +159,56 @@ class ValueOfInformation(UsualStrategy):
         usual = np.sqrt(np.mean(skill**2))
         promise = np.where(candidates.open_pairs(), weight * self.value(beliefs.proba, usual), np.nan)
         asked = questions_about(promise, candidates, batch, len(prices), rng)
-        judged = partial(self._judged, beliefs, skills.mean, skill, prices)
+        judged = partial(self._judged, beliefs, skills, prices)
         chosen = judged(weight, asked, batch, rng)
-        usual_buy = float(np.median(chosen.utility)) if len(chosen) else 0.0
         for _ in range(MOST_TOGETHER - 1):
             if not 0 < len(chosen) < batch:
                 break
-            # All pairs are asked about, and there is room: more answers at once, where they are as good a buy as most.
+            # All pairs are asked about, and there is room: more answers at once, where they are as good a buy.
             others, weight = _others(asked, chosen.asked, beliefs.votes), self.weight_of_pairs(beliefs, chosen.asked)
             more = judged(weight, others, batch - len(chosen), rng, chosen.asked)
-            chosen = chosen.joined(more.take(np.flatnonzero(more.utility >= max(usual_buy, LEAST))))
+            chosen = chosen.joined(more.take(np.flatnonzero(more.utility >= max(chosen.utility.min(), LEAST))))
         return chosen
 
     def _judged(
-        self, beliefs: CurrentBeliefs, expected: Floats, skill: Floats, prices: Floats,
-        weight: Floats, asked: Triplets, batch: int, rng: np.random.Generator, coming: Triplets = NOTHING_ASKED,
+        self, beliefs: CurrentBeliefs, skills: Skills, prices: Floats, weight: Floats, asked: Triplets, batch: int,
+        rng: np.random.Generator, coming: Triplets = NOTHING_ASKED,
     ) -> Questions:  # fmt: skip
         """The best of these questions, one about a pair; `coming` are those whose answers are on their way."""
         pair, cost = (asked.item, asked.label), prices[asked.worker]
-        # The value of an answer goes with the square of the skill, and so does the information in it.
         new = not_heard_before(beliefs, asked, coming)
-        effective = skill[asked.worker] * np.sqrt(new)
-        value = weight[pair] * self.value(beliefs.proba[pair], effective) + self.beside(beliefs, asked)
-        ahead = answers_ahead(self.loss, self.hedged(beliefs.proba[pair]), effective, self.ahead).astype(np.float64)
-        of_worker = {"skill": expected[asked.worker], "skill_to_ask": skill[asked.worker], "new": new}
-        parts = {"probability": beliefs.proba[pair], **of_worker, "ahead": ahead, "value": value, "c": cost}
-        return pick_batch(asked, value / (cost + self.overhead * np.median(prices)), batch, rng, parts=parts)
+        price = cost + self.overhead * np.median(prices)
+        proba, beside = beliefs.proba[pair], self.beside(beliefs, asked)
 
-    def skill_to_ask(self, beliefs: CurrentBeliefs, skills: Skills) -> Floats:
-        """(n_workers,) by which workers are compared: with what asking teaches, and without those who said most."""
-        votes = beliefs.votes
-        n_votes = np.bincount(votes.worker, minlength=votes.n_workers)
-        # The value of an answer goes with the square of the skill.
-        return np.asarray(skills.worth_asking() / np.sqrt(said_by_few(n_votes)))
+        def value_of(skill: Floats) -> Floats:
+            # The value of an answer goes with the square of the skill, and so does the information in it.
+            return np.asarray(weight[pair] * self.value(proba, skill * np.sqrt(new)) + beside)
+
+        alone = self.skill_to_ask(beliefs, skills)[asked.worker]
+        on_their_way = np.bincount(coming.worker, minlength=beliefs.votes.n_workers)[asked.worker]
+        before = places_among_own(asked.worker, value_of(alone) / price) + on_their_way
+        skill = self.skill_to_ask(beliefs, skills, asked.worker, before)
+        value = value_of(skill)
+        ahead = answers_ahead(self.loss, self.hedged(proba), skill * np.sqrt(new), self.ahead).astype(np.float64)
+        of_worker = {"skill": skills.mean[asked.worker], "skill_to_ask": skill, "new": new}
+        parts = {"probability": proba, **of_worker, "ahead": ahead, "value": value, "c": cost}
+        return pick_batch(asked, value / price, batch, rng, parts=parts)
+
+    def skill_to_ask(
+        self, beliefs: CurrentBeliefs, skills: Skills, worker: Ints | None = None, before: Ints | None = None
+    ) -> Floats:
+        """By which workers are compared: with what asking teaches, and less for those who said most.
+
+        worker, before : (n,) of questions, and how many better ones there are to the same worker. These count as said,
+            and after about an answer a stranger is none any more. Without them, (n_workers,) for a first question.
+        """
+        n_votes = np.bincount(beliefs.votes.worker, minlength=beliefs.votes.n_workers)
+        worker = np.arange(len(n_votes)) if worker is None else worker
+        before = np.zeros(len(worker), dtype=np.int64) if before is None else before
+        to_learn = before < max(1, round(self.answers_of_stranger * beliefs.votes.n_labels))
+        square = skills.expected_square()[worker] + np.where(to_learn, skills.option()[worker], 0.0)
+        usual = max(float(n_votes.mean()), beliefs.votes.n_labels)  # at first, one answer
+        return np.asarray(np.sqrt(square / said_by_few(n_votes[worker] + before, usual)))
 
     def beside(self, beliefs: CurrentBeliefs, asked: Triplets) -> Floats | float:
         """(n,) what answers are worth beside their own pair, as far as it can be said in the unit of the loss."""
