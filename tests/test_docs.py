@@ -85,7 +85,7 @@ def test_first_questions_of_the_active_page(tmp_path):
     amcc(*shlex.split(command)[1:], cwd=tmp_path)
     asked = (tmp_path / "ask.csv").read_text().splitlines()
     assert asked[0] == "item,label,worker,price,utility,why"
-    assert len(asked) == 1 + 2 * 3
+    assert len({tuple(row.split(",")[:2]) for row in asked[1:]}) == 2 * 3  # every pair
 
 
 def test_every_strategy_is_on_the_active_page():

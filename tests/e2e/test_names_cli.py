@@ -72,6 +72,8 @@ COMMANDS = {
     "workers --worker": ("workers", "votes.csv", "-m", "majority", "--worker", "\x1b[31mred"),
     "pack": ("pack", "votes.csv", "-o", "[x]\x1b[31mred"),
     "next": ("next", "votes.csv", "--budget", "3", "--prices", "prices.csv", "--json"),
+    "pay": ("pay", "money.jsonl", "votes.csv", "-o", "p.csv"),
+    "pay --json": ("pay", "money.jsonl", "--json", "--prolific", "bonus.csv"),
     "replay": ("replay", "votes.csv", "truth.csv", *QUICK),
     "evaluate": ("evaluate", "c.csv", "truth.csv", "--by-label"),
     "audit": ("audit", "votes.csv", "truth.csv", "-m", "majority", "--judges", "[x]\x1b[31mred.csv"),
@@ -94,6 +96,8 @@ def test_every_command_that_meets_names_is_there():
 def test_no_name_reaches_a_terminal_as_it_is(name, folder, monkeypatch):
     if name == "evaluate":
         amcc("consensus", "votes.csv", "-m", "majority", "-o", "c.csv")
+    if COMMANDS[name][0] == "pay":
+        amcc("next", "votes.csv", "--budget", "30", "--prices", "prices.csv", "--ledger", "money.jsonl")
     monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then writes as to a terminal
     said = amcc(*COMMANDS[name], code=2 if name in WRONG else 0)
     for stream in (said.stdout, said.stderr):
