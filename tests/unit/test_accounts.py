@@ -390,3 +390,16 @@ def test_the_votes_of_another_ledger(path):
         assert account.note_answers(votes_of(CAT, BOBS)) == 0
         with pytest.raises(InputError, match="none of its 1 answers is among them"):
             account.note_answers(votes_of(BOBS))
+
+
+def test_who_was_asked_before_may_be_named_again(path):
+    """Nobody but the ledger knows cid, who was asked and has not answered yet."""
+    call = {"price": 5, "items": ITEMS, "labels": LABELS}
+    with Account.open(path, budget=100) as account:
+        next_questions(account=account, workers=["ann", "cid"], batch=4, **call)
+    with Account.open(path) as account:
+        assert {each.worker for each in account.workers()} == {"ann", "cid"}
+        again = next_questions(votes_of(CAT), account=account, workers=["ann", "cid"], batch=4, **call)
+        assert len(again)
+        with pytest.raises(InputError, match="'dan' is neither"):
+            next_questions(votes_of(CAT), account=account, workers=["ann", "dan"], batch=4, **call)

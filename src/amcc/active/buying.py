@@ -230,11 +230,11 @@ def next_questions(
     """
     chooser = checked_strategy(strategy, features=features is not None, roster=roster is not None)
     decimals = prices.decimals if isinstance(prices, Prices) else decimals
-    check_money(budget, account, decimals, my_price)
-    check_rules(batch, target_error, stop_gain)
+    check_call(budget, account, decimals, my_price, batch, target_error, stop_gain)
     listed, others = listed_prices(prices, price, decimals, kind_prices)
     wanted = [] if workers is None else as_list(workers, "worker")
-    votes = with_people(with_things(votes, items, labels), listed, wanted, newcomers=is_eq12(prices))
+    there = with_things(votes, items, labels)
+    votes = with_people(there, [*listed, *on_record(account, wanted)], wanted, newcomers=is_eq12(prices))
     allowed = allowed_workers(votes, wanted)
     if my_price is not None:
         check_free_name(me, votes, roster)
@@ -242,7 +242,7 @@ def next_questions(
     learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
     # Prices by eq12 only the model can tell; others are checked before it is fitted, which may take minutes.
     beliefs = learner.learn(votes) if is_eq12(prices) else None
-    if beliefs is not None:
+    if beliefs:
         prices = eq12_prices(learner.model, votes, prices, price=price, decimals=decimals)
     paid = paid_prices(votes, allowed, prices, listed, others, page, roster, decimals)
     if my_price is not None:
@@ -254,6 +254,12 @@ def next_questions(
     fill_basket(basket, chooser, beliefs, paid, batch, np.random.default_rng(seed), waiting)
     found = NextQuestions(*in_order(basket, paid), money, chooser, beliefs, learner.model, paid, allowed, roster)
     return written_down(account, stopped(found, target_error, stop_gain))
+
+
+def on_record(account: Account | None, wanted: Sequence[Any]) -> list[str]:
+    """Those wanted who were asked before: they are known, though they have not answered yet."""
+    asked = set() if account is None else {each.worker for each in account.workers()}
+    return [str(name) for name in wanted if str(name) in asked]
 
 
 def funded_basket(paid: Prices, money: int, batch: int, allowed: Mask, account: Account | None, way_out: str) -> Basket:
@@ -296,8 +302,12 @@ def stopped(found: NextQuestions, target_error: float | None, stop_gain: float |
     return replace(found, questions=nothing, price=found.price[:0], stopped=reason)
 
 
-def check_rules(batch: int, target_error: float | None, stop_gain: float | None) -> None:
-    """Raise ParameterError where a batch, or a rule to stop by, makes no sense."""
+def check_call(
+    budget: Any, account: Account | None, decimals: int, my_price: Any, batch: int, target_error: float | None,
+    stop_gain: float | None,
+) -> None:  # fmt: skip
+    """Raise an error where money, a batch, or a rule to stop by makes no sense."""
+    check_money(budget, account, decimals, my_price)
     check_batch(batch)
     if target_error is not None:
         check_target(target_error, "target_error")
