@@ -23,15 +23,16 @@ EndReason = Literal["all", "money", "patience"]
 # Shares of the quality of all votes for which the cost is asked.
 GOALS = (0.90, 0.95, 1.00)
 
-# A Jaccard index so far below that of all votes counts as the same: runs of one strategy with other seeds differ by
-# more, and nobody would pay for half a percent.
+# A Jaccard index so far below that of all votes counts as the same. Half a percent, because runs of one strategy with
+# other seeds differ by more (docs/active-results.md), and nobody would pay for it.
 SAME_QUALITY = 0.005
 
 # With fewer, chance decides what a goal seems to cost: on small sets, runs of one strategy differ by a factor of two
 # and more.
 ENOUGH_RUNS = 5
 
-# Share of the cost from which on a strategy should not be worse than asking at random: before, all know too little.
+# Share of the cost from which on a strategy should not be worse than asking at random. A tenth, because one answer per
+# item, with which replays begin, is up to that much of the cost of most sets: before, all know too little.
 SPENT_ALREADY = 0.1
 
 # What a run counts with that does not reach a goal, where costs are compared: all the money. Had it gone on it would

@@ -27,16 +27,17 @@ from amcc.active.value import outcomes
 from amcc.arrays import Floats, Mask
 from amcc.errors import ParameterError
 
-# Beyond this exponent a cost is no amount of money any more, and would overflow.
+# Beyond this exponent a cost is no amount of money any more: e¹⁰⁰ is 10⁴³ times what was spent. From 709 on it would
+# overflow.
 FAR = 100.0
 
-# Share of the campaigns whose cost an interval holds. At 95 % nearly all would be open above: in every tenth campaign
-# the error stops falling for reasons that nobody sees beforehand.
+# Share of the campaigns whose cost an interval holds. Four in five, because at 95 % nearly all would be open above: in
+# every tenth campaign the error stops falling for reasons that nobody sees beforehand.
 COVERAGE = 0.8
 
 # How much of a vote counts where the next answer is weighed. A model reads all votes on a pair together, and each tells
-# less than it would alone: with whole votes, replays settle four in ten of the pairs that were promised; with a third
-# of a vote, as many as were.
+# less than it would alone. With whole votes, eight replays settled four in ten of the pairs that were promised; a third
+# of a vote was about right there, and two in three in the median of 56 later ones (docs/active.md).
 PART_OF_VOTE = 1 / 3
 
 
