@@ -115,7 +115,8 @@ def decoded(line: int, text: bytes, events: tuple[str, ...]) -> dict[str, Any]:
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):
-        raise damaged(line, "it is not JSON") from None
+        no_ledger = ", so that this is perhaps no ledger, and another file was meant" if line == 1 else ""
+        raise damaged(line, f"it is not JSON{no_ledger}") from None
     if not isinstance(event, dict) or event.get("event") not in events:
         raise damaged(line, f"its event is none of {', '.join(events)}")
     return event
