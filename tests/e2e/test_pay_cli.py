@@ -156,7 +156,10 @@ def test_names_that_would_break_the_list(folder):
         (("--decimals", 3), "--decimals must be 2, as in the ledger; got 3"),
         (("--waiting", "--release"), "give one of the two"),
         (("--for-expert",), "--ledger"),
-        (("--ledger", "prices.csv"), "line 1 is not what amcc writes: it is not JSON, so that this is perhaps no ledger"),
+        (
+            ("--ledger", "prices.csv"),
+            "line 1 is not what amcc writes: it is not JSON, so that this is perhaps no ledger",
+        ),
         (("--ledger", "none.jsonl"), "the ledger none.jsonl does not exist. Give --budget, which begins it"),
         (("--ledger", "-", "--budget", 3), "cannot be used"),
         (("-o", "money.jsonl"), "must not be what --ledger reads"),
