@@ -1,0 +1,1 @@
+"""Where a campaign is kept: `schema` (tables), `database` (engines, transactions, the lock), `migrations` (Alembic)."""

@@ -1,0 +1,1 @@
+"""Revisions of the tables, run by Alembic; see `amcc.serve.store.versions`."""

@@ -1,0 +1,129 @@
+"""`verify` finds every change, and names the row; a backup restores to the same."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+
+import pytest
+from small import opened, page_of, work
+
+from amcc.active.accounts import Account
+from amcc.errors import FileFormatError, InputError
+from amcc.serve.service import Service, restore
+from amcc.serve.store.schema import ledger
+
+CHANGES = {
+    "UPDATE account SET due = due + 1, budget = budget + 1": "account.budget",
+    "UPDATE account SET head = 'x'": "ledger row",
+    "UPDATE votes SET value = -value WHERE id = 2": "votes row 2",
+    "UPDATE votes SET label_id = 0 WHERE id = 1": "votes row 1",
+    "UPDATE votes SET kind = 'check' WHERE id = 1": "votes row 1",
+    "DELETE FROM votes WHERE id = 1": "votes row 1",
+    "DELETE FROM votes WHERE id = (SELECT max(id) FROM votes)": "votes row",
+    "DELETE FROM skips": "questions row 2",
+    "UPDATE workers SET earned = earned + 1 WHERE id = 0": "workers row 0",
+    "UPDATE questions SET state = 'released' WHERE number = 0": "questions row 0",
+    "UPDATE questions SET price = 1 WHERE number = 0": "questions row 0",
+    "DELETE FROM ledger WHERE seq = 2": "ledger row 2",
+    "DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)": "ledger row",
+}
+
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory):
+    """A campaign with answers, a skip, an open page and a payment."""
+    with opened(tmp_path_factory.mktemp("worked")) as service:
+        page = page_of(service, 0)
+        service.answer(0, page.lease_id, {0: "yes", 1: "no", 2: "skip"})
+        for worker in (1, 2, 1):
+            work(service, worker, "no")
+        service.pay(actor="test")
+        work(service, 0)
+        page_of(service, 2)
+        service.backup(service.folder.parent / "backup.zip")
+        yield service
+
+
+@pytest.fixture
+def copy(worked, tmp_path):
+    with Service.open(restore(worked.folder.parent / "backup.zip", tmp_path / "copy"), clock=worked.clock) as service:
+        yield service
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_show(copy, change):
+    assert copy.verify() == []
+    with sqlite3.connect(copy.folder / "campaign.db") as database:
+        assert database.execute(change).rowcount
+    database.close()
+    found = copy.verify()
+    assert found and found[0].where.startswith(CHANGES[change])
+
+
+def test_any_byte_of_the_ledger(copy):
+    rng = random.Random(7)
+    path = copy.folder / "campaign.db"
+    database = sqlite3.connect(path)
+    rows = database.execute("SELECT seq, line FROM ledger").fetchall()
+    for _ in range(60):
+        seq, line = rng.choice(rows)
+        place, bit = rng.randrange(len(line)), 1 << rng.randrange(8)
+        changed = line[:place] + bytes([line[place] ^ bit]) + line[place + 1 :]
+        with database:
+            database.execute("UPDATE ledger SET line = ? WHERE seq = ?", (changed, seq))
+        # The hash of a row is also what the next one follows on: a change of it shows in either.
+        assert copy.verify()[0].where in (f"ledger row {seq}", f"ledger row {seq + 1}")
+        with database:
+            database.execute("UPDATE ledger SET line = ? WHERE seq = ?", (line, seq))
+    database.close()
+    assert copy.verify() == []
+
+
+def test_the_ledger_is_that_of_amcc_next(copy, tmp_path):
+    """Its lines, in a file, are an account that `amcc pay` reads."""
+    with copy._core.database.read() as connection:
+        lines = [row.line for row in connection.execute(ledger.select().order_by(ledger.c.seq))]
+    (tmp_path / "money.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+    with Account.open(tmp_path / "money.jsonl") as account:
+        assert account.balance == copy.balance
+        assert account.head == copy.status().head
+        earned = {each.worker: (each.earned, each.paid) for each in account.workers()}
+    assert earned == {each.name: (each.earned, each.paid) for each in copy.status().workers}
+
+
+@pytest.mark.parametrize("into", ["sqlite", "postgres"])
+def test_a_backup_restores_to_the_same(worked, tmp_path, database_url, into, request):
+    """From both databases, into both."""
+    url = request.getfixturevalue("postgres_url") if into == "postgres" else None
+    first = restore(worked.folder.parent / "backup.zip", tmp_path / "first", database=database_url)
+    with Service.open(first, clock=worked.clock) as service:
+        service.backup(tmp_path / "second.zip")
+        with pytest.raises(InputError, match="is there already"):
+            service.backup(tmp_path / "second.zip")
+    if database_url and url:
+        url = request.getfixturevalue("postgres_cluster").database()
+    with Service.open(restore(tmp_path / "second.zip", tmp_path / "again", database=url), clock=worked.clock) as again:
+        assert again.verify() == []
+        assert again.status().head == worked.status().head
+        assert again.votes_table() == worked.votes_table()
+        assert again.balance == worked.balance
+        for service in (worked, again):
+            service.export_consensus(tmp_path / f"{service.folder.name}.csv")
+        assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "pets.csv").read_bytes()
+        assert again.check_password("not a secret") and not again.check_password("another one")
+        assert work(again, 1)  # and it goes on
+
+
+def test_what_is_no_backup(worked, tmp_path):
+    (tmp_path / "text.zip").write_text("no backup")
+    with pytest.raises(FileFormatError, match="must be a backup"):
+        restore(tmp_path / "text.zip", tmp_path / "folder")
+    whole = (worked.folder.parent / "backup.zip").read_bytes()
+    (tmp_path / "half.zip").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileFormatError, match="must be a backup"):
+        restore(tmp_path / "half.zip", tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
+    (tmp_path / "there").mkdir()
+    with pytest.raises(InputError, match="is there already"):
+        restore(worked.folder.parent / "backup.zip", tmp_path / "there")
