@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,8 +26,11 @@ from amcc.active.strategies.baselines import Uniform
 from amcc.consensus import DawidSkene, MajorityVote
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.packed import PackedVotes
-from amcc.io import read_ids, read_soft_truth
+from amcc.io import is_export, read_export, read_ids, read_soft_truth
 from amcc.votes import Votes
+
+sys.path.append(str(Path(__file__).parents[1]))  # make fuzz starts in this folder
+from exchange_files import SAMPLES, Sample
 
 LONG = b"worker,item,label,value\nann,1,cat,yes\nann,1,dog,no\nbob,1,cat,1\nbob,2,dog,-1\ncid,2,cat,\n"
 SEEDS: dict[str, Sequence[bytes]] = {
@@ -232,6 +236,12 @@ def _csv(data: bytes, **options: Any) -> Any:
     return plain.votes(plain.csv_rows(data), **options)
 
 
+def _export(path: Path, sample: Sample) -> Any:
+    """An export of another tool, with the decision that it needs. Whose it is, is looked at first."""
+    is_export(path)
+    return read_export(path, format=sample.tool, **sample.options)
+
+
 READERS: dict[str, Reader] = {
     "csv": Reader(".csv", _text("long"), _votes, _csv, share=6),
     "tsv": Reader(".tsv", _text("tabs"), _votes, lambda data: plain.votes(plain.csv_rows(data, tabs=True))),
@@ -274,4 +284,7 @@ READERS: dict[str, Reader] = {
         ".npy", _files("block-00000.npy", folder="packed"), partial(_packed, file="block-00000.npy")
     ),
     "packed names": Reader(".arrow", _files("workers.arrow", folder="packed"), partial(_packed, file="workers.arrow")),
+} | {
+    name: Reader(Path(sample.name).suffix, partial(tuple, [sample.data]), partial(_export, sample=sample))
+    for name, sample in SAMPLES.items()
 }

@@ -40,8 +40,8 @@ def test_a_file_in_the_folder_is_all_that_a_new_format_needs(tmp_path):
         if part.name != "io":
             (tmp_path / "amcc" / part.name).symlink_to(part)
     (tmp_path / "amcc" / "io").mkdir()
-    for part in (package / "io").glob("*.py"):
-        (tmp_path / "amcc" / "io" / part.name).write_bytes(part.read_bytes())
+    for part in (package / "io").iterdir():
+        (tmp_path / "amcc" / "io" / part.name).symlink_to(part)
     (tmp_path / "amcc" / "io" / "words.py").write_text(NEW_FORMAT)
     code = """
 import io, pathlib, pyarrow as pa

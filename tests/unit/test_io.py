@@ -410,7 +410,7 @@ def test_who_reads_the_old_file_is_not_disturbed(tmp_path):
 
 
 def test_unknown_suffixes_are_refused_before_writing(tmp_path):
-    with pytest.raises(InputError, match="neither read nor written; save it as CSV"):
+    with pytest.raises(InputError, match="nothing is written to them; save it as CSV"):
         write_votes(EXPECTED, tmp_path / "votes.xlsx")
     assert files_in(tmp_path) == []
 

@@ -2,7 +2,8 @@
 
 `read_votes`, `read_truth`, `read_roster` and `read_soft_truth` first read a table (`read_table`), whatever its format,
 and then make of it what is wanted. Errors about the data name the file, since the types that read tables do not know
-it. A new format is a new file in this folder: see `format`. `pack` reads files that are larger than memory.
+it. A new format is a new file in this folder: see `format`. `pack` reads files that are larger than memory. Exports of
+other tools are known by what they hold: see `exchange`.
 """
 
 from __future__ import annotations
@@ -14,27 +15,32 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, Unpack
 
 import pyarrow as pa
 
 from amcc import tables
-from amcc.engine.packed import PackedVotes
+from amcc.engine.packed import META, PackedVotes
 from amcc.errors import FileFormatError, InputError, ParameterError
 from amcc.files import check_readable, first_line, whole_file
+from amcc.io import exchange
+from amcc.io.exchange import Export
+from amcc.io.exchange.pseudonyms import keyed, read_key
 from amcc.io.format import FORMATS, Choose, Format, format_of
 from amcc.roster import Roster
 from amcc.soft_truth import SoftTruth
 from amcc.tables import Zero
 from amcc.truth import Statement, Truth, item_list
-from amcc.votes import OnConflict, Unmentioned, Votes, roles_read
+from amcc.votes import Decided, Given, OnConflict, Unmentioned, Votes, roles_read
 
 Made = TypeVar("Made")
 
 __all__ = [
-    "FORMATS", "format_of", "open_packed", "read_ids", "read_roster", "read_soft_truth", "read_table", "read_truth",
-    "read_votes", "spool", "write_table", "write_tables", "write_votes",
+    "FORMATS", "Export", "VoteOptions", "format_of", "is_export", "is_packed", "naming", "open_packed", "read_export",
+    "read_ids", "read_roster", "read_soft_truth", "read_table", "read_truth", "read_votes", "spool", "write_table",
+    "write_tables", "write_votes",
 ]  # fmt: skip
 
 
@@ -93,7 +99,8 @@ def spool(stream: IO[bytes], folder: Path) -> Path:
     with suppress(zlib.error):  # whoever reads the file will say that it is damaged
         # 31: a window of 32 KB, the largest there is, and 16 for the header of gzip
         text = zlib.decompressobj(wbits=31).decompress(start, SNIFFED) if packed else start
-    suffix = next((kind.suffixes[0] for kind in FORMATS if kind.starts(text)), ".csv")
+    of_table = next((kind.suffixes[0] for kind in FORMATS if kind.starts(text)), ".csv")
+    suffix = exchange.suffix_of(text) or of_table
     path = folder / f"standard-input{suffix}{'.gz' * packed}"
     with path.open("wb") as file:
         file.write(start)
@@ -114,27 +121,146 @@ def write_tables(tables: Iterable[pa.Table], path: str | Path) -> None:
         kind.write(tables, temporary)
 
 
-def read_votes(
-    path: str | Path,
-    *,
-    separator: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    unmentioned: Unmentioned | None = None,
-    labels: Iterable[Any] | None = None,
-    items: Iterable[Any] | None = None,
-    threshold: float | None = None,
-    zero: Zero | None = None,
-    label_separator: str | None = None,
-    on_conflict: OnConflict = "error",
-) -> Votes:
-    """Read votes from a CSV, TSV, Parquet or JSON-lines file, plain or compressed.
+class VoteOptions(Decided, total=False):
+    """How a file of votes is read; every option may be left out.
 
-    See `Votes.from_frame` for the layouts and the options. Ids in text files stay text. A folder of packed votes is
-    read as it is.
+    Of plain tables, see `Votes.from_frame`: columns, unmentioned, labels, items, threshold, zero, label_separator,
+    on_conflict; and `separator`, between the columns of a text. Of exports of other tools, see `Decisions`: labels,
+    unmentioned, empty, rejected, threshold, yes, asked, question, on_conflict. Of all: `format` says whose export it is
+    where its content does not, and "table" that it is a plain one; `pseudonyms` is a file with a key, which is made
+    where it is not there, by which workers get other names; `keep_ids` keeps worker ids that are personal.
     """
-    if Path(path).is_dir():  # packed votes: their options were used up when they were packed
-        given = (separator, columns, unmentioned, labels, items, threshold, zero, label_separator)
-        return open_packed(path, plain=not any(given) and on_conflict == "error").votes()
+
+    format: str | None
+    separator: str | None
+    items: Iterable[Any] | None
+    zero: Zero | None
+    label_separator: str | None
+
+
+def read_votes(path: Given, **options: Unpack[VoteOptions]) -> Votes:
+    """Read votes from a CSV, TSV, Parquet or JSON-lines file, plain or compressed, or from an export of another tool.
+
+    Exports are known by what they hold (`amcc formats` lists them); `read_export` gives what else they say: known
+    truth, who the workers are, what was skipped. In place of a path, records of a tool may be given that are in memory
+    already. A folder of packed votes is read as it is. Ids in text files stay text. See `VoteOptions` for the options.
+    """
+    return read_export(path, **options).votes
+
+
+def read_export(path: Given, **options: Unpack[VoteOptions]) -> Export:
+    """Read votes and all else that a file, or records, say about them; plain tables say nothing else."""
+    said, source = dict(options), _source(path)
+    name, key_file, keep_ids = said.pop("format", None), said.pop("pseudonyms", None), said.pop("keep_ids", False)
+    key = None if key_file is None else read_key(Path(str(key_file)))
+    tool, why = _tool_of(source, None if name is None else str(name))
+    if tool is None:
+        return _read_plain(source, key, said)
+    if tool.table is not None:
+        export = _read_held_table(source, tool, tool.table, key, said)
+    else:
+        decisions = _decisions(source.path, tool, said)
+        with naming(source.path):
+            export = exchange.read_source(source, tool, decisions, key=key, keep_ids=bool(keep_ids))
+    taken = f"read as {tool.title}" + (f" ({why})" if why else "")
+    return replace(export, notes=(taken, *export.notes))
+
+
+def _source(given: Given) -> exchange.Source:
+    return exchange.Source(given) if isinstance(given, str | Path) else exchange.Records(given)
+
+
+def _tool_of(source: exchange.Source, name: str | None) -> tuple[exchange.Tool | None, str]:
+    """Whose export it is, by its name or by what it holds, and how that was known; None for plain tables."""
+    if name == "table" or (name is None and is_packed(source.path)):
+        return None, ""
+    if name is not None:
+        return exchange.tool_named(name), ""
+    return exchange.recognised(source) or (None, "")
+
+
+def is_export(path: str | Path, format: str | None = None) -> bool:  # noqa: A002  # the word that people look for
+    """Whether a file is an export of another tool, by its name or by what it holds; a plain table is none."""
+    return _tool_of(exchange.Source(path), format)[0] is not None
+
+
+def _decisions(path: Path, tool: exchange.Tool, said: Mapping[str, Any]) -> exchange.Decisions:
+    """What was decided about an export. Raises ParameterError for what concerns plain tables only."""
+    said = {name: value for name, value in said.items() if value is not None and value != {}}
+    others = said.keys() - {each.name for each in fields(exchange.Decisions)}
+    if others:
+        raise ParameterError(
+            f"{', '.join(sorted(map(exchange.flag, others)))} can only be said of plain tables; {path} was read as "
+            f"{tool.title}. Say --format table if it is one."
+        )
+    if not isinstance(labels := said.get("labels"), str | None):
+        said["labels"] = list(labels)
+    return exchange.Decisions(**said)
+
+
+def _read_plain(source: exchange.Source, key: bytes | None, options: Mapping[str, Any]) -> Export:
+    """A table of votes, or packed ones."""
+    rest = _table_options(options, f"{source.path} was read as a plain table")
+    if isinstance(source, exchange.Records):
+        raise InputError(
+            "records must be those of a tool that amcc knows, and these look like none. Say whose they are: "
+            "format='langfuse', for example; amcc formats lists them. Tables are read by Votes.from_frame."
+        )
+    if source.is_json:
+        with naming(source.path):
+            _refuse_json(source)
+    votes = _read_table_of_votes(source.path, **rest)
+    return Export(votes if key is None else votes.with_workers_renamed(keyed(key)))
+
+
+def _refuse_json(source: exchange.Source) -> None:
+    """Raise FileFormatError: what is wrong with the JSON, or that it is nobody's export."""
+    found = source.document
+    shape = "a list of records" if isinstance(found, list) else type(found).__name__
+    names = f" with the fields {tables.listed(list(source.first))}" if source.first else ""
+    raise FileFormatError(
+        f"a JSON document must be an export of a tool that amcc knows (amcc formats lists them); it is none: {shape}"
+        f"{names}. Say --format NAME if it is one of them; a table is one object per line, with the suffix .jsonl."
+    )
+
+
+def _read_held_table(
+    source: exchange.Source, tool: exchange.Tool, find: Callable[[exchange.Source, str | None], exchange.PlainTable],
+    key: bytes | None, options: Mapping[str, Any],
+) -> Export:  # fmt: skip
+    """A plain table that a file of another tool holds."""
+    which = {name: value for name, value in options.items() if name in tool.uses}
+    others = {name: value for name, value in options.items() if name not in tool.uses}
+    rest = _table_options(others, f"{source.path} was read as {tool.title}")
+    if rest.pop("separator", None) is not None:
+        raise ParameterError(f"separator is for text tables; {source.path} is not one.")
+    with naming(source.path):
+        if isinstance(source, exchange.Records):
+            held = exchange.PlainTable(pa.Table.from_pylist([record for _, record in source.records()]))
+        else:
+            held = find(source, which.get("question"))
+        votes = Votes.from_frame(held.table, **rest)
+    return Export(
+        votes if key is None else votes.with_workers_renamed(keyed(key)), tool=tool.name, notes=tuple(held.notes)
+    )
+
+
+def _table_options(options: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """The options that plain tables have. Raises ParameterError for what concerns other exports only."""
+    rest = dict(options)
+    for name in ("empty", "rejected", "yes", "asked", "question"):
+        if rest.pop(name, None) is not None:
+            raise ParameterError(f"{exchange.flag(name)} is for exports of other tools (amcc formats); {what}.")
+    return rest
+
+
+def _read_table_of_votes(
+    path: Path, *, separator: str | None = None, columns: Mapping[str, str] | None = None,
+    on_conflict: OnConflict = "error", **options: Any,
+) -> Votes:  # fmt: skip
+    if path.is_dir():  # packed votes: their options were used up when they were packed
+        plain = not any((separator, columns, *options.values())) and on_conflict == "error"
+        return open_packed(path, plain=plain).votes()
 
     # Columns without a role are not even read: texts of items may be most of a file.
     def role_columns(names: Sequence[str]) -> list[str]:
@@ -142,13 +268,15 @@ def read_votes(
 
     table = read_table(path, role_columns, separator=separator)
     with naming(path):
-        votes = Votes.from_frame(
-            table, columns=columns, unmentioned=unmentioned, labels=labels, items=items, threshold=threshold,
-            zero=zero, label_separator=label_separator, on_conflict=on_conflict,
-        )  # fmt: skip
+        votes = Votes.from_frame(table, columns=columns, on_conflict=on_conflict, **options)
     del table
     pa.default_memory_pool().release_unused()  # Arrow would keep it, a third of what a fit needs
     return votes
+
+
+def is_packed(path: Path) -> bool:
+    """Whether it is a folder that `amcc pack` made."""
+    return path.is_dir() and (path / META).exists()
 
 
 def open_packed(path: str | Path, *, plain: bool = True) -> PackedVotes:

@@ -50,7 +50,8 @@ def read_batches(path: Path, choose: Choose, separator: str | None = None) -> It
     with _explaining(path):
         names, separator = _header(path, separator)
         wanted = list(choose(names))
-        with open_text(path) as stream, arrow_csv.open_csv(stream, **_options(wanted, separator, careful=True)) as rows:
+        options = _options(wanted, separator, careful=True)
+        with open_text(path, in_pieces=True) as stream, arrow_csv.open_csv(stream, **options) as rows:
             yield from rows
 
 
@@ -86,7 +87,7 @@ def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
     """The names of the columns and the separator: the given one, else the one that the header has most of."""
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n'):
         raise ParameterError(f"separator must be one ASCII character such as ',' or a tab; got {separator!r}.")
-    with open_text(path) as stream:
+    with open_text(path, in_pieces=True) as stream:
         line = _first_line(stream).decode("utf-8-sig")
     if not line:  # blank lines only
         raise FileFormatError("the file has no header line.")

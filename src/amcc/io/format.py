@@ -18,8 +18,8 @@ from amcc.errors import FileFormatError, InputError
 # Picks columns by name from those that are there.
 Choose: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 
-# Formats that people try, and that cannot be read without a large library: the way out is in their own program.
-SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+# Spreadsheets, of which votes are read (see `exchange.excel`); nothing else is, and nothing is written to them.
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ def format_of(path: Path) -> Format:
     for kind in FORMATS:
         if path.name.lower().endswith(kind.suffixes):
             return kind
-    if path.suffix.lower() in SPREADSHEETS:
+    if path.suffix.lower() in (*SPREADSHEETS, ".numbers"):
         raise InputError(
-            f"{path} is a spreadsheet, which is neither read nor written; save it as CSV (in most programs: File, "
-            "Save as, CSV UTF-8)."
+            f"{path} is a spreadsheet: votes can be read from most of them, other tables cannot, and nothing is "
+            "written to them; save it as CSV (in most programs: File, Save as, CSV UTF-8)."
         )
     known = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
     raise InputError(f"{path}: the suffix must say the format, one of {known}.")

@@ -24,12 +24,12 @@ import pyarrow.compute as pc
 
 from amcc import tables
 from amcc.arrays import Codes
-from amcc.engine.packed import META, Entry, PackedVotes, write_arrays, write_block, write_meta, write_names
+from amcc.engine.packed import META, Entry, PackedVotes, write_block, write_meta, write_names, write_shared
 from amcc.errors import EmptyInputError, InputError
 from amcc.fields import names_from_bytes
 from amcc.files import make_folder, whole_file, written_to
 from amcc.io import naming, read_batches
-from amcc.votes import Reading, Votes, roles_read
+from amcc.votes import Reading, Terms, Votes, roles_read
 
 # Votes of a block, about: some ten megabytes, a few of which are in memory at a time.
 BLOCK_VOTES = 1_000_000
@@ -83,7 +83,9 @@ def pack_votes(
         entry, decided = _finished(work, number) or _pack_bucket(work, number, source, plan)
         entries.append(entry)
         readings.append(decided)
-    _complete(work, [entry for entry in entries if entry.items], _all_of(readings), plan)
+    _complete(
+        work, [entry for entry in entries if entry.items], _all_of(readings), plan, Terms.of(reading, block_votes)
+    )
     _take_place(work, folder)
     return PackedVotes(folder)
 
@@ -356,15 +358,20 @@ def _pack_bucket(work: Path, number: int, source: Source, plan: Plan) -> tuple[E
         table = pa.ipc.open_stream(file).read_all()
     votes = _votes_of(table, source, plan, _items_between(plan, number))
     if votes.reading.samples:
-        raise InputError(
-            f"{source.path}: packed votes hold one vote of each worker on a question; {votes.reading.samples:,} are "
-            "further samples. Read the file as it is, or keep one sample of each worker."
-        )
+        raise further_samples(source.path, votes.reading.samples)
     entry = write_block(work, number, votes)
     with whole_file(work / f"entry-{number:05}.json") as temporary:
         temporary.write_text(json.dumps([asdict(entry), asdict(votes.reading)]))
     path.unlink()  # only now: a packing that is killed before reads the bucket again
     return entry, votes.reading
+
+
+def further_samples(path: Path, n_samples: int) -> InputError:
+    """The error that packed votes have no room for samples."""
+    return InputError(
+        f"{path}: packed votes hold one vote of each worker on a question; {n_samples:,} are further samples. Read the "
+        "file as it is, or keep one sample of each worker."
+    )
 
 
 def _items_between(plan: Plan, number: int) -> pa.Array | None:
@@ -415,16 +422,13 @@ def _all_of(readings: Sequence[Reading]) -> Reading:
     return replace(last, **{name: sum(getattr(reading, name) for reading in readings) for name in counts})
 
 
-def _complete(work: Path, entries: Sequence[Entry], reading: Reading, plan: Plan) -> None:
+def _complete(work: Path, entries: Sequence[Entry], reading: Reading, plan: Plan, terms: Terms) -> None:
     """Write the tables that all blocks share, and the description."""
     if sum(entry.votes for entry in entries) == 0:
         raise EmptyInputError("there must be at least one vote; every row is blank, so nobody was asked anything.")
-    checksums = {
-        "workers.arrow": write_names(work / "workers.arrow", plan.worker_names),
-        "labels.arrow": write_names(work / "labels.arrow", plan.label_names),
-        "coins.npy": write_arrays(work / "coins.npy", [_all_coins(work, entries, len(plan.label_names))]),
-    }
-    write_meta(work, entries, checksums, reading)
+    coins = _all_coins(work, entries, len(plan.label_names))
+    checksums = write_shared(work, plan.worker_names, plan.label_names, coins)
+    write_meta(work, entries, checksums, reading, terms)
     # The plan goes first: without it, a packing begins again. Buckets and temporary files are left by killed writers.
     leftovers = (path for kind in ("entry-*.json", "bucket-*.arrow", ".part-*") for path in work.glob(kind))
     for leftover in [work / PLAN, work / "bounds.arrow", *leftovers]:

@@ -16,10 +16,14 @@ import pyarrow.parquet as pq
 from amcc.errors import AmccError, FileFormatError
 from amcc.files import first_line
 from amcc.io.format import Choose, Format, register
+from amcc.memory import check_read, most_read
 from amcc.tables import check_unique, is_text
 
 # Rows of a batch: with a few columns, some ten megabytes.
 BATCH_ROWS = 1 << 19
+
+# Memory that a cell takes: a vote, of four, takes 43 bytes while it is read.
+CELL_BYTES = 11
 
 # What Arrow raises for files with parts that do not go together.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
@@ -29,6 +33,9 @@ def read(path: Path, choose: Choose) -> pa.Table:
     """Read the columns that `choose` picks."""
     with _explaining():
         wanted, text = _chosen(path, choose)
+        # A column of one word takes no room in the file, however many rows it has.
+        n_cells = pq.read_metadata(path).num_rows * len(wanted)
+        check_read(f"{path}, unpacked,", n_cells * CELL_BYTES, most_read())
         # No partitioning: a folder that is called year=2024 would become a column.
         table = pq.read_table(path, columns=wanted, read_dictionary=text, partitioning=None)
         table.validate(full=True)

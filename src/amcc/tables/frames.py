@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from amcc.errors import ColumnError, IdError, ParameterError
+from amcc.errors import ColumnError, IdError, MissingExtraError, ParameterError
 from amcc.tables.arrow_types import is_list
 from amcc.tables.quoting import listed
 
@@ -32,8 +32,12 @@ def as_frame(table: pa.Table, frame: Frame) -> Any:
                 made[column.name] = table[column.name].to_pylist()  # to_pandas would make arrays of them
         return made
     if frame == "polars":
-        import polars as pl
-
+        try:
+            import polars as pl
+        except ImportError as error:
+            raise MissingExtraError(
+                f"polars cannot be imported ({error}). Install it: pip install 'amcc[polars]'."
+            ) from error
         return pl.from_arrow(table)
     raise ParameterError(f"frame must be 'pandas', 'polars' or 'arrow'; got {frame!r}.")
 

@@ -85,6 +85,24 @@ def _meaning(spelling: Any, threshold: float | None) -> str | None:
     return "yes" if word in YES_WORDS else "no" if word in NO_WORDS else None
 
 
+def is_yes(cell: Any) -> bool:
+    """Whether a cell by itself is a yes, as `parse_values` reads it.
+
+    >>> is_yes(True), is_yes("Present"), is_yes("good")
+    (True, True, False)
+    """
+    return _meaning(cell, None) == "yes"
+
+
+def is_no(cell: Any) -> bool:
+    """Whether a cell by itself is a no; a blank is none.
+
+    >>> is_no(0), is_no("absent"), is_no("")
+    (True, True, False)
+    """
+    return _meaning(cell, None) in ("no", "zero", "minus")
+
+
 def number_in(cell: Any) -> str | None:
     """The number that is written there, as text that Python reads the same way; None where there is none.
 

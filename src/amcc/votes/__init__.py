@@ -10,6 +10,7 @@ Where to find what:
   ticked are expanded in `ticks`; arrays and one frame per label are read in `other_layouts`;
 * `vote_keys` packs the codes of a vote into one integer, `merging` sorts those integers, drops duplicates and finds
   contradictions;
+* `from_tools` has a constructor for each tool whose exports are read;
 * `reading` notes what was decided on the way; `description` counts votes and measures agreement.
 
 Names become codes in `amcc.tables.ids_to_codes`, cells become yes and no in `amcc.tables.yes_no`.
@@ -18,10 +19,11 @@ Names become codes in `amcc.tables.ids_to_codes`, cells become yes and no in `am
 from __future__ import annotations
 
 from amcc.votes.description import Description, Interval, LabelDescription
-from amcc.votes.reading import OnConflict, Reading, Unmentioned, roles_read
+from amcc.votes.from_tools import Decided, Empty, Given, Rejected
+from amcc.votes.reading import OnConflict, Reading, Terms, Unmentioned, roles_read
 from amcc.votes.votes import Coins, Pairs, Votes
 
 __all__ = [
-    "Coins", "Description", "Interval", "LabelDescription", "OnConflict", "Pairs", "Reading", "Unmentioned", "Votes",
-    "roles_read",
+    "Coins", "Decided", "Description", "Empty", "Given", "Interval", "LabelDescription", "OnConflict", "Pairs",
+    "Reading", "Rejected", "Terms", "Unmentioned", "Votes", "roles_read",
 ]  # fmt: skip

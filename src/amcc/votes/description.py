@@ -10,9 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from amcc import agreement
 from amcc.arrays import Ints, Mask
+from amcc.tables import Tabular
 
 if TYPE_CHECKING:
     from amcc.votes.votes import Votes
@@ -50,7 +52,7 @@ class LabelDescription:
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Tabular):
     """Statistics of votes. `agreement` is Krippendorff's α: with MASI distance on sets, nominal per label.
 
     An answer is all votes of one worker on one item. `labels_per_answer` is the mean number of yes in an answer,
@@ -71,6 +73,17 @@ class Description:
     workers_with_one_answer: int
     agreement: Interval
     by_label: list[LabelDescription]
+
+    def to_arrow(self) -> pa.Table:
+        """Table label, asked, yes_share, agreement, agreement_low, agreement_high: what is said of each label."""
+        rows = [
+            (each.label, each.asked, each.yes_share, each.agreement.estimate, each.agreement.low, each.agreement.high)
+            for each in self.by_label
+        ]
+        columns = zip(*rows, strict=True) if rows else ((),) * 6
+        kinds = (pa.string(), pa.int64(), *(pa.float64(),) * 4)
+        names = ("label", "asked", "yes_share", "agreement", "agreement_low", "agreement_high")
+        return pa.table([pa.array(each, kind) for each, kind in zip(columns, kinds, strict=True)], names=names)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, ready for JSON."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from amcc import tables
 
@@ -48,3 +48,33 @@ class Reading:
             (self.blanks, "rows without a value count as not asked"),
         ]
         return [f"columns: {', '.join(renamed)}"] * bool(renamed) + [f"{n} {text}" for n, text in counted if n]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How the votes of a packed folder were read: votes that join them later must be read in the same way.
+
+    labels_given : whether the user gave the label list; then there can be no other label
+    block_votes : votes of a block, about
+    Others as in `Votes.from_frame`. How a file is laid out (columns, separators) may change from file to file.
+    """
+
+    unmentioned: Unmentioned | None
+    threshold: float | None
+    zero: tables.Zero | None
+    on_conflict: OnConflict
+    labels_given: bool
+    block_votes: int
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], block_votes: int) -> Terms:
+        """Those of a table that is read with these options."""
+        threshold = options.get("threshold")
+        return cls(
+            options.get("unmentioned"),
+            None if threshold is None else float(threshold),  # numbers of numpy are not all JSON
+            options.get("zero"),
+            options.get("on_conflict") or "error",
+            options.get("labels") is not None,
+            block_votes,
+        )

@@ -6,30 +6,28 @@ without an index; `pairs`, `n_yes` and all engines rely on that order. Views are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from amcc import passes, tables
 from amcc.arrays import Codes, Ints, Mask, Signs
-from amcc.errors import ParameterError
+from amcc.errors import IdError, ParameterError
 from amcc.memory import check_size
-from amcc.tables import Frame, Zero, as_frame
+from amcc.tables import Frame, Tabular, Zero, as_frame
 from amcc.votes.description import Description, describe
+from amcc.votes.from_tools import FromTools
 from amcc.votes.merging import VoteRows, sort_and_merge
 from amcc.votes.other_layouts import AXES, dense_votes, long_from_wide
 from amcc.votes.reading import OnConflict, Reading, Unmentioned
 from amcc.votes.rows_to_codes import check_codes, rows_to_codes
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Coins:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Votes:
+class Votes(FromTools, Tabular):
     """Immutable votes as integer codes with three vocabularies, sorted by item, label and worker.
 
     Parameters
@@ -83,7 +81,8 @@ class Votes:
     reading : Reading
         What was decided while reading.
 
-    Use `amcc.read_votes` for files and the `from_...` constructors for everything else.
+    Use `amcc.read_votes` for files and the `from_...` constructors for everything else; `from_tools` has those for
+    exports of other tools.
 
     Examples
     --------
@@ -216,6 +215,9 @@ class Votes:
     def __repr__(self) -> str:
         return f"Votes({len(self)} votes: {self.n_workers} workers, {self.n_items} items, {self.n_labels} labels)"
 
+    def _heading(self) -> str:
+        return repr(self)
+
     def __len__(self) -> int:
         return len(self.value)
 
@@ -227,7 +229,7 @@ class Votes:
         )
 
     # Equal votes would need equal hashes, and a hash of all votes costs as much as comparing them.
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None]  # type: ignore[assignment]
 
     def _codes(self) -> tuple[npt.NDArray[Any], ...]:
         return self.item, self.worker, self.label, self.value
@@ -311,10 +313,32 @@ class Votes:
         # Kept votes stay in order, so that nothing need be sorted again.
         return replace(self, **{role: getattr(self, role)[keep] for role in ("item", "worker", "label", "value")})
 
+    def with_workers_renamed(self, rename: Callable[[str], str]) -> Votes:
+        """The same votes with other names for the workers; no two may get the same one."""
+        names = pa.array([rename(str(name)) for name in self.worker_names.to_pylist()], pa.string())
+        if len(pc.unique(names)) < len(names):
+            raise IdError("workers must keep different names; two of them would get the same one.")
+        return replace(self, worker_names=names)
+
+    def with_sorted_names(self, *, labels: bool) -> Votes:
+        """The same votes with workers, and `labels` where they have no order of their own, numbered by name."""
+        changed: dict[str, Any] = {}
+        for role in ("worker", "label")[: 1 + labels]:
+            names = getattr(self, f"{role}_names")
+            order = np.asarray(pc.sort_indices(names))
+            rank = np.argsort(order).astype(np.int32)
+            changed |= {role: rank[getattr(self, role)], f"{role}_names": names.take(pa.array(order))}
+        votes = replace(self, **changed)
+        order = np.lexsort((votes.worker, votes.label, votes.item))
+        return replace(votes, **{role: getattr(votes, role)[order] for role in ("item", "worker", "label", "value")})
+
     # -- giving back -------------------------------------------------------------------------------------------
 
     def to_arrow(self) -> pa.Table:
-        """Long table worker, item, label, value (±1), names dictionary-encoded; `sample` where there are several."""
+        """Long table worker, item, label, value (±1), names dictionary-encoded; `sample` where there are several.
+
+        In pandas and polars, names are categorical columns.
+        """
         columns = {
             role: pa.DictionaryArray.from_arrays(pa.array(code), names)
             for role, code, names in (
@@ -351,19 +375,6 @@ class Votes:
         codes = {role: getattr(self, role)[first] for role in ("item", "worker", "label")}
         value = np.where(yes, 1, -1).astype(np.int8)
         return replace(self, **codes, value=value, reading=replace(self.reading, samples=0))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Long pandas frame; names are categorical columns."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
-
-    def to_polars(self) -> pl.DataFrame:
-        """Long polars frame; names are categorical columns."""
-        import polars as pl
-
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)  # for the type checker: a table becomes a frame
-        return frame
 
     def to_sets(self, frame: Frame = "pandas") -> Any:
         """Table worker, item, labels, asked: one row per answer with its ticked and its asked labels.
