@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,11 +21,12 @@ from amcc.report.findings import Findings
 
 
 class Page(HTMLParser):
-    """What a browser would find in the page: its elements, and its text outside of scripts and styles."""
+    """What a browser would find in the page: its elements, its data, and its text outside of scripts and styles."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.elements, self.texts, self.headings, self.scripts = [], [], [], []
+        self.data: dict[str, Any] = {}
         self.open = ""
         self.feed(html)
 
@@ -36,17 +38,21 @@ class Page(HTMLParser):
         self.open = ""
 
     def handle_data(self, data: str) -> None:
-        place = {"h2": self.headings, "script": self.scripts}.get(self.open, self.texts)
+        if self.open == "script" and self.elements[-1][1].get("type") == "application/json":
+            self.data[self.elements[-1][1]["id"].removeprefix("data-")] = json.loads(data)
+            return
+        place = {"h2": self.headings, "h3": self.headings, "script": self.scripts}.get(self.open, self.texts)
         place.append(data)
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(self.texts).split())
+        # Elements stand apart; what follows a link, such as a comma, does not.
+        return re.sub(r" (?=[,.;:)])", "", re.sub(r"\( ", "(", " ".join(" ".join(self.texts).split())))
 
     @property
     def charts(self) -> dict[str, Any]:
         """Vega-Lite charts by the id of their place."""
-        return json.JSONDecoder().raw_decode(self.scripts[-1].removeprefix("const charts = "))[0]
+        return self.data["charts"]
 
 
 def page_in(path: Path) -> Page:

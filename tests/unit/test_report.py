@@ -1,5 +1,7 @@
 """The page about a model as a whole: order, safety, unusual crowds, refusals."""
 
+import base64
+import gzip
 import json
 import re
 import sys
@@ -14,34 +16,37 @@ from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.errors import InputError, MissingExtraError, NotFittedError, ParameterError
 from amcc.report import write_report
-from report_pages import amcc_findings, page_in, random_votes, report, small_crowd
+from report_pages import Page, amcc_findings, findings_of, page_in, random_votes, report, small_crowd
 
 pytest.importorskip("altair")
-vl_convert = pytest.importorskip("vl_convert")
+pytest.importorskip("vl_convert")
 
-TITLES = [
-    "What to look at first",
-    "Label frequencies",
-    "Confidence",
-    "Worker map",
-    "Labels that occur together",
-    "Most disputed items",
+import vl_convert
+
+from amcc.report import items
+from amcc.report.worker_entries import worker_entries
+
+TOP = ["The answer", "What to do next", "Whom to ask", "What not to trust"]
+SURE = ["How sure it is", "Claimed and measured errors", "Confidence"]
+LABELS = ["Labels", "Label frequencies", "Labels in numbers", "Labels that occur together"]
+CORRELATION = ["Label correlation", "Strongest label correlations"]
+CROWD = ["Workers", "Worker map", "Workers in numbers"]
+GROUPS = ["Groups of workers", "Individuality"]
+REST = [
+    "Disagreement",
     "Kinds of disagreement",
-    "Workers",
+    "Most disputed items",
+    "The next questions",
+    "For you",
+    "For the crowd",
 ]
+END = ["Items", "How it was made"]
+TITLES = [*TOP, *SURE, *LABELS, "Label by label", *CROWD, "Worker by worker", *REST, *END]
 FITTED_TITLES = [*TITLES, "Convergence"]
 AMCC_TITLES = [
-    TITLES[0],
-    "What the data chose",
-    *TITLES[1:4],
-    "Groups of workers",
-    "Individuality",
-    TITLES[4],
-    "Label correlation",
-    "Strongest label correlations",
-    *TITLES[5:],
-    "Convergence",
-]
+    *TOP, *SURE, *LABELS, *CORRELATION, "Label by label", *CROWD, *GROUPS, "Worker by worker", *REST, *END,
+    "What the data chose", "Convergence",
+]  # fmt: skip
 EVIL = "<script>alert(1)</script>"
 
 
@@ -66,7 +71,9 @@ def test_all_panels_come_in_order_each_with_its_explanation(page):
 
 
 def test_page_fetches_nothing(page):
-    assert not any({"src", "href", "srcset"} & set(attributes) for _, attributes in page.elements)
+    assert not any({"src", "srcset"} & set(attributes) for _, attributes in page.elements)
+    assert all(attributes["href"].startswith("#") for _, attributes in page.elements if "href" in attributes)
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
     assert not {"link", "img", "iframe", "object", "base"} & {tag for tag, _ in page.elements}
     styles = "".join(text for text in page.texts if "{" in text)
     assert "@import" not in styles
@@ -106,11 +113,12 @@ def test_names_are_escaped_wherever_they_appear(tmp_path):
     )
     page = report(votes, tmp_path, title=EVIL)
     assert {"b", "i"}.isdisjoint(tag for tag, _ in page.elements)
-    assert sum(tag == "script" for tag, _ in page.elements) == 2
+    assert sum(tag == "script" and not attributes for tag, attributes in page.elements) == 3
     for name in (EVIL, "</script><b>", "<!--", "<i>", "&amp;"):
         assert name in page.text
     assert EVIL in json.dumps(page.charts)
-    assert "<" not in page.scripts[-1].split("options =")[0]
+    written = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert all("<" not in data for data in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', written))
 
 
 # -- unusual crowds ------------------------------------------------------------------------------------------------
@@ -118,7 +126,12 @@ def test_names_are_escaped_wherever_they_appear(tmp_path):
 
 def test_one_worker_one_item_one_label(tmp_path):
     page = report(Votes.from_dense([[[1]]]), tmp_path, DawidSkene())
-    assert [title for title in page.headings if title != "Convergence"] == TITLES
+    asked = ["The next questions", "For you", "For the crowd"]
+    assert [title for title in page.headings if title != "Convergence"] == [
+        title
+        for title in TITLES
+        if title not in asked[2:]  # who has answered everything is not asked again
+    ]
     assert "Agreement cannot be measured" in page.text
     assert "No two labels can be compared" in page.text
     assert "like a spammer" not in page.text
@@ -126,7 +139,6 @@ def test_one_worker_one_item_one_label(tmp_path):
 
 def test_unanimous_votes_leave_nothing_disputed(tmp_path):
     page = report(Votes.from_dense(np.ones((3, 12, 2), dtype=int)), tmp_path)
-    assert "Nothing stands out." in page.text
     assert "No item is disputed" in page.text
 
 
@@ -145,7 +157,7 @@ def test_items_without_answer_are_flagged(tmp_path):
     votes = replace(votes, item_names=Votes.from_dense(np.ones((1, 7, 1), dtype=int)).item_names)
     page = report(votes, tmp_path)
     assert "items without answer 2 ⚠" in page.text
-    assert "Nobody answered 2 items: 5, 6." in page.text
+    assert "2 items that nobody answered: 5, 6." in page.text
 
 
 def test_a_fit_that_did_not_settle_is_flagged(crowd, tmp_path):
@@ -246,3 +258,78 @@ def test_small_crowds_have_a_page_with_groups(shape, make, tmp_path):
     assert "Groups of workers" in page.headings
     for chart in page.charts.values():
         assert "<svg" in vl_convert.vegalite_to_svg(chart)
+
+
+# -- workers, labels, items ----------------------------------------------------------------------------------------
+
+
+def unpacked(text):
+    return gzip.decompress(base64.b64decode(text))
+
+
+def test_every_item_is_in_the_page_as_in_the_consensus(amcc_page, amcc_model):
+    data, pairs = amcc_page.data["items"], amcc_model.pairs()
+    names = json.loads(unpacked(data["names"]))
+    counts, labels = (np.frombuffer(unpacked(data[name]), "<u2") for name in ("counts", "labels"))
+    percent = np.frombuffer(unpacked(data["percent"]), np.uint8)
+    assert np.repeat(names, counts).tolist() == pairs["item"].tolist()
+    assert [data["label_names"][code] for code in labels] == pairs["label"].tolist()
+    assert ((percent & 127) > 50).tolist() == pairs["present"].astype(bool).tolist()
+    assert (percent >> 7).tolist() == pairs["settled"].tolist()
+    assert np.abs((percent & 127) / 100 - pairs["probability"]).max() <= 0.01
+
+
+def test_the_first_rows_are_there_without_a_script(amcc_page, amcc_model):
+    first = amcc_page.text.split("The first 25 items")[1]
+    doubt = np.minimum(amcc_model.pair_proba_, 1 - amcc_model.pair_proba_)
+    worst = np.bincount(amcc_model.pair_item_, doubt).argmax()
+    assert str(amcc_model.item_names_[int(worst)].as_py()) in first
+    assert "amcc consensus votes.csv -o consensus.csv" in first
+
+
+def test_all_workers_and_labels_have_an_entry(tmp_path):
+    votes = random_votes(6_000, 60, 90, 40)
+    page = report(votes, tmp_path)
+    anchors = {attributes.get("id") for _, attributes in page.elements}
+    stored = json.loads(unpacked(page.data["entries"]))
+    assert {f"worker-{code}" for code in range(90)} | {f"label-{code}" for code in range(40)} <= anchors | set(stored)
+    assert len(stored) == 70
+    links = {attributes["href"][1:] for _, attributes in page.elements if "href" in attributes}
+    assert links <= anchors | set(stored)
+
+
+def test_an_entry_counts_the_votes_of_the_worker_and_of_others():
+    votes = Votes.from_dense(
+        [[[1], [1], [-1]], [[1], [-1], [-1]], [[1], [-1], [1]]], worker_names=["ann", "bob", "eve"], label_names=["cat"]
+    )
+    text = Page(worker_entries(findings_of(votes))["worker-0"]).text
+    assert "cat 3 67 % 50 % 50 %" in text  # two yes of three; of six votes of others, three say yes, and three the same
+    assert "cat yes 0.33 0 yes, 2 no" in text
+
+
+def test_too_many_items_leave_the_least_sure(monkeypatch):
+    findings = amcc_findings()
+    monkeypatch.setattr(items, "MOST_LETTERS", 3_000)
+    every = items.ItemColumns.of(findings, np.arange(findings.votes.n_items))
+    order = np.argsort(-every.wrong, kind="stable")
+    packed, n_kept = items.stored_items(findings, every, order)
+    assert sum(map(len, packed.values())) <= 3_000
+    assert 0 < n_kept < findings.votes.n_items
+    assert json.loads(unpacked(packed["names"])) == items.names_of(findings.votes.item_names, np.sort(order[:n_kept]))
+
+
+def test_a_page_in_german_has_no_english_heading(crowd, amcc_model, tmp_path):
+    write_report(amcc_model, crowd.votes, tmp_path / "r.html", language="de", source="my votes.csv")
+    page = page_in(tmp_path / "r.html")
+    assert ("html", {"lang": "de"}) in page.elements
+    assert not set(page.headings) & set(AMCC_TITLES) - {"Labels"}
+    assert "amcc next 'my votes.csv' --for-expert" in page.text
+    assert page.data["chart-options"]["formatLocale"]["decimal"] == ","
+    for chart in page.charts.values():
+        assert "<svg" in vl_convert.vegalite_to_svg(chart)
+
+
+def test_a_language_that_there_is_none_of_is_refused_before_anything_is_written(crowd, amcc_model, tmp_path):
+    with pytest.raises(ParameterError, match="language must be one of"):
+        write_report(amcc_model, crowd.votes, tmp_path / "r.html", language="xx")
+    assert not list(tmp_path.iterdir())

@@ -38,6 +38,7 @@ from amcc.report.audit import (
     says,
     verdict,
 )
+from amcc.report.language import language
 from report_pages import Page, column, page_in, rows_with
 
 TITLES = [
@@ -149,7 +150,7 @@ def test_names_are_text_wherever_they_appear(tmp_path):
     write_audit_report(audit(decisions, votes, truth), tmp_path / "a.html")
     page = page_in(tmp_path / "a.html")
     tags = [tag for tag, _ in page.elements]
-    assert tags.count("script") == 2
+    assert tags.count("script") == 4  # two that run, two with data
     assert not {"b", "i"} & set(tags)
     for name in (*evil, "<i>ann"):
         assert name in page.text
@@ -217,8 +218,8 @@ def test_labels_that_agree_or_were_not_answered_are_not_corrected(by_hand, chang
 
 
 def test_shares_in_percent():
-    assert percent(0) == "0.0 %"
-    assert percent(1) == "100.0 %"
+    assert percent(0) == "0.0\u00a0%"
+    assert percent(1) == "100.0\u00a0%"
     row = {"share": 0.12345, "low": 0.0, "high": 1.0, "none": None}
     assert Page(percent_with_interval(row, "share")).text == "12.3 % (0.0 to 100.0)"
     assert percent_with_interval(row, "none") == "–"
@@ -272,12 +273,12 @@ def test_errors_by_hand(by_hand):
 
 
 def test_calibration_by_hand(by_hand):
-    panel = calibration_panel(by_hand)
+    panel = calibration_panel(by_hand.calibration, language("en"))
     dots = {row["claimed"]: row for row in rows_with(panel.chart, "claimed")}
     assert (dots[0.25]["measured"], dots[0.25]["number"], dots[0.25]["slice"]) == (0, 2, 2)
     assert dots[0.98]["measured"] == 0
     assert 0.6 not in dots  # nobody answered there
-    assert "0.6 to 0.8 1 0 60.0 % –" in text_of(panel)
+    assert "0.6 – 0.8 1 0 60.0 % –" in text_of(panel)
 
 
 def test_the_consensus_stands_above_the_workers(by_hand):

@@ -1,7 +1,5 @@
 """Panels about the fit: the histogram by hand, and the curve of the objective."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -9,10 +7,11 @@ from amcc.consensus import DawidSkene
 
 pytest.importorskip("altair")
 
+from amcc.consensus.settling import Settling
 from amcc.report.confidence import MAX_DOTS, N_BINS, confidence_panel, convergence_panel, histogram
 from report_pages import findings_of, pretended, rows_with, small_crowd
 
-SETTLING = SimpleNamespace(sentence=lambda: "settled is what it is")
+SETTLING = Settling("measured", 0.03, 80, 1)
 
 
 def confidence(proba, settled):
@@ -45,7 +44,9 @@ def test_settled_bars_stand_in_front_of_bars_for_all():
     last = [row for row in rows_with(panel.chart, "state") if row["high"] == 1]
     assert [(row["state"], row["height"], row["pairs"]) for row in last] == [("open", 3, 1), ("settled", 2, 2)]
     assert panel.chart.to_dict()["encoding"]["y"]["stack"] is None  # stacked, they would add up to five
-    assert panel.notes == ["settled is what it is."]
+    assert panel.notes == [
+        "Settled is measured: of 80 known pairs that would count as settled, 1 were decided wrongly."
+    ]
 
 
 @pytest.mark.parametrize(("n_pairs", "ticks"), [(1, [0, 1, 10]), (9, [0, 1, 10]), (10, [0, 1, 10, 100])])

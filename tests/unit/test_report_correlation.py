@@ -14,7 +14,6 @@ pytest.importorskip("altair")
 from amcc.report import correlation as module
 from amcc.report.charts import BLUE, VERMILION
 from amcc.report.correlation import (
-    APART,
     CHARACTER,
     CIRCLE,
     MAX_CORRELATED,
@@ -22,16 +21,19 @@ from amcc.report.correlation import (
     MAX_NAME_WIDTH,
     MIN_LINK,
     OUTSIDE,
-    TOGETHER,
     Links,
     correlation_of,
     correlation_panel,
     links_panel,
     most_involved,
+    signs,
     strongest,
 )
 from amcc.report.findings import Findings
+from amcc.report.language import language
 from report_pages import amcc_findings, data_of, findings_of, report, rows_with, small_crowd
+
+TOGETHER, APART = signs(language("en"))
 
 
 def linked(n_labels, *links):

@@ -13,21 +13,21 @@ from amcc.consensus.disagreement.kinds import CLEAR, TOO_FEW
 
 pytest.importorskip("altair")
 
+from amcc.report.disagreeing import MAX_EXAMPLES, Disagreement
 from amcc.report.disagreement import (
     COLOURS,
     MAX_DISAGREEING_LABELS,
     MAX_DISPUTED_ITEMS,
-    MAX_EXAMPLES,
     MAX_LABELS_PER_ITEM,
-    MEANINGS,
     SURPRISE,
-    Disagreement,
     account,
     before_and_after_votes,
     disagreement_panel,
     disputed_panel,
     least_clear,
+    said_of,
 )
+from amcc.report.language import language
 from report_pages import Page, amcc_findings, column, findings_of, pretended, random_votes, report, rows_with
 
 N_KINDS = len(kinds.KINDS)
@@ -56,8 +56,9 @@ def test_most_disputed_item_comes_first(tmp_path):
         np.stack([settled, disputed], axis=1), item_names=["calm", "storm"], label_names=["p", "q"]
     )
     page = report(votes, tmp_path)
-    assert re.search(r"expected wrong labels labels storm 1\.00 p: 0\.50 \(2 yes, 2 no\) q: 0\.50", page.text)
-    assert "calm" not in page.text
+    assert re.search(r"wrong labels expected labels storm 1\.00 p: 0\.50 \(2 yes, 2 no\) q: 0\.50", page.text)
+    disputed = page.text.split("Items with the most wrong labels expected")[1].split("Pairs whose true answer")[0]
+    assert "calm" not in disputed
 
 
 def test_no_more_items_are_listed_than_somebody_reads():
@@ -147,14 +148,15 @@ def test_what_else_is_known_is_told_where_it_moves_the_probability():
 
 
 def test_every_kind_has_a_meaning_a_colour_and_advice():
-    assert set(MEANINGS) == set(kinds.KINDS) == set(COLOURS) == set(kinds.ADVICE)
+    assert set(kinds.KINDS) == set(COLOURS) == set(kinds.ADVICE)
+    assert {kind: said_of(kind, "advice", language("en")) for kind in COLOURS} == kinds.ADVICE
     assert len(set(COLOURS.values())) == N_KINDS
 
 
 def test_kinds_are_counted_by_label_in_the_order_of_the_chart():
     found = Disagreement(None, None, np.array([CLEAR, kinds.SPLIT_CROWD, CLEAR], dtype=np.int8), None)
     counts = found.by_label(np.array([0, 2, 2], dtype=np.int32), 3)
-    order = list(MEANINGS)
+    order = list(COLOURS)
     assert counts.shape == (3, N_KINDS)
     assert counts[0, order.index("clear")] == 1
     assert counts[2, order.index("clear")] == counts[2, order.index("split crowd")] == 1
@@ -201,7 +203,7 @@ def test_shares_of_a_label_add_up():
     rows = rows_with(panel.chart, "share")
     for label in {row["label"] for row in rows}:
         own = [row for row in rows if row["label"] == label]
-        assert [row["kind"] for row in own] == list(MEANINGS)
+        assert [row["kind"] for row in own] == list(COLOURS)
         assert sum(row["share"] for row in own) == pytest.approx(1, abs=5e-4)
     assert panel.notes == []
 
@@ -209,7 +211,7 @@ def test_shares_of_a_label_add_up():
 def test_votes_without_disagreement_have_no_examples():
     panel = disagreement_panel(findings_of(Votes.from_dense(np.ones((8, 30, 1), dtype=int)), DawidSkene()))
     assert "The most telling examples" not in panel.body
-    assert "clear 30, 100% The votes agree" in Page(panel.body).text
+    assert "clear 30, 100 % The votes agree" in Page(panel.body).text
 
 
 def test_kinds_of_disagreement_are_counted_and_shown_with_why_and_what_to_do(tmp_path):
@@ -223,9 +225,9 @@ def test_kinds_of_disagreement_are_counted_and_shown_with_why_and_what_to_do(tmp
     votes = Votes.from_dense(np.where(yes, 1, -1), worker_names=[f"w{worker}" for worker in range(12)])
     page = report(votes, tmp_path, DawidSkene())
     n_split = int(opposed.sum())
-    assert f"split crowd {n_split}, {n_split / 200:.0%} The same people say yes" in page.text
+    assert f"split crowd {n_split}, {100 * n_split / 200:.0f} % The same people say yes" in page.text
     assert "decide what the label shall mean here" in page.text
-    assert "likely slip 1, 0%" in page.text
+    assert "likely slip 1, 0 %" in page.text
     assert "12 of 12 who take sides on other items vote with their side" in page.text
     assert re.search(
         r"likely slip 7 1 \d+ (yes|no), \d+ no; (yes|no) from w3, who errs this way \d % of the time", page.text
@@ -237,7 +239,7 @@ def test_kinds_of_disagreement_are_counted_and_shown_with_why_and_what_to_do(tmp
 
 def test_examples_of_all_kinds_name_item_and_label():
     findings = findings_of(random_votes(1_500, 40, 6, 5), AMCC(max_iter=1000))  # votes at random settle slowly
-    found = Disagreement.of(findings)
+    found = findings.disagreement
     body = Page(disagreement_panel(findings).body).text.partition("The most telling examples")[2]
     for kind in np.unique(found.kind[found.kind != CLEAR]).tolist():
         pair = found.telling(kind)[0]

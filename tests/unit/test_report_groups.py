@@ -16,13 +16,14 @@ from amcc.report.groups import (
     MAX_FAMILIES,
     MAX_GROUP_LABELS,
     MAX_NAMES_IN_GROUP,
-    RATES,
     families_panel,
     groups_panel,
     individuality_panel,
     worker_individuality,
 )
 from report_pages import Page, amcc_findings, column, findings_of, pretended, random_votes, rows_with, small_crowd
+
+RATES = ["hit rate: yes when present", "false-alarm rate: yes when absent"]
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +158,8 @@ def test_without_declared_families_there_is_no_panel():
 def test_a_family_in_numbers():
     panel = families(family(), family("b", members=1200, correlation=0.0))
     text = Page(panel.body).text
-    assert "a model 4 4.0 0.31 1.9 3.2 to 4.0" in text
-    assert "b model 1,200 4.0 0.00 1.9 3.2 to 4.0" in text
+    assert "a model 4 4.0 0.31 1.9 3.2 – 4.0" in text
+    assert "b model 1,200 4.0 0.00 1.9 3.2 – 4.0" in text
     assert column(panel.chart, "effective_votes") == [1.9, 1.9]
     assert panel.notes == []
 

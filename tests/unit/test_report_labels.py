@@ -1,5 +1,7 @@
 """Panels about labels: hand-worked shares, what is left out, what is unknown."""
 
+import json
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -65,7 +67,7 @@ def test_a_tick_and_a_bar_have_their_entries_in_the_key(three_items):
     bars, ticks, counts = frequency_panel(three_items).chart.to_dict()["layer"]
     assert (bars["mark"]["type"], ticks["mark"]["type"], counts["mark"]["type"]) == ("bar", "tick", "text")
     entries = bars["encoding"]["color"]["scale"]["domain"]
-    assert [layer["transform"][0]["calculate"] for layer in (bars, ticks)] == [f"'{entry}'" for entry in entries]
+    assert [layer["transform"][0]["calculate"] for layer in (bars, ticks)] == [json.dumps(entry) for entry in entries]
 
 
 def test_cooccurrence_is_unknown_on_the_diagonal_and_for_rare_labels():

@@ -5,14 +5,19 @@ import re
 import subprocess
 import sys
 from html import unescape
+from pathlib import Path
+from string import Formatter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amcc.cli.consensus import LANGUAGE_HELP
+from amcc.errors import ParameterError
 from amcc.report import html
-from amcc.report.html import Html, and_more, chapter, counted, element, left_out, table, tiles, with_interval
+from amcc.report.html import Html, chapter, element, table, tiles
+from amcc.report.language import LANGUAGES, language
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -23,6 +28,9 @@ import vl_convert
 from amcc.report import charts, page
 from amcc.report.page import Panel, make_page, script_json, write_page
 from report_pages import Page, data_of
+
+SAY = language("en")
+counted, and_more, left_out, with_interval = SAY.counted, SAY.and_more, SAY.left_out, SAY.interval
 
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 
@@ -49,8 +57,8 @@ def test_only_html_is_trusted():
     assert element("p", str(element("b", "x")) + "") == "<p>&lt;b&gt;x&lt;/b&gt;</p>"  # adding makes a plain string
 
 
-def test_underscores_at_the_end_of_attributes_are_dropped():
-    assert element("p", "x", class_="note", data_x="1") == '<p class="note" data_x="1">x</p>'
+def test_underscores_of_attributes_are_dropped_at_the_end_and_hyphens_elsewhere():
+    assert element("p", "x", class_="note", aria_label="1") == '<p class="note" aria-label="1">x</p>'
 
 
 def test_a_chapter_without_sentences_has_no_heading():
@@ -82,7 +90,7 @@ def test_a_table_may_have_no_rows():
         (0, "item", "0 items"),
         (1, "family", "1 family"),
         (2, "family", "2 families"),
-        (1_000_000, "vote", "1,000,000 votes"),
+        (1_000_000, "answer", "1,000,000 answers"),
     ],
 )
 def test_numbers_with_nouns(n, noun, said):
@@ -212,7 +220,7 @@ def test_charts_are_described_for_screen_readers_and_have_no_address():
 def test_a_page_without_panels_is_a_page():
     found = shown(head=element("p", "head"))
     assert found.charts == {}
-    assert found.text.endswith("Title head The charts need JavaScript; the tables do not.")
+    assert found.text.endswith("Title head Charts and search need JavaScript; the tables do not.")
 
 
 @given(ANY_TEXT)
@@ -233,12 +241,73 @@ def test_the_script_that_draws_cannot_end_its_element():
     assert "vegaEmbed" in script
 
 
-def test_style_and_script_are_read_from_their_files():
+def test_style_and_scripts_are_read_from_their_files():
     assert "@media print" in page.STYLE
     assert "</style" not in page.STYLE
     assert "vegaEmbed(" in page.DRAW_CHARTS
-    assert "</script" not in page.DRAW_CHARTS
-    assert "//" not in re.sub(r"^//.*$", "", page.DRAW_CHARTS, flags=re.MULTILINE)  # fetches from no address
+    for script in (page.DRAW_CHARTS, page.LOOK_UP):
+        assert "</script" not in script
+        assert "//" not in re.sub(r"^ *//.*$", "", script, flags=re.MULTILINE)  # fetches from no address
+
+
+def test_the_policy_knows_each_script_and_no_other():
+    text = make_page("Title", html.NO_HTML, [Panel("One", "chart", dots())])
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)[1]
+    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    assert len(scripts) == 2
+    assert set(re.findall(r"'sha256-[^']+'", policy)) == {page._hash(script) for script in scripts}
+    assert "unsafe-inline" not in policy.split("style-src")[0]
+
+
+# -- languages -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_the_command_names_the_language(code):
+    assert f"{code} ({LANGUAGES[code]})" in LANGUAGE_HELP
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_every_language_has_the_same_keys_and_places(code):
+    def places(text):
+        return {place for _, place, _, _ in Formatter().parse(text) if place}
+
+    texts, english = language(code).texts, language("en").texts
+    assert texts.keys() == english.keys()
+    assert {key: places(text) for key, text in texts.items()} == {key: places(text) for key, text in english.items()}
+    assert all(text.strip() == text and text for text in texts.values())
+
+
+def test_every_text_is_used():
+    source = "".join(path.read_text() for path in Path(page.__file__).parent.glob("*.py"))
+    unused = [key for key in SAY.texts if not re.search(rf"[\".]{key.split('.')[-1]}\b", source) and not made_up(key)]
+    assert unused == []
+
+
+def made_up(key):
+    """Keys whose last word is put together: forms of plurals, nouns, verdicts."""
+    parts = ("answer.", "convergence.objective_", "doubt.measured_", "items.state_", "items.order_")
+    return key.endswith((".one", ".many")) or key.startswith(parts)
+
+
+def test_numbers_are_written_as_in_the_language():
+    german = language("de")
+    assert german.number(1234567) == "1.234.567"
+    assert german.percent(0.1234) == "12,3\u00a0%"
+    assert german.interval(0.5, 0.25, 0.75) == "0,50 (0,25 bis 0,75)"
+
+
+def test_a_language_that_there_is_none_of_is_refused():
+    with pytest.raises(ParameterError, match="language must be one of en, de; got 'xx'"):
+        language("xx")
+
+
+@given(ANY_TEXT)
+def test_names_in_sentences_are_escaped_and_links_are_not(name):
+    told = SAY.html("doubt.named", workers=name)
+    assert "<" not in told
+    assert unescape(told) == SAY("doubt.named", workers=name)
+    assert element("a", name) in SAY.html("doubt.named", workers=element("a", name))
 
 
 def test_the_title_is_text_in_both_places():

@@ -1,5 +1,7 @@
 """Panels about workers: where dots and names stand, who is shown, and what the tables say."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from amcc import Votes
 
 pytest.importorskip("altair")
 
+from amcc.report.language import language
 from amcc.report.workers import (
     DOT,
     MAX_LISTED_WORKERS,
@@ -142,7 +145,7 @@ def test_likely_spammers_of_a_fit_are_ringed():
 def listed(findings):
     """Names in each table of the panel, by its caption."""
     tables = workers_panel(findings).body.split("<caption>")[1:]
-    names = [[cell.split("<")[0] for cell in table.split('<th scope="row">')[1:]] for table in tables]
+    names = [re.findall(r'<th scope="row"><a href="#worker-\d+">([^<]+)<', table) for table in tables]
     return dict(zip([table.split("<")[0] for table in tables], names, strict=True))
 
 
@@ -177,6 +180,6 @@ def test_a_worker_slightly_worse_than_chance_has_no_minus_zero():
 
 
 def test_columns_of_intervals_are_those_of_the_workers_asked_for():
-    hit, false_alarm = interval_columns(rates_of([0.2, 0.4, 0.6], [0.1, 0.2, 0.3]), np.array([2, 0]))
+    hit, false_alarm = interval_columns(rates_of([0.2, 0.4, 0.6], [0.1, 0.2, 0.3]), np.array([2, 0]), language("en"))
     assert hit == ["0.60 (0.59 to 0.61)", "0.20 (0.19 to 0.21)"]
     assert false_alarm == ["0.30 (0.29 to 0.31)", "0.10 (0.09 to 0.11)"]

@@ -11,24 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
+import pyarrow as pa
 
 from amcc.audit import Audit
 from amcc.audit.measures import JUDGE_MEASURES
 from amcc.report import charts
-from amcc.report.html import (
-    DASH,
-    Html,
-    and_more,
-    chapter,
-    counted,
-    element,
-    joined,
-    left_out,
-    percent,
-    table,
-    tiles,
-    with_interval,
-)
+from amcc.report.html import DASH, Html, chapter, element, joined, table, tiles
+from amcc.report.language import Language, language
 from amcc.report.page import Panel, make_page, now
 
 # Rows of a panel: what fits on a page that somebody reads to its end; the rest is in the files.
@@ -38,6 +27,11 @@ MAX_NAMED = 6
 
 CONSENSUS = "the consensus"
 
+# The page about an audit is in English; two of its panels are parts of the other page, too, in any language.
+ENGLISH = language("en")
+counted, and_more, left_out = ENGLISH.counted, ENGLISH.and_more, ENGLISH.left_out
+percent, with_interval = ENGLISH.percent, ENGLISH.interval
+
 # Columns of estimates come in threes: kappa, kappa_low, kappa_high.
 ENDS = {"estimate": "", "low": "_low", "high": "_high"}
 
@@ -46,8 +40,15 @@ Row = Mapping[str, Any]
 
 def audit_page(audit: Audit, title: str) -> str:
     """The page as text: what most readers came for, then what it rests on, then details."""
-    panels = (prevalence_panel, errors_panel, calibration_panel, judges_panel, labels_panel, disagreements_panel)
-    return make_page(title, _head(audit), [make(audit) for make in panels])
+    panels = [
+        prevalence_panel(audit),
+        errors_panel(audit),
+        calibration_panel(audit.calibration, ENGLISH),
+        judges_panel(audit),
+        labels_panel(audit),
+        disagreements_panel(audit),
+    ]
+    return make_page(title, _head(audit), panels)
 
 
 def _head(audit: Audit) -> Html:
@@ -81,7 +82,7 @@ def says(audit: Audit) -> Iterator[str]:
     ]
     if changed:
         named = and_more(changed[:MAX_NAMED], len(changed))
-        yield f"The slice corrects the frequency of {counted(len(changed), 'label')}: {named}."
+        yield Html(f"The slice corrects the frequency of {counted(len(changed), 'label')}: {named}.")
 
 
 def verdict(row: Row) -> str:
@@ -103,15 +104,16 @@ def _outside(number: float, row: Row) -> bool:
 # -- numbers as text -----------------------------------------------------------------------------------------------
 
 
-def percent_with_interval(row: Row, name: str, low: str = "low", high: str = "high") -> str:
+def percent_with_interval(row: Row, name: str, low: str = "low", high: str = "high", *, say: Language = ENGLISH) -> str:
     """A share in percent with its interval, or a dash.
 
     >>> percent_with_interval({"share": 0.5, "low": 0.4, "high": 0.6}, "share")
-    '<span style="white-space: nowrap">50.0 % (40.0 to 60.0)</span>'
+    '<span class="unbroken">50.0\xa0% (40.0 to 60.0)</span>'
     """
     if row[name] is None:
         return DASH
-    return _unbroken(f"{percent(row[name])} ({100 * row[low]:.1f} to {100 * row[high]:.1f})")
+    bounds = {"low": say.number(100 * row[low], 1), "high": say.number(100 * row[high], 1)}
+    return _unbroken(say("number.interval", estimate=say.percent(row[name]), **bounds))
 
 
 def measure(row: Row, name: str) -> str:
@@ -126,7 +128,7 @@ def measure(row: Row, name: str) -> str:
 
 def _unbroken(text: str) -> Html:
     """Text that stays on one line: an interval that is broken in three cannot be read."""
-    return element("span", text, style="white-space: nowrap")
+    return element("span", text, class_="unbroken")
 
 
 # -- frequencies ---------------------------------------------------------------------------------------------------
@@ -193,55 +195,62 @@ def _prevalence_chart(shown: list[Row]) -> charts.Chart:
 # -- errors and calibration ----------------------------------------------------------------------------------------
 
 
-def _claim(row: Row, pairs: str) -> list[str]:
+def _claim(row: Row, pairs: str, say: Language) -> list[str]:
     """A row of the tables of errors and of calibration: these pairs, what is claimed of them, and what was measured."""
-    counts = [f"{row['number']:,}", f"{row['slice']:,}"]
-    return [pairs, *counts, percent(row["claimed"]), percent_with_interval(row, "measured")]
+    counts = [say.number(row["number"]), say.number(row["slice"])]
+    return [pairs, *counts, say.percent(row["claimed"]), percent_with_interval(row, "measured", say=say)]
 
 
 def errors_panel(audit: Audit) -> Panel:
     """How many decisions people contradict, among all pairs, settled ones, present ones, …"""
-    meanings = {"present": "called present", "absent": "called absent"}
-    lines = (_claim(row, meanings.get(row["pairs"], row["pairs"])) for row in audit.errors.to_pylist())
-    header = ["pairs", "number", "answered", "claimed error", "measured error"]
     return Panel(
         "Claimed and measured errors",
         "The claimed error is what the probabilities themselves say about the decisions; the measured one is how many "
         "decisions people contradict.",
-        body=table("Errors of the decisions", header, lines),
+        body=errors_table(audit.errors, ENGLISH),
     )
 
 
-def calibration_panel(audit: Audit) -> Panel:
+def errors_table(errors: pa.Table, say: Language) -> Html:
+    """Claimed and measured errors of all pairs, of settled ones, and so on."""
+    lines = (_claim(row, say(f"errors.{row['pairs']}"), say) for row in errors.to_pylist())
+    header = [say(f"errors.{name}") for name in ("pairs", "number", "answered", "claimed", "measured")]
+    return table(say("errors.caption"), header, lines)
+
+
+def calibration_panel(calibration: pa.Table, say: Language) -> Panel:
     """Whether probabilities mean what they say."""
-    every = audit.calibration.to_pylist()
-    lines = (_claim(row, f"{row['low_edge']:g} to {row['high_edge']:g}") for row in every)
-    header = ["probability", "pairs", "answered", "claimed", "measured"]
+    every = calibration.to_pylist()
+    lines = (
+        _claim(row, f"{say.local(format(row['low_edge'], 'g'))} – {say.local(format(row['high_edge'], 'g'))}", say)
+        for row in every
+    )
+    header = [say(f"calibration.{name}") for name in ("probability", "pairs", "answered", "claimed", "measured")]
     return Panel(
-        "Calibration",
-        "Each dot is a range of probabilities: how often people say yes where the consensus gives about that "
-        "probability. On the dashed line it means what it says; dots nearer to the middle than the line show a "
-        "consensus that is too sure.",
-        _calibration_chart([row for row in every if row["slice"]]),
-        table("Probabilities against answers of people", header, lines),
+        say("calibration.title"),
+        say("calibration.explanation"),
+        _calibration_chart([row for row in every if row["slice"]], say),
+        table(say("calibration.caption"), header, lines),
+        name="calibration",
     )
 
 
-def _calibration_chart(measured: list[Row]) -> charts.Chart:
+def _calibration_chart(measured: list[Row], say: Language) -> charts.Chart:
     """Claimed against measured shares with intervals, and the diagonal where both are equal."""
     numbers = charts.columns_of(measured, "claimed", "measured", "low", "high")
     data = charts.rows(**numbers, **charts.columns_of(measured, "number", "slice"))
     diagonal = charts.diagonal([4, 4], x="x:Q", y="y:Q")
-    claimed = alt.X("claimed:Q", title="probability that the consensus gives", scale=charts.SHARE)
+    claimed = alt.X("claimed:Q", title=say("calibration.x"), scale=charts.SHARE)
     base = alt.Chart(data).encode(x=claimed)
-    low = alt.Y("low:Q", title="share of yes by people", scale=charts.SHARE)
+    low = alt.Y("low:Q", title=say("calibration.y"), scale=charts.SHARE)
     bars = base.mark_rule(color=charts.BLUE, strokeWidth=2).encode(y=low, y2="high:Q")
     points = base.mark_point(filled=True, color=charts.BLUE, size=70, opacity=1).encode(
         y="measured:Q",
         tooltip=[
-            *(alt.Tooltip(f"{name}:Q", format=".3f") for name in numbers),
-            alt.Tooltip("number:Q", title="pairs", format=","),
-            alt.Tooltip("slice:Q", title="answered", format=","),
+            alt.Tooltip("claimed:Q", title=say("calibration.claimed"), format=".3f"),
+            alt.Tooltip("measured:Q", title=say("calibration.measured"), format=".3f"),
+            alt.Tooltip("number:Q", title=say("calibration.pairs"), format=","),
+            alt.Tooltip("slice:Q", title=say("calibration.answered"), format=","),
         ],
     )
     return alt.layer(diagonal, bars, points).properties(width=420, height=420)
@@ -346,7 +355,7 @@ def disagreements_panel(audit: Audit) -> Panel:
             f"{row['probability']:.3f}",
             ("absent", "present")[row["consensus"]] + (", settled" if row.get("settled") else ""),
             f"{row['people_yes']} yes, {row['people_no']} no",
-            *(and_more(row[side][:MAX_NAMED], len(row[side])) for side in ("said_yes", "said_no")),
+            *(and_more([*map(str, row[side][:MAX_NAMED])], len(row[side])) for side in ("said_yes", "said_no")),
         ]
         for row in shown
     )

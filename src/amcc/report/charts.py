@@ -7,6 +7,7 @@ data: Q for numbers, N for names.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -75,6 +76,15 @@ def categories(channel: Callable[..., Channel], field: str, looks: Mapping[str, 
     """
     scale = alt.Scale(domain=list(looks), range=list(looks.values()))
     return channel(field, scale=scale, legend=None if key is None else alt.Legend(title=None, **key))
+
+
+def constant(text: str) -> str:
+    """A text as an expression of Vega, whatever quotes are in it.
+
+    >>> print(constant("it's"))
+    "it's"
+    """
+    return json.dumps(text)
 
 
 def strength(field: str, most: float = 1.0, **key: Any) -> alt.Opacity:

@@ -12,15 +12,17 @@ import altair as alt
 import numpy as np
 
 from amcc.arrays import Floats, Mask
+from amcc.consensus.settling import SETTLED_ERROR, Settling
 from amcc.report import charts
 from amcc.report.findings import Findings
-from amcc.report.html import counted
+from amcc.report.html import Html, table
+from amcc.report.language import Language
 from amcc.report.page import Panel
 
 # Bars of 0.025: a probability of 0.98 can be told from one of 0.95, and a bar can still be pointed at.
 N_BINS = 40
 
-STATES = {"open": charts.ORANGE, "settled": charts.BLUE}
+STATES = {"open": charts.ORANGE, "settled": charts.BLUE}  # in the catalogue, state.open and so on
 
 # Rounds up to which the curve gets dots: more of them would cover the line.
 MAX_DOTS = 60
@@ -28,15 +30,41 @@ MAX_DOTS = 60
 
 def confidence_panel(findings: Findings) -> Panel:
     """How many pairs have which probability, and which of them are settled."""
-    model = findings.model
+    model, say = findings.model, findings.say
     counts, settled, edges = histogram(model.pair_proba_, model.pair_settled_)
-    return Panel(
-        "Confidence",
-        "How many of the asked (item, label) pairs have which probability. Blue pairs are settled: more answers are "
-        "hardly needed. Orange ones are open, and those in the middle would gain most from further answers.",
-        _confidence_chart(counts, settled, edges),
-        notes=[f"{model.settling_.sentence()}."],
+    return findings.panel(
+        "confidence",
+        _confidence_chart(counts, settled, edges, say),
+        notes=[settling_sentence(model.settling_, say)],
+        numbers=_confidence_table(counts, settled, edges, say),
     )
+
+
+def settling_sentence(settling: Settling, say: Language) -> str:
+    """What settled pairs rest on, in words: that of `Settling.sentence` in each language."""
+    places = {
+        "checked": say.number(settling.n_checked), "wrong": say.number(settling.n_wrong),
+        "promise": say.percent(SETTLED_ERROR, 0), "claim": say.percent(settling.claim),
+    }  # fmt: skip
+    if settling.claim < 0:
+        return say("settling.nothing", **places)
+    if settling.basis == "measured":
+        return say("settling.measured", **places)
+    return say("settling.little" if settling.n_checked else "settling.assumed", **places)
+
+
+def _confidence_table(counts: Any, settled: Any, edges: Floats, say: Language) -> Html:
+    """The same in ten ranges, as a table."""
+    step = N_BINS // 10
+    rows = (
+        (
+            f"{say.number(edges[start], 1)} – {say.number(edges[start + step], 1)}",
+            *(say.number(each[start : start + step].sum()) for each in (counts, settled, counts - settled)),
+        )
+        for start in range(0, N_BINS, step)
+    )
+    header = (say("table.probability"), say("table.pairs"), say("state.settled"), say("state.open"))
+    return table(say("confidence.caption"), header, rows)
 
 
 def histogram(proba: Floats, settled: Mask) -> tuple[Any, Any, Floats]:
@@ -54,38 +82,39 @@ def histogram(proba: Floats, settled: Mask) -> tuple[Any, Any, Floats]:
     return counts, np.histogram(proba[settled], edges)[0], edges
 
 
-def _confidence_chart(counts: Any, settled: Any, edges: Floats) -> charts.Chart:
+def _confidence_chart(counts: Any, settled: Any, edges: Floats, say: Language) -> charts.Chart:
     """Bars for all pairs with bars for the settled ones in front: what is left to be seen is open.
 
     They cannot be stacked: on a logarithmic scale heights do not add up. The scale is logarithmic as nearly all pairs
     of a good crowd are in the first bar and the last. It is linear near 0, so that an empty bar has a place.
     """
+    states = {say(f"state.{state}"): colour for state, colour in STATES.items()}
     powers_of_ten = [0, *(10**power for power in range(len(str(counts.max())) + 1))]
     data = charts.rows(
         low=np.tile(edges[:-1], 2),
         high=np.tile(edges[1:], 2),
         height=np.concatenate([counts, settled]),
         pairs=np.concatenate([counts - settled, settled]),
-        state=np.repeat(list(STATES), N_BINS),
+        state=np.repeat(list(states), N_BINS),
     )
     marks = alt.Chart(data, width=620, height=240).mark_bar(binSpacing=1)
     return charts.encode(
         marks,
-        x=alt.X("low:Q", bin="binned", title="probability that the label is present", axis=alt.Axis(tickCount=10)),
+        x=alt.X("low:Q", bin="binned", title=say("confidence.x"), axis=alt.Axis(tickCount=10)),
         x2="high:Q",
         y=alt.Y(
             "height:Q",
-            title="pairs (logarithmic)",
+            title=say("confidence.y"),
             stack=None,
             scale=alt.Scale(type="symlog", domainMax=powers_of_ten[-1], nice=False),
             axis=alt.Axis(values=powers_of_ten, format=",d"),
         ),
-        color=charts.categories(alt.Color, "state:N", STATES, charts.ON_TOP),
+        color=charts.categories(alt.Color, "state:N", states, charts.ON_TOP),
         tooltip=[
-            alt.Tooltip("low:Q", title="from"),
-            alt.Tooltip("high:Q", title="to"),
-            "state:N",
-            alt.Tooltip("pairs:Q", format=","),
+            alt.Tooltip("low:Q", title=say("confidence.from")),
+            alt.Tooltip("high:Q", title=say("confidence.to")),
+            alt.Tooltip("state:N", title=say("table.state")),
+            alt.Tooltip("pairs:Q", title=say("table.pairs"), format=","),
         ],
     )
 
@@ -97,16 +126,18 @@ def convergence_panel(findings: Findings) -> Panel | None:
         return None
     # Some models raise a likelihood and others lower a loss; the history itself says which.
     rises = history[-1] >= history[0]
-    end = "and had settled" if findings.model.converged_ else "and had not yet settled"
-    return Panel(
-        "Convergence",
-        f"The fit {'raises' if rises else 'lowers'} its objective round by round; it took "
-        f"{counted(len(history), 'round')} {end} when it stopped. A curve that is flat at its end is a good sign.",
-        _curve(history, "log-likelihood bound" if rises else "objective"),
+    say = findings.say
+    direction, end = ("rises" if rises else "falls"), ("settled" if findings.model.converged_ else "unsettled")
+    return findings.panel(
+        "convergence",
+        _curve(history, say(f"convergence.objective_{direction}"), say("convergence.round")),
+        direction=say(f"convergence.{direction}"),
+        rounds=say.counted(len(history), "round"),
+        end=say(f"convergence.{end}"),
     )
 
 
-def _curve(history: Any, title: str) -> charts.Chart:
+def _curve(history: Any, title: str, round_title: str) -> charts.Chart:
     """The objective against the round."""
     data = charts.rows(round=range(1, len(history) + 1), objective=[float(value) for value in history])
     dots = alt.OverlayMarkDef(color=charts.BLUE, size=14) if len(history) <= MAX_DOTS else False
@@ -114,7 +145,7 @@ def _curve(history: Any, title: str) -> charts.Chart:
     marks = alt.Chart(data, width=620, height=200).mark_line(color=charts.BLUE, point=dots)
     return charts.encode(
         marks,
-        x=alt.X("round:Q", title="round", axis=alt.Axis(tickMinStep=1, format=",d")),
+        x=alt.X("round:Q", title=round_title, axis=alt.Axis(tickMinStep=1, format=",d")),
         y=alt.Y("objective:Q", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(format=digits)),
-        tooltip=["round:Q", alt.Tooltip("objective:Q", format=",.4f")],
+        tooltip=[alt.Tooltip("round:Q", title=round_title), alt.Tooltip("objective:Q", title=title, format=",.4f")],
     )

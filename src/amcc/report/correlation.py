@@ -19,7 +19,8 @@ from amcc.consensus.base import ConsensusModel
 from amcc.consensus.grouped import GroupedModel
 from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
-from amcc.report.html import left_out
+from amcc.report.html import Html, table
+from amcc.report.language import Language
 from amcc.report.page import Panel
 
 # Labels up to which all their correlations are looked at: 200 MB.
@@ -28,6 +29,8 @@ MOST_CORRELATED = 5_000
 MAX_CORRELATED = 30
 # More lines than this cannot be followed by the eye.
 MAX_LINKS = 60
+# Correlations that are listed beside the map of all.
+MAX_LISTED = 15
 # Correlations nearer to zero are not drawn as lines: in a crowd of some hundred items, chance alone reaches so far.
 MIN_LINK = 0.1
 
@@ -37,10 +40,10 @@ CHARACTER = 7  # pixels, of a usual letter at 12 pixels
 # Names stand a little outside of the circle, which has the radius 1, not on their dots.
 OUTSIDE = 1.06
 
-TOGETHER, APART = "more often together", "less often together"
-SIGNS = {TOGETHER: charts.BLUE, APART: charts.VERMILION}
-# Dashes say the same as the colour, for print and for colour-blind people.
-DASHES = {TOGETHER: [1, 0], APART: [10, 6]}
+# Colours and dashes of labels that come together, and of those that avoid each other. Dashes say the same as the
+# colour, for print and for colour-blind people.
+HUES = (charts.BLUE, charts.VERMILION)
+DASHES = ([1, 0], [10, 6])
 
 
 def correlation_of(findings: Findings) -> Floats | None:
@@ -90,13 +93,20 @@ def most_involved(correlation: Floats) -> Ints:
     return np.asarray(shown[leaves_list(tree)])
 
 
-def signs_of(values: Floats) -> Any:
-    """In words, whether labels come together or avoid each other.
+def signs(say: Language) -> tuple[str, str]:
+    """In words, that labels come together, and that they avoid each other."""
+    return say("correlation.together"), say("correlation.apart")
 
-    >>> signs_of(np.array([0.4, -0.4])).tolist()
+
+def signs_of(values: Floats, say: Language) -> Any:
+    """In words, which of both labels do.
+
+    >>> from amcc.report.language import language
+    >>> signs_of(np.array([0.4, -0.4]), language("en")).tolist()
     ['more often together', 'less often together']
     """
-    return np.where(values < 0, APART, TOGETHER)
+    together, apart = signs(say)
+    return np.where(values < 0, apart, together)
 
 
 # -- heat map ------------------------------------------------------------------------------------------------------
@@ -104,50 +114,56 @@ def signs_of(values: Floats) -> Any:
 
 def correlation_panel(findings: Findings) -> Panel | None:
     """All correlations between the labels most involved; None for models that learn none."""
-    title = "Label correlation"
+    say = findings.say
     if isinstance(findings.model, GroupedModel) and findings.votes.n_labels > MOST_CORRELATED:
-        return Panel(title, f"Not looked at where there are more than {MOST_CORRELATED:,} labels.")
+        return findings.plain("correlation", say("correlation.too_many", n=say.number(MOST_CORRELATED)))
     correlation = correlation_of(findings)
     if correlation is None:
         return None
     shown, cosines = most_involved(correlation), are_cosines(findings.model)
-    meaning = (
-        "How alike two labels are ticked (the cosine of eq4, above 0 also for labels that have nothing to do with each "
-        "other)"
-        if cosines
-        else "Whether two labels come together more often (blue) or less often (orange) than if they had nothing to do "
-        "with each other"
-    )
     value = correlation[np.ix_(shown, shown)]
     value[np.eye(len(shown), dtype=bool)] = np.nan  # a label with itself says nothing
     key = None if cosines else {"symbolType": "square", "symbolOpacity": 1}  # cosines have one sign
-    return Panel(
-        title,
-        f"{meaning}; the darker, the stronger. Labels that go together are neighbours.",
-        _correlation_chart(value, names_of(findings.votes.label_names, shown), strongest(correlation), key),
-        notes=left_out(findings.votes.n_labels, len(shown), "label", "those with the strongest correlations"),
+    names = names_of(findings.votes.label_names, shown)
+    return findings.panel(
+        "correlation",
+        _correlation_chart(value, names, strongest(correlation), key, say),
+        notes=say.left_out(findings.votes.n_labels, len(shown), "label", say("which.strongest_labels")),
+        numbers=_listed(np.nan_to_num(value), names, say),
+        meaning=say("correlation.cosines" if cosines else "correlation.meaning"),
     )
 
 
-def _correlation_chart(value: Floats, names: list[str], most: float, key: dict[str, Any] | None) -> charts.Chart:
+def _listed(correlation: Floats, names: list[str], say: Language) -> Html:
+    """The strongest correlations as a table, each pair of labels once."""
+    first, second = np.triu_indices(len(names), 1)
+    value = correlation[first, second]
+    order = largest(np.abs(value), MAX_LISTED).tolist()
+    rows = ((names[first[place]], names[second[place]], say.number(value[place], 2)) for place in order)
+    return table(say("correlation.caption"), [say(f"correlation.{name}") for name in ("one", "other", "value")], rows)
+
+
+def _correlation_chart(
+    value: Floats, names: list[str], most: float, key: dict[str, Any] | None, say: Language
+) -> charts.Chart:
     """A heat map of (n, n) correlations, NaN left empty; the colour is the sign, its strength the opacity."""
     data = charts.rows(
         first=np.repeat(names, len(names)),
         second=np.tile(names, len(names)),
         value=value.ravel(),
         strength=np.abs(value).ravel(),
-        sign=signs_of(value.ravel()),
+        sign=signs_of(value.ravel(), say),
     )
     base = alt.Chart(data).encode(
         x=alt.X("second:N", sort=names, title=None, axis=charts.slanted()), y=charts.ordered("first:N", names)
     )
     tile = {
-        "color": charts.categories(alt.Color, "sign:N", SIGNS, key),
-        "opacity": charts.strength("strength:Q", most, title="strength", symbolFillColor=charts.GREY),
+        "color": charts.categories(alt.Color, "sign:N", dict(zip(signs(say), HUES, strict=True)), key),
+        "opacity": charts.strength("strength:Q", most, title=say("correlation.strength"), symbolFillColor=charts.GREY),
         "tooltip": [
-            alt.Tooltip("first:N", title="label"),
-            alt.Tooltip("second:N", title="and"),
-            alt.Tooltip("value:Q", title="correlation", format=".2f"),
+            alt.Tooltip("first:N", title=say("correlation.one")),
+            alt.Tooltip("second:N", title=say("correlation.other")),
+            alt.Tooltip("value:Q", title=say("correlation.value"), format=".2f"),
         ],
     }
     numbered = value.size <= charts.MAX_CELLS_WITH_NUMBERS
@@ -188,21 +204,21 @@ def links_panel(findings: Findings) -> Panel | None:
     correlation = correlation_of(findings)
     if correlation is None or findings.votes.n_labels < 3 or are_cosines(findings.model):
         return None
-    shown, title = most_involved(correlation), "Strongest label correlations"
+    shown, say = most_involved(correlation), findings.say
+    least = say.number(MIN_LINK, 1)
     links = Links.among(correlation[np.ix_(shown, shown)])
     if links.first.size == 0:
-        return Panel(title, f"No two labels have a correlation beyond ±{MIN_LINK}.")
+        return findings.plain("links", say("links.none", least=least))
     n_links = int((np.abs(np.triu(correlation)) > MIN_LINK).sum())
-    return Panel(
-        title,
-        f"A line joins two labels whose correlation is beyond ±{MIN_LINK}: thick lines are strong, solid blue ones "
-        "join labels that come together, dashed orange ones labels that avoid each other.",
-        _links_chart(links, names_of(findings.votes.label_names, shown), strongest(correlation)),
-        notes=left_out(n_links, len(links.first), "correlation", "the strongest"),
+    return findings.panel(
+        "links",
+        _links_chart(links, names_of(findings.votes.label_names, shown), strongest(correlation), say),
+        notes=say.left_out(n_links, len(links.first), "correlation", say("which.strongest")),
+        least=least,
     )
 
 
-def _links_chart(links: Links, names: list[str], most: float) -> charts.Chart:
+def _links_chart(links: Links, names: list[str], most: float, say: Language) -> charts.Chart:
     """Labels as dots on a circle of radius 1, lines between them, names around it."""
     turn = 2 * np.pi * np.arange(len(names)) / len(names)  # clockwise, from the top
     x, y = np.sin(turn), np.cos(turn)
@@ -212,11 +228,11 @@ def _links_chart(links: Links, names: list[str], most: float) -> charts.Chart:
     square = alt.Scale(domain=[-reach, reach])
     place = {"x": alt.X("x:Q", scale=square, axis=None), "y": alt.Y("y:Q", scale=square, axis=None)}
     dots = alt.Chart(charts.rows(x=x, y=y)).mark_point(filled=True, color="currentColor", size=45, opacity=1)
-    layers = [_lines(links, x, y, names, most), dots, *_names_around(turn, names, width)]
+    layers = [_lines(links, x, y, names, most, say), dots, *_names_around(turn, names, width)]
     return alt.layer(*(layer.encode(**place) for layer in layers)).properties(width=CIRCLE, height=CIRCLE)
 
 
-def _lines(links: Links, x: Floats, y: Floats, names: list[str], most: float) -> charts.Chart:
+def _lines(links: Links, x: Floats, y: Floats, names: list[str], most: float, say: Language) -> charts.Chart:
     """The links between dots at x and y: thick for strong, dashed for negative."""
     first, second = links.first, links.second
     data = charts.rows(
@@ -227,7 +243,7 @@ def _lines(links: Links, x: Floats, y: Floats, names: list[str], most: float) ->
         pair=[f"{names[a]} – {names[b]}" for a, b in zip(first.tolist(), second.tolist(), strict=True)],
         value=links.value,
         strength=np.abs(links.value),
-        sign=signs_of(links.value),
+        sign=signs_of(links.value, say),
     )
     thickness = alt.Scale(domain=[MIN_LINK, most], range=[0.75, 7], clamp=True)
     marks = alt.Chart(data).mark_rule(opacity=0.75)
@@ -235,10 +251,12 @@ def _lines(links: Links, x: Floats, y: Floats, names: list[str], most: float) ->
         marks,
         x2="x2:Q",
         y2="y2:Q",
-        strokeWidth=alt.StrokeWidth("strength:Q", scale=thickness, legend=alt.Legend(title="strength", tickCount=4)),
-        strokeDash=charts.categories(alt.StrokeDash, "sign:N", DASHES, None),
-        color=charts.categories(alt.Color, "sign:N", SIGNS, charts.BESIDE),
-        tooltip=["pair:N", alt.Tooltip("value:Q", title="correlation", format=".2f")],
+        strokeWidth=alt.StrokeWidth(
+            "strength:Q", scale=thickness, legend=alt.Legend(title=say("correlation.strength"), tickCount=4)
+        ),
+        strokeDash=charts.categories(alt.StrokeDash, "sign:N", dict(zip(signs(say), DASHES, strict=True)), None),
+        color=charts.categories(alt.Color, "sign:N", dict(zip(signs(say), HUES, strict=True)), charts.BESIDE),
+        tooltip=["pair:N", alt.Tooltip("value:Q", title=say("correlation.value"), format=".2f")],
     )
 
 

@@ -5,22 +5,18 @@ What the kinds are and how a pair gets its kind is in `amcc.consensus.disagreeme
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import altair as alt
 import numpy as np
-import numpy.typing as npt
-from scipy.special import logit
 
-from amcc.arrays import Floats, Ints, Signs, sigmoid, weight_per_code
+from amcc.arrays import Ints, sigmoid, weight_per_code
 from amcc.consensus import disagreement as kinds
-from amcc.consensus.item_results import pair_reader
-from amcc.engine.base import InMemory
 from amcc.report import charts
+from amcc.report.disagreeing import ORDER, PLACES, Disagreement
 from amcc.report.findings import Findings, largest, names_of
-from amcc.report.html import NO_HTML, Html, bullets, counted, joined, left_out, table
+from amcc.report.html import NO_HTML, Html, bullets, joined, table
+from amcc.report.language import Language
 from amcc.report.page import Panel
+from amcc.special import logit
 
 # -- disputed items ------------------------------------------------------------------------------------------------
 
@@ -38,23 +34,18 @@ MOVED = 0.05
 
 def disputed_panel(findings: Findings) -> Panel:
     """The items with the most wrong labels expected, each with its doubtful labels."""
-    votes, title = findings.votes, "Most disputed items"
+    votes, say = findings.votes, findings.say
     expected_wrong = weight_per_code(findings.model.pair_item_, findings.doubt, votes.n_items)
     worst = largest(expected_wrong, MAX_DISPUTED_ITEMS)
     worst = worst[expected_wrong[worst] >= MIN_EXPECTED_WRONG]
     if worst.size == 0:
-        return Panel(title, "No item is disputed: every asked pair is as good as certain.")
+        return findings.plain("disputed", say("disputed.none"))
     rows = [
-        (name, f"{expected_wrong[item]:.2f}", bullets(_doubtful_labels(findings, item)))
+        (name, say.number(expected_wrong[item], 2), bullets(_doubtful_labels(findings, item)))
         for name, item in zip(names_of(votes.item_names, worst), worst.tolist(), strict=True)
     ]
-    return Panel(
-        title,
-        "The items on which the consensus most likely errs; each label comes with the probability that it is present "
-        "and with its votes, the most doubtful first. Where the two look different, the steps from one to the other "
-        "follow: a no from somebody who often misses the label says little.",
-        body=table("Items with the most wrong labels expected", ("item", "expected wrong labels", "labels"), rows),
-    )
+    header = [say(f"table.{name}") for name in ("item", "wrong", "labels")]
+    return findings.panel("disputed", body=table(say("disputed.caption"), header, rows))
 
 
 def _doubtful_labels(findings: Findings, item: int) -> list[str]:
@@ -67,7 +58,8 @@ def _doubtful_labels(findings: Findings, item: int) -> list[str]:
     names = names_of(findings.votes.label_names, pairs.label[shown])
     lines = [f"{name}: {account(findings, pair)}" for name, pair in zip(names, shown.tolist(), strict=True)]
     more = len(doubt) - n_shown
-    return [*lines, f"and {counted(more, 'label')} with less doubt"] if more else lines
+    say = findings.say
+    return [*lines, say("disputed.more", labels=say.counted(more, "label"))] if more else lines
 
 
 def account(findings: Findings, pair: int) -> str:
@@ -78,12 +70,18 @@ def account(findings: Findings, pair: int) -> str:
     """
     votes, proba = findings.votes, float(findings.model.pair_proba_[pair])
     yes, n_votes = int(votes.n_yes[pair]), int(votes.pairs.n_votes[pair])
-    shown = f"{proba:.2f} ({yes}\u00a0yes,\u00a0{n_votes - yes}\u00a0no)"  # not broken at the end of a line
+    say = findings.say
+    shown = f"{say.number(proba, 2)} ({yes_and_no(yes, n_votes - yes, say)})"
     if abs(proba - yes / n_votes) < SURPRISE:
         return shown
     prior, by_votes = before_and_after_votes(findings, pair)
-    others = f", {proba:.2f} with what else is known of the item" if abs(proba - by_votes) >= MOVED else ""
-    return f"{shown}: {prior:.2f} before any vote, {by_votes:.2f} by the votes of these workers{others}"
+    steps = {"prior": say.number(prior, 2), "by_votes": say.number(by_votes, 2), "proba": say.number(proba, 2)}
+    return f"{shown}: {say('disputed.steps' if abs(proba - by_votes) < MOVED else 'disputed.more_steps', **steps)}"
+
+
+def yes_and_no(n_yes: int, n_no: int, say: Language) -> str:
+    """How votes went; a line does not end in it."""
+    return say("table.yes_no", yes=say.number(n_yes), no=say.number(n_no)).replace(" ", "\u00a0")
 
 
 def before_and_after_votes(findings: Findings, pair: int) -> tuple[float, float]:
@@ -104,84 +102,29 @@ def before_and_after_votes(findings: Findings, pair: int) -> tuple[float, float]
 
 # -- kinds of disagreement -----------------------------------------------------------------------------------------
 
-# Labels of the chart, one screen, and examples of each kind.
-MAX_DISAGREEING_LABELS, MAX_EXAMPLES = 25, 3
+# Labels of the chart: one screen.
+MAX_DISAGREEING_LABELS = 25
 
-# In the order of the chart, from the kind that needs nothing to the one that needs a decision.
-MEANINGS: dict[kinds.Kind, str] = {
-    "clear": "The votes agree, or only people err who often do.",
-    "likely slip": "Few votes against a reliable majority, from people who are usually right: probably a mis-click.",
-    "too few votes": "More votes would tell what it is.",
-    "hard item": "People who are right elsewhere are of two minds here: everybody is noisy.",
-    "split crowd": "The same people say yes, and the same say no, as on other items: two views of the label.",
-}
-PLACES = [kinds.KINDS.index(kind) for kind in MEANINGS]
 HUES = (charts.BLUE, charts.SKY, charts.PALE_GREY, charts.ORANGE, charts.VERMILION)
-COLOURS: dict[str, str] = dict(zip(MEANINGS, HUES, strict=True))
+COLOURS: dict[kinds.Kind, str] = dict(zip(ORDER, HUES, strict=True))
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """(n_pairs,) kinds of disagreement as places in `kinds.KINDS`, and what they were decided by.
-
-    asked : the votes on each pair; explanations : what each explanation makes of them
-    member : (n_pairs, n_explanations) probability of each explanation
-    """
-
-    asked: kinds.AskedPairs
-    explanations: kinds.Explanations
-    kind: Signs
-    member: Floats
-
-    @classmethod
-    def of(cls, findings: Findings) -> Disagreement:
-        """Why people disagree, pair by pair, by what the model knows of its workers."""
-        model = findings.model
-        reader = pair_reader(model, InMemory(findings.votes), True, False, model.pair_proba_)
-        asked = kinds.asked_of(findings.votes)
-        assert reader.explanations is not None  # for the type checker: it was asked for
-        explanations = reader.explanations.known_to(asked)
-        kind = kinds.kinds_of(asked, explanations, model.pair_proba_)
-        return cls(asked, explanations, kind, explanations.posterior(asked))
-
-    def telling(self, kind: int) -> Ints:
-        """The few pairs of this kind that are shown as examples, the most telling first."""
-        pairs = np.flatnonzero(self.kind == kind)
-        n_yes, n_votes = self.asked.n_yes[pairs], self.asked.n_votes[pairs]
-        margin = np.abs(2.0 * n_yes - n_votes)
-        # The terms with 1e-3 only break ties: more votes in the minority, or more votes, tell more.
-        sure = {kinds.HARD_ITEM: kinds.HARD, kinds.SPLIT_CROWD: kinds.SPLIT}.get(kind)
-        if sure is not None:
-            telling = self.member[pairs, sure] + 1e-3 * np.minimum(n_yes, n_votes - n_yes)
-        elif kind == kinds.LIKELY_SLIP:  # one against many
-            telling = margin
-        else:  # the least that is known
-            telling = 1e-3 * n_votes - margin
-        return np.asarray(pairs[largest(telling, MAX_EXAMPLES)])
-
-    def by_label(self, label: npt.NDArray[np.integer[Any]], n_labels: int) -> Ints:
-        """(n_labels, n_kinds) number of pairs of each kind, kinds in the order of `MEANINGS`.
-
-        label : (n_pairs,) codes
-        """
-        n_kinds = len(PLACES)
-        counts = np.bincount(label * n_kinds + self.kind, minlength=n_labels * n_kinds)
-        return counts.reshape(-1, n_kinds)[:, PLACES]
+def said_of(kind: kinds.Kind, what: str, say: Language) -> str:
+    """The name of a kind, its meaning, or what to do about it."""
+    return say(f"kind.{kind.replace(' ', '_')}.{what}")
 
 
 def disagreement_panel(findings: Findings) -> Panel:
     """How many pairs are of each kind, by label, with examples and what to do."""
-    votes, found = findings.votes, Disagreement.of(findings)
+    votes, say, found = findings.votes, findings.say, findings.disagreement
     counts = found.by_label(votes.pairs.label, votes.n_labels)
     asked = counts.sum(axis=1)
     shown = least_clear(counts)
-    return Panel(
-        "Kinds of disagreement",
-        "Why people disagree, label by label, the least clear labels first: more votes help where they are too few, "
-        "not where the crowd is split or the item is hard.",
-        _kinds_chart(counts[shown], names_of(votes.label_names, shown)),
-        joined([_kinds_table(counts.sum(axis=0)), _examples(findings, found)]),
-        left_out(int((asked > 0).sum()), len(shown), "label", "the least clear"),
+    return findings.panel(
+        "kinds",
+        _kinds_chart(counts[shown], names_of(votes.label_names, shown), say),
+        joined([_kinds_table(counts.sum(axis=0), say), _examples(findings, found)]),
+        say.left_out(int((asked > 0).sum()), len(shown), "label", say("which.least_clear")),
     )
 
 
@@ -197,12 +140,13 @@ def least_clear(counts: Ints) -> Ints:
     return np.asarray(order[asked[order] > 0])
 
 
-def _kinds_chart(counts: Ints, names: list[str]) -> charts.Chart:
+def _kinds_chart(counts: Ints, names: list[str], say: Language) -> charts.Chart:
     """A bar of length 1 for each label, parted by kind; counts are (n_labels, n_kinds)."""
     n_labels, n_kinds = counts.shape
+    looks = {said_of(kind, "name", say): colour for kind, colour in COLOURS.items()}
     data = charts.rows(
         label=np.repeat(names, n_kinds),
-        kind=list(MEANINGS) * n_labels,
+        kind=list(looks) * n_labels,
         order=list(range(n_kinds)) * n_labels,
         pairs=counts.ravel(),
         share=(counts / counts.sum(axis=1, keepdims=True)).ravel(),
@@ -210,26 +154,35 @@ def _kinds_chart(counts: Ints, names: list[str]) -> charts.Chart:
     marks = alt.Chart(data, width=560, height=alt.Step(20)).mark_bar()
     return charts.encode(
         marks,
-        x=alt.X("share:Q", title="share of asked pairs", stack="zero", axis=alt.Axis(format="%"), scale=charts.SHARE),
+        x=alt.X("share:Q", title=say("kinds.share"), stack="zero", axis=alt.Axis(format="%"), scale=charts.SHARE),
         y=charts.ordered("label:N", names),
         order="order:Q",  # without it, vega stacks by the alphabet
-        color=charts.categories(alt.Color, "kind:N", COLOURS, {"orient": "top", "columns": 3}),
-        tooltip=["label:N", "kind:N", alt.Tooltip("pairs:Q", format=","), alt.Tooltip("share:Q", format=".1%")],
+        color=charts.categories(alt.Color, "kind:N", looks, {"orient": "top", "columns": 3}),
+        tooltip=[
+            alt.Tooltip("label:N", title=say("table.label")),
+            alt.Tooltip("kind:N", title=say("kinds.kind")),
+            alt.Tooltip("pairs:Q", title=say("table.pairs"), format=","),
+            alt.Tooltip("share:Q", title=say("kinds.share"), format=".1%"),
+        ],
     )
 
 
-def _kinds_table(total: Ints) -> Html:
+def _kinds_table(total: Ints, say: Language) -> Html:
     """Each kind with its number of pairs, its meaning, and what to do about it."""
     lines = [
-        (kind, f"{n:,}, {n / max(total.sum(), 1):.0%}", f"{meaning} {kinds.ADVICE[kind]}")
-        for (kind, meaning), n in zip(MEANINGS.items(), total.tolist(), strict=True)
+        (
+            said_of(kind, "name", say),
+            f"{say.number(n)}, {say.percent(n / max(total.sum(), 1), 0)}",
+            f"{said_of(kind, 'meaning', say)} {said_of(kind, 'advice', say)}",
+        )
+        for kind, n in zip(COLOURS, total.tolist(), strict=True)
     ]
-    return table("How many pairs, what it means, and what to do", ("kind", "pairs", "meaning and advice"), lines)
+    return table(say("kinds.caption"), [say("kinds.kind"), say("table.pairs"), say("kinds.advice")], lines)
 
 
 def _examples(findings: Findings, found: Disagreement) -> Html:
     """A table of examples of all kinds but the clear one, split crowds first; nothing where there are none."""
-    votes = findings.votes
+    votes, say = findings.votes, findings.say
 
     def worker(code: int) -> str:
         return str(votes.worker_names[code].as_py())
@@ -240,6 +193,10 @@ def _examples(findings: Findings, found: Disagreement) -> Html:
         items = names_of(votes.item_names, votes.pairs.item[pairs])
         labels = names_of(votes.label_names, votes.pairs.label[pairs])
         for item, label, pair in zip(items, labels, pairs.tolist(), strict=True):
+            # Told by the library, in English; in other languages the votes must do.
             why = kinds.why(found.asked, found.explanations, pair, kind, worker)
-            lines.append((kinds.KINDS[kind], item, label, why))
-    return table("The most telling examples", ("kind", "item", "label", "why"), lines) if lines else NO_HTML
+            n_yes, n_votes = int(votes.n_yes[pair]), int(votes.pairs.n_votes[pair])
+            told = why if say.code == "en" else yes_and_no(n_yes, n_votes - n_yes, say)
+            lines.append((said_of(kinds.KINDS[kind], "name", say), item, label, told))
+    header = [say("kinds.kind"), say("table.item"), say("table.label"), say("kinds.why")]
+    return table(say("kinds.examples"), header, lines) if lines else NO_HTML

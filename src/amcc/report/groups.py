@@ -17,9 +17,10 @@ from amcc.arrays import Floats, Ints, weight_per_code
 from amcc.consensus.grouped import GroupedModel
 from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
-from amcc.report.html import and_more, left_out, table
+from amcc.report.html import Html, element, table
+from amcc.report.language import Language
 from amcc.report.page import Panel
-from amcc.report.workers import SPAMMER, answers_as_size, sample_workers
+from amcc.report.workers import answers_as_size, sample_workers
 from amcc.votes import Votes
 
 # Labels of the maps: 30 columns share 640 pixels. Narrower ones would have no room for slanted names.
@@ -28,8 +29,6 @@ MAX_GROUP_LABELS = 30
 MAX_COLUMNS_WITH_NUMBERS, WIDE_COLUMN = 12, 52
 # Names in a cell of the table: about three lines.
 MAX_NAMES_IN_GROUP = 12
-
-RATES = ["hit rate: yes when present", "false-alarm rate: yes when absent"]
 
 
 def groups_panel(findings: Findings) -> Panel | None:
@@ -41,25 +40,34 @@ def groups_panel(findings: Findings) -> Panel | None:
     shown = largest(findings.items_per_label, MAX_GROUP_LABELS)
     codes = np.array([group["group"] for group in groups])
     rates = model.commonality_[:, codes][:, :, shown]
-    lines = [(f"group {g['group']}", f"{g['weight']:.2f}", _said(g["summary"]), _members(findings, g)) for g in groups]
-    return Panel(
-        "Groups of workers",
-        "Workers who answer alike form a group. The darker a cell, the more often the group says yes to this label: "
-        "good groups are dark above and pale below, and where both maps look the same, answers have nothing to do "
-        "with the truth. The weight says how informative the group is beside the others.",
-        _groups_chart(rates, [line[0] for line in lines], names_of(votes.label_names, shown)),
-        table("Groups, the most informative first", ("group", "weight", "what they do", "workers"), lines),
-        left_out(votes.n_labels, len(shown), "label", "the most frequent"),
+    say = findings.say
+    # What groups do is told by the library, in English.
+    lines = [
+        (
+            say("groups.group", group=g["group"]),
+            say.number(g["weight"], 2),
+            element("span", _said(g["summary"]), lang="en"),
+            _members(findings, g),
+        )
+        for g in groups
+    ]
+    header = [say(f"groups.{name}") for name in ("name", "weight", "does", "workers")]
+    return findings.panel(
+        "groups",
+        _groups_chart(rates, [line[0] for line in lines], names_of(votes.label_names, shown), say),
+        table(say("groups.caption"), header, lines),
+        say.left_out(votes.n_labels, len(shown), "label", say("which.most_frequent")),
     )
 
 
-def _groups_chart(rates: Floats, groups: list[str], labels: list[str]) -> charts.Chart:
+def _groups_chart(rates: Floats, groups: list[str], labels: list[str], say: Language) -> charts.Chart:
     """Two heat maps below each other: hit rates above, false-alarm rates below.
 
     rates : [rate, group, label], both rates of these groups on these labels
     """
+    titles = [say("groups.hit"), say("groups.false_alarm")]
     data = charts.rows(
-        rate=np.repeat(RATES, len(groups) * len(labels)),
+        rate=np.repeat(titles, len(groups) * len(labels)),
         group=np.tile(np.repeat(groups, len(labels)), 2),
         label=np.tile(labels, 2 * len(groups)),
         share=rates.ravel(),
@@ -69,7 +77,7 @@ def _groups_chart(rates: Floats, groups: list[str], labels: list[str]) -> charts
     )
     tile = {
         "opacity": charts.strength("share:Q", title=None, format="%"),
-        "tooltip": ["rate:N", "group:N", "label:N", alt.Tooltip("share:Q", format=".1%")],
+        "tooltip": ["rate:N", "group:N", "label:N", alt.Tooltip("share:Q", title=say("together.share"), format=".1%")],
     }
     numbered = len(labels) <= MAX_COLUMNS_WITH_NUMBERS
     # Many columns share 640 pixels; below 16 their names would cover each other.
@@ -78,7 +86,7 @@ def _groups_chart(rates: Floats, groups: list[str], labels: list[str]) -> charts
     return (
         charts.heat_map(base, tile, "share:Q", ".0%", numbered=numbered, color=charts.BLUE)
         .properties(data=data, width=alt.Step(step), height=alt.Step(26))
-        .facet(row=alt.Row("rate:N", sort=RATES, title=None, header=header))
+        .facet(row=alt.Row("rate:N", sort=titles, title=None, header=header))
     )
 
 
@@ -91,12 +99,12 @@ def _said(summary: str) -> str:
     return summary.partition(": ")[2].rpartition("; ")[0]
 
 
-def _members(findings: Findings, group: Mapping[str, Any]) -> str:
+def _members(findings: Findings, group: Mapping[str, Any]) -> Html:
     """Names of the busiest workers of a group."""
     # One more than their answers: members without an answer come last, yet before those of other groups.
     answers = np.where(findings.model._groups()[0] == group["group"], findings.model.worker_rates_.answers + 1, 0)
     shown = largest(answers.astype(np.float64), min(MAX_NAMES_IN_GROUP, group["workers"]))
-    return and_more(names_of(findings.votes.worker_names, shown), group["workers"])
+    return findings.say.and_more(findings.worker_links(shown), group["workers"])
 
 
 def individuality_panel(findings: Findings) -> Panel | None:
@@ -105,29 +113,31 @@ def individuality_panel(findings: Findings) -> Panel | None:
         return None
     rng = np.random.default_rng(0)
     shown = sample_workers(findings, rng)
-    return Panel(
-        "Individuality",
-        "Each mark is a worker, in the row of the group: on the left those who do just what their group usually does, "
-        "on the right those with ways of their own. Whoever gave few answers is taken to be like the group.",
+    return findings.panel(
+        "individuality",
         _individuality_chart(findings, findings.model, shown, rng.uniform(-1, 1, len(shown))),
-        notes=left_out(len(findings.active), len(shown), "worker", "a random sample"),
+        notes=findings.say.left_out(len(findings.active), len(shown), "worker", findings.say("which.random")),
     )
 
 
 def _individuality_chart(findings: Findings, model: GroupedModel, shown: Ints, heights: Floats) -> charts.Chart:
     """One row of marks for each group that has workers; random heights keep marks from covering each other."""
     group = model.worker_group_[shown]
-    names = [f"group {code}, weight {weight:.2f}" for code, weight in enumerate(model.group_weights_)]
+    say, spammer, other = findings.say, findings.say("verdict.spammer"), findings.say("verdict.none")
+    names = [
+        say("groups.weighted", group=code, weight=say.number(weight, 2))
+        for code, weight in enumerate(model.group_weights_.tolist())
+    ]
     data = charts.rows(
         worker=names_of(findings.votes.worker_names, shown),
         group=[names[code] for code in group.tolist()],
         distance=worker_individuality(model, findings.votes)[shown],
         answers=model.worker_rates_.answers[shown],
         height=heights,
-        verdict=np.where(findings.spammers[shown], SPAMMER, "other"),
+        verdict=np.where(findings.spammers[shown], spammer, other),
     )
     taken = alt.Scale(domain=[names[code] for code in np.unique(group)])
-    distance = alt.X("distance:Q", title="individuality: distance from the group's rates", scale=alt.Scale(zero=True))
+    distance = alt.X("distance:Q", title=say("individuality.x"), scale=alt.Scale(zero=True))
     marks = alt.Chart(data, width=560, height=alt.Step(64)).mark_point(filled=True, opacity=0.7)
     return charts.encode(
         marks,
@@ -135,16 +145,16 @@ def _individuality_chart(findings: Findings, model: GroupedModel, shown: Ints, h
         y=alt.Y("group:N", sort=names, title=None, scale=taken),
         # Heights reach from -1 to 1; the rest of the row keeps it apart from its neighbours.
         yOffset=alt.YOffset("height:Q", scale=alt.Scale(domain=[-1.6, 1.6])),
-        size=answers_as_size(250),
+        size=answers_as_size(250, say("table.answers")),
         # Shape as well as colour: the difference can be seen in print and by colour-blind people.
-        color=charts.categories(alt.Color, "verdict:N", {SPAMMER: charts.VERMILION, "other": charts.BLUE}),
-        shape=charts.categories(alt.Shape, "verdict:N", {SPAMMER: "triangle-up", "other": "circle"}, None),
+        color=charts.categories(alt.Color, "verdict:N", {spammer: charts.VERMILION, other: charts.BLUE}),
+        shape=charts.categories(alt.Shape, "verdict:N", {spammer: "triangle-up", other: "circle"}, None),
         tooltip=[
-            "worker:N",
-            "group:N",
-            alt.Tooltip("distance:Q", title="individuality", format=".1%"),
-            alt.Tooltip("answers:Q", format=","),
-            "verdict:N",
+            alt.Tooltip("worker:N", title=say("table.worker")),
+            alt.Tooltip("group:N", title=say("groups.name")),
+            alt.Tooltip("distance:Q", title=say("individuality.title"), format=".1%"),
+            alt.Tooltip("answers:Q", title=say("table.answers"), format=","),
+            alt.Tooltip("verdict:N", title=say("table.verdict")),
         ],
     )
 
@@ -166,9 +176,8 @@ def worker_individuality(model: GroupedModel, votes: Votes) -> Floats:
 # Rows of the chart, one screen; the table below it lists all.
 MAX_FAMILIES = 40
 
-FAMILY_HEADER = (
-    "family", "kind", "workers", "votes on a pair", "correlation of errors", "worth", "if nothing were shared",
-)  # fmt: skip
+# Keys of the catalogue, in the order of the table.
+FAMILY_HEADER = ("family", "kind", "workers", "given", "correlation", "worth", "by_chance")
 
 Family = Mapping[str, Any]
 
@@ -181,29 +190,29 @@ def families_panel(findings: Findings) -> Panel | None:
     families = findings.model.families(frame="arrow").to_pylist() if findings.model.has_roster else []
     if not families:
         return None
-    shown = families[:MAX_FAMILIES]
-    return Panel(
-        "Families of workers",
-        "Workers of a family, and language models in general, make the same mistakes, so that their votes (grey "
-        "diamonds) are worth fewer independent ones (blue). The orange band is what the same estimate would say of "
-        "workers who share no errors: where the blue point lies in it, votes alone cannot tell, and what it says is "
-        "mostly assumed. Answers by several people on the same pairs, or known truth, would tell.",
-        _families_chart(shown),
-        table("Families", FAMILY_HEADER, map(_family_row, families)),
-        left_out(len(families), len(shown), "family", "the first"),
+    shown, say = families[:MAX_FAMILIES], findings.say
+    header = [say(f"families.{name}") for name in FAMILY_HEADER]
+    return findings.panel(
+        "families",
+        _families_chart(shown, say),
+        table(say("families.caption"), header, (_family_row(family, say) for family in families)),
+        say.left_out(len(families), len(shown), "family", say("which.first")),
     )
 
 
-def _families_chart(families: list[Family]) -> charts.Chart:
+def _families_chart(families: list[Family], say: Language) -> charts.Chart:
     """For each family the votes on a pair, what they are worth, and the band of what chance alone would show."""
     columns = charts.columns_of(families, "family", "votes_per_pair", "effective_votes", "null_low", "null_high")
-    names, *numbers = columns
     base = alt.Chart(charts.rows(**columns)).encode(
-        y=charts.ordered("family:N", columns[names]),
-        tooltip=["family:N", *(alt.Tooltip(f"{name}:Q", format=".2f") for name in numbers)],
+        y=charts.ordered("family:N", columns["family"]),
+        tooltip=[
+            alt.Tooltip("family:N", title=say("families.family")),
+            alt.Tooltip("votes_per_pair:Q", title=say("families.given"), format=".2f"),
+            alt.Tooltip("effective_votes:Q", title=say("families.worth"), format=".2f"),
+        ],
     )
     band = base.mark_bar(color=charts.ORANGE, opacity=0.4, height=14).encode(
-        x=alt.X("null_low:Q", title="votes on a pair"), x2="null_high:Q"
+        x=alt.X("null_low:Q", title=say("families.given")), x2="null_high:Q"
     )
     given = base.mark_point(color=charts.GREY, shape="diamond", size=60).encode(x="votes_per_pair:Q")
     worth = base.mark_point(color=charts.BLUE, filled=True, size=90).encode(x="effective_votes:Q")
@@ -211,14 +220,14 @@ def _families_chart(families: list[Family]) -> charts.Chart:
     return alt.layer(band, given, worth).properties(width=560, height=alt.Step(26))
 
 
-def _family_row(family: Family) -> list[str]:
+def _family_row(family: Family, say: Language) -> list[str]:
     """A row of the table, in the order of `FAMILY_HEADER`."""
     return [
         family["family"],
         family["kind"],
-        f"{family['members']:,}",
-        f"{family['votes_per_pair']:.1f}",
-        f"{family['correlation']:.2f}",
-        f"{family['effective_votes']:.1f}",
-        f"{family['null_low']:.1f} to {family['null_high']:.1f}",
+        say.number(family["members"]),
+        say.number(family["votes_per_pair"], 1),
+        say.number(family["correlation"], 2),
+        say.number(family["effective_votes"], 1),
+        f"{say.number(family['null_low'], 1)} – {say.number(family['null_high'], 1)}",
     ]

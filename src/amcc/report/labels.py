@@ -14,29 +14,27 @@ import numpy as np
 from amcc.arrays import Floats, Ints
 from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
-from amcc.report.html import left_out
+from amcc.report.html import Html, table
+from amcc.report.language import Language
 from amcc.report.page import Panel
 
 # Labels of a chart: what fits on a screen. 40 bars of 20 pixels are one, and so are 25 rows of a table.
 MAX_FREQUENCIES, MAX_COOCCURRING = 40, 25
+# Pairs of labels that are listed beside the map of all.
+MAX_LISTED = 15
 # At 25 labels, a block of this many items takes 25 MB; all items at once might not fit in memory.
 ITEMS_PER_BLOCK = 2**16
-
-# What the bar and the tick of a label mean, and their colours.
-ESTIMATED, RAW = "estimated share of items", "share of yes among votes"
-MEANINGS = {ESTIMATED: charts.BLUE, RAW: charts.ORANGE}
 
 
 def frequency_panel(findings: Findings) -> Panel:
     """The most frequent labels, as the model and as the raw votes see them."""
     shown = largest(findings.items_per_label, MAX_FREQUENCIES)
-    return Panel(
-        "Label frequencies",
-        "The bar is the share of items that have the label according to the model, with the number of items on the "
-        "right; the tick is the share of yes among the votes, so a tick far from its bar shows where the model "
-        "corrects the crowd.",
-        _frequency_chart(frequencies(findings, shown), names_of(findings.votes.label_names, shown)),
-        notes=left_out(findings.votes.n_labels, len(shown), "label", "the most frequent"),
+    say, n_labels = findings.say, findings.votes.n_labels
+    names = names_of(findings.votes.label_names, shown)
+    return findings.panel(
+        "frequency",
+        _frequency_chart(frequencies(findings, shown), names, say),
+        notes=say.left_out(n_labels, len(shown), "label", say("which.most_frequent")),
     )
 
 
@@ -50,25 +48,28 @@ def frequencies(findings: Findings, shown: Ints) -> dict[str, Any]:
         raw=[label.yes_share for label in by_label],
         asked=[label.asked for label in by_label],
         # Expected numbers are fractions; a rare label would be rounded to nothing.
-        items=[f"{n:,.0f}" if n >= 10 else f"{n:.1f}" for n in items.tolist()],
+        items=[findings.say.number(n, 0 if n >= 10 else 1) for n in items.tolist()],
     )
 
 
-def _frequency_chart(data: dict[str, Any], names: list[str]) -> charts.Chart:
+def _frequency_chart(data: dict[str, Any], names: list[str], say: Language) -> charts.Chart:
     """A bar for the model, a tick for the votes, and the number of items at the right end."""
+    # What the bar and the tick of a label mean, and their colours.
+    estimated, raw = say("frequency.estimated"), say("frequency.raw")
+    meanings = {estimated: charts.BLUE, raw: charts.ORANGE}
     base = alt.Chart(data).encode(
         y=charts.ordered("label:N", names),
         tooltip=[
-            "label:N",
-            alt.Tooltip("items:N", title="estimated items"),
-            alt.Tooltip("estimated:Q", title=ESTIMATED, format=".1%"),
-            alt.Tooltip("raw:Q", title=RAW, format=".1%"),
-            alt.Tooltip("asked:Q", title="votes", format=","),
+            alt.Tooltip("label:N", title=say("table.label")),
+            alt.Tooltip("items:N", title=say("frequency.items")),
+            alt.Tooltip("estimated:Q", title=estimated, format=".1%"),
+            alt.Tooltip("raw:Q", title=raw, format=".1%"),
+            alt.Tooltip("asked:Q", title=say("table.votes"), format=","),
         ],
     )
     # A column `meaning` is made up for each layer, as only data, not layers, can have an entry in the key.
-    bars, ticks = (base.transform_calculate(meaning=f"'{meaning}'") for meaning in MEANINGS)
-    colour = charts.categories(alt.Color, "meaning:N", MEANINGS, charts.ON_TOP)
+    bars, ticks = (base.transform_calculate(meaning=charts.constant(meaning)) for meaning in meanings)
+    colour = charts.categories(alt.Color, "meaning:N", meanings, charts.ON_TOP)
     share = alt.X("estimated:Q", title=None, axis=alt.Axis(format="%", tickCount=6))
     return alt.layer(
         bars.mark_bar().encode(x=share, color=colour),
@@ -79,19 +80,30 @@ def _frequency_chart(data: dict[str, Any], names: list[str]) -> charts.Chart:
 
 def cooccurrence_panel(findings: Findings) -> Panel:
     """Of the items with one label, how many also have another."""
-    votes, title = findings.votes, "Labels that occur together"
+    votes, say = findings.votes, findings.say
     shown = largest(findings.items_per_label, MAX_COOCCURRING)
     shown = shown[findings.items_per_label[shown] >= 1]
     share = cooccurrence(findings, shown)
     if np.isnan(share).all():
-        return Panel(title, "No two labels can be compared: that takes items that were asked about both.")
-    return Panel(
-        title,
-        "Read along a row: of the items with the label on the left, how many also have the label at the top, among "
-        "items where both were asked (probabilities count as fractions; empty cells are unknown).",
-        _cooccurrence_chart(share, names_of(votes.label_names, shown)),
-        notes=left_out(votes.n_labels, len(shown), "label", "the most frequent, each expected on an item at least"),
+        return findings.plain("together", say("together.none"))
+    names = names_of(votes.label_names, shown)
+    return findings.panel(
+        "together",
+        _cooccurrence_chart(share, names, say),
+        notes=say.left_out(votes.n_labels, len(shown), "label", say("which.frequent_and_expected")),
+        numbers=_strongest(share, names, say),
     )
+
+
+def _strongest(share: Floats, names: list[str], say: Language) -> Html:
+    """The pairs of labels that occur together most, as a table: what the heat map shows first."""
+    order = largest(np.nan_to_num(share.ravel(), nan=-1.0), MAX_LISTED)
+    rows = (
+        (names[given], names[other], say.percent(share[given, other], 0))
+        for given, other in (divmod(place, len(names)) for place in order.tolist())
+        if not np.isnan(share[given, other])
+    )
+    return table(say("together.caption"), [say(f"together.{name}") for name in ("given", "other", "share")], rows)
 
 
 def cooccurrence(findings: Findings, labels: Ints) -> Floats:
@@ -120,19 +132,19 @@ def cooccurrence(findings: Findings, labels: Ints) -> Floats:
     return np.asarray(np.divide(both, first, out=np.full(both.shape, np.nan), where=known))
 
 
-def _cooccurrence_chart(share: Floats, names: list[str]) -> charts.Chart:
+def _cooccurrence_chart(share: Floats, names: list[str], say: Language) -> charts.Chart:
     """A heat map of (n, n) shares, NaN left empty."""
     data = charts.rows(given=np.repeat(names, len(names)), other=np.tile(names, len(names)), share=share.ravel())
     base = alt.Chart(data).encode(
-        x=alt.X("other:N", sort=names, title="… also have this label", axis=charts.slanted()),
-        y=alt.Y("given:N", sort=names, title="of the items with this label …"),
+        x=alt.X("other:N", sort=names, title=say("together.column"), axis=charts.slanted()),
+        y=alt.Y("given:N", sort=names, title=say("together.row")),
     )
     tile = {
-        "opacity": charts.strength("share:Q", format="%"),
+        "opacity": charts.strength("share:Q", title=say("together.share"), format="%"),
         "tooltip": [
-            alt.Tooltip("given:N", title="of the items with"),
-            alt.Tooltip("other:N", title="also have"),
-            alt.Tooltip("share:Q", format=".1%"),
+            alt.Tooltip("given:N", title=say("together.given")),
+            alt.Tooltip("other:N", title=say("together.other")),
+            alt.Tooltip("share:Q", title=say("together.share"), format=".1%"),
         ],
     }
     numbered = share.size <= charts.MAX_CELLS_WITH_NUMBERS

@@ -1,4 +1,4 @@
-"""A page: a head and panels become one HTML file that fetches nothing.
+"""A page: a head, chapters and panels become one HTML file that fetches nothing.
 
 The charts are written down as Vega-Lite, a JSON description of a chart, and drawn by a script when the page is opened.
 The script is embedded, about 0.9 MB of it. The policy of the page forbids it to load anything, so nobody learns who
@@ -9,8 +9,10 @@ Colours of text and lines come from the browser: the page is light or dark as it
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -20,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from amcc.errors import MissingExtraError
 from amcc.files import whole_file
-from amcc.report.html import NO_HTML, Html, element
+from amcc.report.html import NO_HTML, Html, element, folded, joined, link
+from amcc.report.language import Language, language
 
 if TYPE_CHECKING:
     from amcc.report.charts import Chart
@@ -35,6 +38,8 @@ class Panel:
     chart : drawn by the browser
     body : tables, below the chart
     notes : small print at the end, such as what was left out
+    name : its anchor, by which other parts of the page lead here
+    numbers : what the chart shows, as a table, for those who do not see it; folded away
     """
 
     title: str
@@ -42,6 +47,22 @@ class Panel:
     chart: Chart | None = None
     body: Html = NO_HTML
     notes: list[str] = field(default_factory=list)
+    name: str = ""
+    numbers: Html = NO_HTML
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """Panels below one heading, which the contents of the page lead to.
+
+    name : its anchor; intro : before the panels; body : after them
+    """
+
+    name: str
+    title: str
+    panels: Sequence[Panel] = ()
+    intro: Html = NO_HTML
+    body: Html = NO_HTML
 
 
 def check_extra() -> None:
@@ -70,7 +91,9 @@ def write_page(path: str | Path, page: str) -> None:
 # -- looks ---------------------------------------------------------------------------------------------------------
 
 # Files of their own, so that editors know what they are.
-STYLE, DRAW_CHARTS = (Path(__file__).with_name(name).read_text("utf-8") for name in ("page.css", "draw_charts.js"))
+STYLE, DRAW_CHARTS, LOOK_UP = (
+    Path(__file__).with_name(name).read_text("utf-8") for name in ("page.css", "draw_charts.js", "look_up.js")
+)
 
 # Text and lines take the colour of the page, whether that is light or dark.
 _TEXT = {
@@ -81,7 +104,7 @@ _TEXT = {
     "labelFontSize": 12,
     "titleFontSize": 12,
 }
-CHART_OPTIONS = {
+CHART_OPTIONS: dict[str, Any] = {
     "mode": "vega-lite",
     "renderer": "svg",  # sharp in print, and its text can be selected and takes the colour of the page
     "actions": False,  # the menu would offer an editor on the web, to which it sends the data
@@ -102,49 +125,108 @@ CHART_OPTIONS = {
     },
 }
 
-# The page may run its own scripts and may not load anything. Vega compiles expressions, which needs unsafe-eval.
-POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
+# The page may run its own scripts, known by their hashes, and may not load anything: nothing that a name smuggles in is
+# run. Vega compiles expressions, which needs unsafe-eval, and styles its marks itself.
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-eval' {scripts}; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
 
 
 # -- putting it together -------------------------------------------------------------------------------------------
 
 
-def make_page(title: str, head: Html, panels: Sequence[Panel]) -> str:
-    """The whole page as text: title, head, one section for each panel, then the scripts that draw the charts."""
-    charts = {f"chart-{number}": _specification(panel) for number, panel in enumerate(panels) if panel.chart}
-    sections = (_section(panel, f"chart-{number}") for number, panel in enumerate(panels))
-    drawing = f"const charts = {script_json(charts)}, options = {script_json(CHART_OPTIONS)};\n{DRAW_CHARTS}"
+def make_page(
+    title: str,
+    head: Html,
+    parts: Sequence[Panel | Chapter],
+    *,
+    say: Language | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> str:
+    """The whole page as text: title, contents, head, chapters or panels, then the scripts.
+
+    say : texts of the page's language; English unless told otherwise
+    data : what the script that looks up items and names needs, by the name that it has there
+    """
+    say = say or language("en")
+    panels = [panel for part in parts for panel in (part.panels if isinstance(part, Chapter) else [part])]
+    places = {id(panel): f"chart-{number}" for number, panel in enumerate(panels) if panel.chart}
+    charts = {places[id(panel)]: _specification(panel) for panel in panels if panel.chart}
     # The scripts come last: the places of the charts must be there before they are drawn.
+    scripts = [_chart_script(), DRAW_CHARTS, *([LOOK_UP] if data else [])] if charts or data else []
+    stored = {"charts": charts, "chart-options": _options(say), **(data or {})}
+    policy = POLICY.format(scripts=" ".join(map(_hash, scripts)))
     return "\n".join(
         (
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            f'<!DOCTYPE html>\n<html lang="{say.code}">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             element("title", title),
             element("style", Html(STYLE)),
             "</head>\n<body>",
-            element("h1", title),
-            head,
-            *sections,
-            element("noscript", "The charts need JavaScript; the tables do not."),
-            element("script", Html(_chart_script())),
-            element("script", Html(drawing)),
+            element("a", say("page.skip"), class_="skip", href="#main"),
+            element("header", element("h1", title), _contents(parts, say)),
+            element("main", head, *(_part(part, places, say) for part in parts), id="main", tabindex="-1"),
+            element("noscript", element("p", say("page.no_script"), class_="note")),
+            *(
+                element("script", Html(script_json(each)), type="application/json", id=f"data-{key}")
+                for key, each in stored.items()
+            ),
+            *(element("script", Html(script)) for script in scripts),
             "</body>\n</html>\n",
         )
     )
 
 
+def _contents(parts: Sequence[Panel | Chapter], say: Language) -> Html:
+    """Links to the chapters; nothing where there are none."""
+    links = [link(part.name, part.title) for part in parts if part.name]
+    return element("nav", element("ul", *(element("li", each) for each in links)), aria_label=say("page.contents"))
+
+
+def _hash(script: str) -> str:
+    """A script as a policy knows it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _options(say: Language) -> dict[str, Any]:
+    """How charts look, and how numbers are written in them."""
+    marks = {"decimal": say("number.decimal"), "thousands": say("number.thousands"), "grouping": [3]}
+    return {**CHART_OPTIONS, "formatLocale": {**marks, "currency": ["", ""]}, "failed": say("page.failed")}
+
+
 def _specification(panel: Panel) -> dict[str, Any]:
     """The chart as Vega-Lite, described for screen readers, without the web address of its schema."""
-    parts = panel.chart.to_dict() if panel.chart else {}
+    # Altair would compare every chart with its schema, which takes longer than all else; tests draw them all instead.
+    parts = panel.chart.to_dict(validate=False) if panel.chart else {}
     return {name: part for name, part in parts.items() if name != "$schema"} | {"description": panel.explanation}
 
 
-def _section(panel: Panel, chart_id: str) -> Html:
+def _part(part: Panel | Chapter, places: Mapping[int, str], say: Language) -> Html:
+    """A chapter with its panels, or a panel that stands alone, as a part of the page with a heading."""
+    if isinstance(part, Panel):
+        return element("section", *_inside(part, places, say, "h2"), **_anchor(part.name))
+    sections = (element("section", *_inside(panel, places, say, "h3"), **_anchor(panel.name)) for panel in part.panels)
+    heading = element("h2", part.title, id=f"{part.name}-heading")
+    whole = (heading, part.intro, *sections, part.body)
+    return element("section", *whole, class_="chapter", id=part.name, aria_labelledby=f"{part.name}-heading")
+
+
+def _anchor(name: str) -> dict[str, str]:
+    return {"id": name} if name else {}
+
+
+def _inside(panel: Panel, places: Mapping[int, str], say: Language, heading: str) -> Iterator[Html]:
     """A panel in HTML, with an empty place for its chart that the script finds by its id."""
-    chart = [element("div", class_="chart", id=chart_id)] if panel.chart else []
-    notes = (element("p", note, class_="note") for note in panel.notes)
-    return element("section", element("h2", panel.title), element("p", panel.explanation), *chart, panel.body, *notes)
+    yield element(heading, panel.title)
+    yield element("p", panel.explanation)
+    if panel.chart:
+        yield element("div", class_="chart", id=places[id(panel)])
+    if panel.numbers:
+        yield folded(say("page.numbers"), panel.numbers, class_="numbers")
+    yield panel.body
+    yield joined(element("p", note, class_="note") for note in panel.notes)
 
 
 @cache

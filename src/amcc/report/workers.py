@@ -16,7 +16,8 @@ from amcc.arrays import Floats, Ints
 from amcc.consensus.workers import WorkerRates
 from amcc.report import charts
 from amcc.report.findings import Findings, largest, names_of
-from amcc.report.html import joined, left_out, table, with_interval
+from amcc.report.html import joined, table
+from amcc.report.language import Language
 from amcc.report.page import Panel
 
 # Dots of a map: more make the page slow to open, and look no different.
@@ -25,9 +26,6 @@ MAX_MAPPED_WORKERS = 2000
 MAX_NAMED_SPAMMERS = 12
 # The best and the worst that are listed, as many of each. All are in `amcc workers`.
 MAX_LISTED_WORKERS = 15
-
-SPAMMER = "likely spammer"
-VERDICTS = {SPAMMER: charts.VERMILION, "informative or unclear": charts.GREY}
 
 # How far apart two dots of the map must be to be told apart, in its units: about eight of its 500 pixels.
 DOT = 0.016
@@ -41,34 +39,32 @@ def sample_workers(findings: Findings, rng: np.random.Generator) -> Ints:
     return np.sort(rng.choice(findings.active, n_shown, replace=False))
 
 
-def answers_as_size(largest_dot: int) -> alt.Size:
+def answers_as_size(largest_dot: int, title: str) -> alt.Size:
     """The size of dots by the number of answers, up to an area in square pixels; one answer can still be seen."""
     key = alt.Legend(tickMinStep=1, format=",d", symbolFillColor=charts.GREY)
-    return alt.Size("answers:Q", scale=alt.Scale(range=[20, largest_dot]), legend=key)
+    return alt.Size("answers:Q", title=title, scale=alt.Scale(range=[20, largest_dot]), legend=key)
 
 
 def worker_map_panel(findings: Findings) -> Panel:
     """Every worker by hit rate and false-alarm rate."""
     # A fixed seed: the same model gives the same page.
     shown = sample_workers(findings, np.random.default_rng(0))
-    layers = [*_diagonal(), _dots(_worker_rows_of_map(findings, shown))]
+    say = findings.say
+    layers = [*_diagonal(say("map.nothing")), _dots(_worker_rows_of_map(findings, shown), say)]
     spammers = shown[findings.spammers[shown]]
     if 0 < len(spammers) <= MAX_NAMED_SPAMMERS:
         layers.append(_spammer_names(findings, spammers))
-    return Panel(
-        "Worker map",
-        "Each dot is a worker: good ones are at the top left, and on the dashed diagonal a yes says nothing about "
-        "the truth; larger dots gave more answers, and an orange ring marks likely spammers. Dots that would cover "
-        "each other stand side by side; pointing at one shows its exact rates.",
+    return findings.panel(
+        "map",
         alt.layer(*layers).properties(width=500, height=500),
-        notes=left_out(len(findings.active), len(shown), "worker", "a random sample"),
+        notes=say.left_out(len(findings.active), len(shown), "worker", say("which.random")),
     )
 
 
 def _worker_rows_of_map(findings: Findings, shown: Ints) -> dict[str, Any]:
     """Chart data, one row for each worker: the place of the dot, and the exact rates as text."""
     rates = findings.model.worker_rates_
-    hit_rate, false_alarm_rate = interval_columns(rates, shown)
+    hit_rate, false_alarm_rate = interval_columns(rates, shown, findings.say)
     x, y = apart(rates.false_alarm_rate[shown], rates.hit_rate[shown])
     return charts.rows(
         worker=names_of(findings.votes.worker_names, shown),
@@ -78,37 +74,45 @@ def _worker_rows_of_map(findings: Findings, shown: Ints) -> dict[str, Any]:
         informativeness=rates.informativeness[shown],
         hit_rate=hit_rate,
         false_alarm_rate=false_alarm_rate,
-        verdict=np.where(findings.spammers[shown], *VERDICTS),
+        verdict=np.where(findings.spammers[shown], *verdicts(findings.say)),
     )
 
 
-def _dots(data: dict[str, Any]) -> charts.Chart:
+def verdicts(say: Language) -> dict[str, str]:
+    """What is said of workers, and the colours: likely spammers first, then all others."""
+    return {say("verdict.spammer"): charts.VERMILION, say("verdict.other"): charts.GREY}
+
+
+def _dots(data: dict[str, Any], say: Language) -> charts.Chart:
     """The dots of the map: colour for informativeness, size for answers, a ring for spammers."""
+    looks, informativeness = verdicts(say), say("table.informativeness")
+    spammer = charts.constant(next(iter(looks)))
+    viridis = alt.Scale(scheme="viridis", domain=[0, 1], clamp=True)
     marks = alt.Chart(data).mark_point(filled=True, opacity=0.75)  # transparent, as dots may still touch
     return charts.encode(
         marks,
-        x=alt.X("false_alarm:Q", title="false-alarm rate: yes although the label is absent", scale=charts.SHARE),
-        y=alt.Y("hit:Q", title="hit rate: yes when the label is present", scale=charts.SHARE),
-        size=answers_as_size(350),
+        x=alt.X("false_alarm:Q", title=say("map.x"), scale=charts.SHARE),
+        y=alt.Y("hit:Q", title=say("map.y"), scale=charts.SHARE),
+        size=answers_as_size(350, say("table.answers")),
         # Viridis also differs in brightness, so that it can be read without colours. Who is worse than chance is at 0.
-        color=alt.Color("informativeness:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1], clamp=True)),
-        stroke=charts.categories(alt.Stroke, "verdict:N", VERDICTS, {"symbolFillColor": "transparent"}),
-        strokeWidth=alt.condition(f"datum.verdict == '{SPAMMER}'", alt.value(2), alt.value(0.5)),
+        color=alt.Color("informativeness:Q", title=informativeness, scale=viridis),
+        stroke=charts.categories(alt.Stroke, "verdict:N", looks, {"symbolFillColor": "transparent"}),
+        strokeWidth=alt.condition(f"datum.verdict == {spammer}", alt.value(2), alt.value(0.5)),
         tooltip=[
-            "worker:N",
-            alt.Tooltip("answers:Q", format=","),
-            alt.Tooltip("hit_rate:N", title="hit rate"),
-            alt.Tooltip("false_alarm_rate:N", title="false-alarm rate"),
-            alt.Tooltip("informativeness:Q", format=".2f"),
-            "verdict:N",
+            alt.Tooltip("worker:N", title=say("table.worker")),
+            alt.Tooltip("answers:Q", title=say("table.answers"), format=","),
+            alt.Tooltip("hit_rate:N", title=say("table.hit_rate")),
+            alt.Tooltip("false_alarm_rate:N", title=say("table.false_alarm_rate")),
+            alt.Tooltip("informativeness:Q", title=informativeness, format=".2f"),
+            alt.Tooltip("verdict:N", title=say("table.verdict")),
         ],
     )
 
 
-def _diagonal() -> list[alt.Chart]:
+def _diagonal(words: str) -> list[alt.Chart]:
     """The line where hits and false alarms are equally frequent, and what it means."""
     place = {"x": alt.X("x:Q", scale=charts.SHARE), "y": alt.Y("y:Q", scale=charts.SHARE)}
-    middle, words = alt.Chart(charts.rows(x=[0.75], y=[0.75])), "says nothing about the truth"
+    middle = alt.Chart(charts.rows(x=[0.75], y=[0.75]))
     meaning = middle.mark_text(text=words, angle=315, dy=12, fontStyle="italic")  # along the line, below it
     return [charts.diagonal([6, 4], **place), charts.encode(meaning, **place)]
 
@@ -167,36 +171,52 @@ def workers_panel(findings: Findings) -> Panel:
     order = findings.active[largest(informativeness, len(findings.active))]
     most = MAX_LISTED_WORKERS
     if len(order) <= 2 * most:
-        listed = {"All workers, the most informative first": order}
+        listed = {"workers.all": order}
     else:  # the worst come first in their table, as who reads it looks for them
-        listed = {"The most informative": order[:most], "The least informative": order[: -most - 1 : -1]}
-    header = ("worker", "answers", "hit rate", "false-alarm rate", "informativeness", "verdict")
-    return Panel(
-        "Workers",
-        "Informativeness is the hit rate minus the false-alarm rate, 1 for a worker who is always right and 0 for "
-        "one whose answers have nothing to do with the truth; brackets hold 95 % intervals.",
-        body=joined(table(caption, header, _worker_rows(findings, who)) for caption, who in listed.items()),
-    )
+        listed = {"workers.most": order[:most], "workers.least": order[: -most - 1 : -1]}
+    say = findings.say
+    columns = ("worker", "answers", "hit_rate", "false_alarm_rate", "informativeness", "verdict")
+    header = [say(f"table.{name}") for name in columns]
+    tables = (table(say(caption), header, _worker_rows(findings, who)) for caption, who in listed.items())
+    return findings.panel("workers", body=joined(tables))
 
 
 def _worker_rows(findings: Findings, workers: Ints) -> Iterable[tuple[str, ...]]:
     """Rows of the table, one for each of these workers; spammers come with the evidence against them."""
-    rates, evidence = findings.model.worker_rates_, findings.model.worker_evidence_
+    rates, say = findings.model.worker_rates_, findings.say
     return zip(
-        names_of(findings.votes.worker_names, workers),
-        [f"{n:,}" for n in rates.answers[workers].tolist()],
-        *interval_columns(rates, workers),
-        [f"{value:z.2f}" for value in rates.informativeness[workers].tolist()],
-        [f"{SPAMMER}: {evidence[worker]}" if worker in evidence else "" for worker in workers.tolist()],
+        findings.worker_links(workers),
+        [say.number(n) for n in rates.answers[workers].tolist()],
+        *interval_columns(rates, workers, say),
+        [say.number(value, 2) for value in rates.informativeness[workers].tolist()],
+        [accusation(findings, worker) for worker in workers.tolist()],
         strict=True,
     )
 
 
-def interval_columns(rates: WorkerRates, workers: Ints) -> tuple[list[str], list[str]]:
+def accusation(findings: Findings, worker: int) -> str:
+    """Of a likely spammer the verdict with its evidence; nothing of others.
+
+    The sentences of the library are English; a page in another language gives both rates instead, which are what the
+    verdict rests on.
+    """
+    say, evidence, rates = findings.say, findings.model.worker_evidence_, findings.model.worker_rates_
+    if worker not in evidence:
+        return ""
+    own = say(
+        "verdict.rates",
+        hit=say.percent(float(rates.hit_rate[worker]), 0),
+        false_alarm=say.percent(float(rates.false_alarm_rate[worker]), 0),
+        good=say.percent(rates.good_informativeness, 0),
+    )
+    return f"{say('verdict.spammer')}: {evidence[worker] if say.code == 'en' else own}"
+
+
+def interval_columns(rates: WorkerRates, workers: Ints, say: Language) -> tuple[list[str], list[str]]:
     """Hit and false-alarm rates of these workers with their intervals, as text."""
 
     def shown(*columns: Floats) -> list[str]:
-        return [with_interval(*row) for row in np.column_stack(columns)[workers].tolist()]
+        return [say.interval(*row) for row in np.column_stack(columns)[workers].tolist()]
 
     return (
         shown(rates.hit_rate, rates.hit_rate_low, rates.hit_rate_high),
