@@ -13,9 +13,10 @@ from amcc.cli import app
 PAGE = Path(__file__).with_name("cli.md")
 HEAD = """# The command line
 
-Written by `make docs` from the help texts. Rows go to standard output, notes and errors to standard error, progress
-bars to terminals only. Exit codes: 0 done, 2 the input or the arguments are wrong, 1 anything else. `AMCC_DEBUG=1`
-shows where an internal error came from. `amcc --install-completion` sets up completion for your shell.
+All commands with all options, written from their help texts (`make pages`). Rows go to standard output, notes and
+errors to standard error, progress bars to terminals only. Exit codes: 0 done, 2 the input or the arguments are wrong,
+1 anything else. `AMCC_DEBUG=1` shows where an internal error came from. `amcc --install-completion` sets up completion
+for your shell.
 """
 
 

@@ -73,14 +73,14 @@ _IDLE = re.compile(r' transform="rotate\(-?0 [^"]*"|<path d="M [-.\d]+ [-.\d]+\s
 _STYLES = re.compile(r' style="([^"]*)"')
 
 
-def check_matplotlib() -> None:
-    """Raise unless figures can be drawn."""
+def check_matplotlib(otherwise: str = "") -> None:
+    """Raise unless figures can be drawn; `otherwise` : a sentence about what can be had without."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise MissingExtraError(
             f"figures need matplotlib, which cannot be imported ({error}). Install it: pip install 'amcc[plot]'. "
-            "table2 and table3 do without."
+            f"{otherwise}".rstrip()
         ) from error
 
 
@@ -91,6 +91,32 @@ def style() -> Iterator[None]:
 
     with mpl.rc_context(STYLE):
         yield
+
+
+@contextmanager
+def drawn_on(ax: Axes | None, size: tuple[float, float]) -> Iterator[Axes]:
+    """Axes to draw on: those given, as their owner set them up; or new ones of pyplot, which notebooks show by itself.
+
+    size : of a new figure, in inches.
+    """
+    check_matplotlib()
+    if ax is not None:
+        yield ax
+        return
+    import matplotlib.pyplot as plt
+
+    with style():
+        yield plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def shortened(name: object, longest: int = 24) -> str:
+    """A name that leaves room for the picture.
+
+    >>> shortened("a very long name of a worker", 12), shortened(7)
+    ('a very long…', '7')
+    """
+    text = str(name)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def to_svg(figure: Figure) -> bytes:
