@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from script import parser_of, seconds_of, whole_number
 
-from amcc.threads import N_PIECES, in_threads
+from amcc.threads import in_threads, n_threads
 
 SEED = 0
 # Turns of the contenders: whoever else uses the machine must not decide.
@@ -34,7 +34,7 @@ def hot_loop(n_votes: int) -> list[str]:
     from amcc import passes
     from amcc.data.simulate import CrowdSpec, simulate_crowd
     from amcc.passes import Belief
-    from amcc.threads import N_PIECES, in_threads
+    from amcc.threads import in_threads, n_threads
 
     votes = simulate_crowd(CrowdSpec.for_votes(n_votes, seed=SEED)).votes
     coins, pairs, rng = votes.coins, votes.pairs, np.random.default_rng(SEED)
@@ -44,7 +44,7 @@ def hot_loop(n_votes: int) -> list[str]:
     def one_round(before: Any) -> Callable[[], Any]:
         return lambda: passes.round_pass(coins.slot, pairs.start, pairs.label, known, now, before)
 
-    cores = np.ones((N_PIECES, STREAMED))
+    cores = np.ones((n_threads(), STREAMED))
     streaming, bare, with_kept, again = best_times(
         lambda: in_threads(lambda core: cores[core].sum(), len(cores)),
         gather_and_scatter(coins.slot, now.evidence),
@@ -78,9 +78,9 @@ def gather_and_scatter(slot: Any, evidence: Any) -> Callable[[], Any]:
         for vote in range(len(slot)):
             present[slot[vote]] += evidence[slot[vote]]
 
-    parts = np.array_split(slot.view(np.uint32), N_PIECES)
-    present = np.zeros((N_PIECES, len(evidence)))
-    return lambda: in_threads(lambda part: bare(parts[part], evidence, present[part]), N_PIECES)
+    parts = np.array_split(slot.view(np.uint32), n_threads())
+    present = np.zeros((n_threads(), len(evidence)))
+    return lambda: in_threads(lambda part: bare(parts[part], evidence, present[part]), n_threads())
 
 
 def best_times(*tasks: Callable[[], Any]) -> list[float]:

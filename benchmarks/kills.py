@@ -136,6 +136,14 @@ def check_packed(folder: Path, end: Tree, synced: dict[str, int]) -> None:
         PackedVotes(folder / "packed").votes()
 
 
+def check_appended(folder: Path, end: Tree, synced: dict[str, int]) -> None:
+    """The packed folder is as it was before, or as it is after, and can be used; other files in it are leftovers."""
+    description = (folder / "packed" / "meta.json").read_bytes()
+    if description not in (end["packed/meta.json"], (folder.parent / "begin" / "packed" / "meta.json").read_bytes()):
+        raise Harm("packed/meta.json is neither what it was nor what it will be")
+    PackedVotes(folder / "packed").votes()
+
+
 def check_checkpoint(folder: Path, end: Tree, synced: dict[str, int]) -> None:
     """A checkpoint that is there can be read."""
     if (folder / "fit.npz").exists():
@@ -160,6 +168,14 @@ def make_old_packed() -> None:
     write_table(OTHER.votes.to_arrow(), "old.csv")
     pack_votes("old.csv", "packed")
     Path("old.csv").unlink()
+
+
+def make_packed_and_new() -> None:
+    """Packed votes, and others that will join them: of new workers on some of the items."""
+    make_packed()
+    Path("votes").rename("packed")
+    some = WORLD.votes.select(np.arange(len(WORLD.votes)) < 80)
+    write_table(some.with_workers_renamed(lambda name: f"new {name}").to_arrow(), "new.csv")
 
 
 def make_old_outputs() -> None:
@@ -202,6 +218,10 @@ TASKS = [
     Task("campaign", lambda: None, run_campaign, growing=("ledger.jsonl",), check=check_campaign),
     Task("pack", make_votes, command(*PACK, "120"), check=check_packed),
     Task("pack over", make_old_packed, command(*PACK, "200", "--overwrite"), check=check_packed),
+    Task(
+        "append", make_packed_and_new, command("pack", "new.csv", "--append", "packed"), growing=("packed",),
+        check=check_appended,
+    ),
     Task(
         "checkpoint", make_packed, fit_with_checkpoint("dawid-skene"), growing=("fit.npz",), check=check_checkpoint,
         imports=("amcc.engine.local", "amcc.loops.votes"),

@@ -258,11 +258,14 @@ CROWDLAB is not here: it needs predictions of a classifier, and these crowds hav
 """.splitlines()
 
 
+HEAD = "How long a consensus takes and how much memory it needs, beside other programs. Written by `make bench`."
+
+
 def write_page() -> None:
     """The page and its plots, from the rows in the file."""
     rows = _load()
     crowds, packed = Measured(rows, "consensus"), Measured(rows, "engines")
-    lines = ["# Speed and memory", "", "Written by `make bench`.", ""]
+    lines = ["# Speed and memory", "", HEAD, ""]
     if crowds.rows:
         lines += against_others(crowds)
     if packed.rows:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -28,6 +29,13 @@ def seconds_of(task: Callable[[], Any]) -> float:
     start = time.perf_counter()
     task()
     return time.perf_counter() - start
+
+
+def write_between(page: Path, mark: str, lines: Sequence[str]) -> None:
+    """Put lines where a page has its place for them: between <!-- mark --> and <!-- /mark -->."""
+    begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    before, _, rest = page.read_text().partition(begin)
+    page.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}" + rest.partition(end)[2])
 
 
 def hush() -> None:

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when somebody first uses them (PEP 562).
+"""Names of a package that are imported when somebody first uses them (PEP 562), and what layers offer to lower ones.
 
 A package with many doors should cost only what one walks through: `import amcc` takes milliseconds, and a command
 imports the modules that it needs.
@@ -10,6 +10,25 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
+
+# Where those things are that a lower layer needs of a higher one; the front door says it.
+_PLACES: dict[str, str] = {}
+
+
+def offer(name: str, place: str) -> None:
+    """Say where something is that a lower layer asks for by name, as package.module:attribute."""
+    _PLACES[name] = place
+
+
+def offered(name: str) -> Any:
+    """What was offered under a name, imported now.
+
+    >>> offer("square root", "math:sqrt")
+    >>> offered("square root")(9)
+    3.0
+    """
+    module, _, attribute = _PLACES[name].partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def lazy_names(

@@ -7,6 +7,9 @@ table with a number for every item and label, or every label and label, calls `c
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import prod
 
 from amcc.errors import TooLargeError
@@ -17,6 +20,9 @@ MOST = 0.5
 
 # Powers of 1000, as disks and people count, not of 1024.
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
+
+# Memory that a file may take which is read; a context variable, as readers of all formats ask for it.
+_most_read: ContextVar[int | None] = ContextVar("most_read", default=None)
 
 
 def free_memory() -> int:
@@ -40,6 +46,34 @@ def check_size(what: str, way_out: str, *sides: int, cell_bytes: int = 8) -> Non
         raise TooLargeError(
             f"{what} must fit in {MOST:.0%} of the memory ({in_words(there)}); {' x '.join(f'{n:,}' for n in sides)} "
             f"cells would take {in_words(needed)}. {way_out}"
+        )
+
+
+@contextmanager
+def reading_at_most(n_bytes: int | None) -> Iterator[None]:
+    """Refuse files, inside, that would take more memory; None: compressed ones that would take more than there is."""
+    token = _most_read.set(n_bytes)
+    try:
+        yield
+    finally:
+        _most_read.reset(token)
+
+
+def most_read() -> int | None:
+    """Memory that a file may take which is read; None where nobody said it."""
+    return _most_read.get()
+
+
+def check_read(what: str, n_bytes: int, limit: int | None) -> None:
+    """Raise TooLargeError where a file would take more memory than `limit`, None for all that the machine has.
+
+    what : the file, for the message; n_bytes : what it takes, or what is known of it so far
+    """
+    limit = all_memory() if limit is None else limit
+    if n_bytes > limit:
+        raise TooLargeError(
+            f"{what} must fit in {in_words(limit)} of memory; it takes more than that. Pack the votes (amcc pack VOTES "
+            "-o FOLDER), which needs little memory, or allow more, where there is more: --memory 8GB."
         )
 
 

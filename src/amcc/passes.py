@@ -81,14 +81,14 @@ def run_pieces(loop: str, bounds: Ints, shared: tuple[Any, ...], *tables: npt.ND
     return in_threads(run, len(bounds) - 1)
 
 
-def piece_bounds(start: Ints) -> Ints:
+def piece_bounds(start: Ints, n_sums: int = 0) -> Ints:
     """First pair of each piece, and the number of pairs; pieces hold about equally many votes.
 
-    The bounds depend on the votes and on `n_pieces` only. So every sum is made of the same parts in the same order on
-    any machine, however many cores it has.
+    The bounds depend on the votes and on how many sums each piece makes (`n_pieces`). So every sum is made of the same
+    parts in the same order on any machine, however many cores it has.
     """
     # Whole numbers as `start` holds them: else searchsorted converts all of `start` first.
-    cuts = np.linspace(0, start[-1], n_pieces() + 1)[1:-1].astype(np.int64)
+    cuts = np.linspace(0, start[-1], n_pieces(int(start[-1]), n_sums) + 1)[1:-1].astype(np.int64)
     return np.concatenate([[0], np.searchsorted(start, cuts), [len(start) - 1]])
 
 
@@ -154,10 +154,11 @@ def posterior_pass(
     >>> found.proba.round(3).tolist(), found.present.round(3).tolist()
     ([0.731], [0.731, 0.731])
     """
-    proba, present = np.empty(len(prior)), np.empty((n_pieces(), len(evidence)))
+    bounds = piece_bounds(start, len(evidence))
+    proba, present = np.empty(len(prior)), np.empty((len(bounds) - 1, len(evidence)))
     # The loop compares with something in any case: the prior has the right length, and the result is not used.
     shared = unsigned(slot), unsigned(start), evidence, prior, prior if before is None else before, proba
-    sums, changes = zip(*run_pieces("posterior", piece_bounds(start), shared, present), strict=True)
+    sums, changes = zip(*run_pieces("posterior", bounds, shared, present), strict=True)
     return PosteriorResult(proba, present.sum(axis=0), float(sum(sums)), 1.0 if before is None else max(changes))
 
 
@@ -244,10 +245,12 @@ def round_pass(
     old = before if isinstance(before, Belief) else now
     kept = before if isinstance(before, np.ndarray) else NO_FLOATS
     proba = np.empty(len(label))
-    present, label_present = np.empty((n_pieces(), len(now.evidence))), np.zeros((n_pieces(), len(now.log_odds)))
+    bounds = piece_bounds(start, len(now.evidence))
+    n = len(bounds) - 1
+    present, label_present = np.empty((n, len(now.evidence))), np.zeros((n, len(now.log_odds)))
     votes = unsigned(slot), unsigned(start), unsigned(label), known
     shared = *votes, *now, *old, before is None, kept, CERTAIN, proba
-    results = run_pieces("one_round", piece_bounds(start), shared, present, label_present)
+    results = run_pieces("one_round", bounds, shared, present, label_present)
     sums, priors, squares, changes = zip(*results, strict=True)
     tables = present.sum(axis=0), label_present.sum(axis=0)
     return RoundResult(proba, *tables, float(sum(sums)), float(sum(priors)), float(sum(squares)), max(changes))
@@ -291,8 +294,9 @@ def sum_over_slots_numpy(slot: Codes, start: Ints, proba: Floats, n_slots: int) 
 @or_twin(sum_over_slots_numpy)
 def sum_over_slots(slot: Codes, start: Ints, proba: Floats, n_slots: int) -> Floats:
     """(n_slots,) expected votes that met a present label, from the (n_pairs,) probabilities."""
-    present = np.zeros((n_pieces(), n_slots))
-    run_pieces("sum_over_slots", piece_bounds(start), (unsigned(slot), unsigned(start), proba), present)
+    bounds = piece_bounds(start, n_slots)
+    present = np.zeros((len(bounds) - 1, n_slots))
+    run_pieces("sum_over_slots", bounds, (unsigned(slot), unsigned(start), proba), present)
     return np.asarray(present.sum(axis=0))
 
 
@@ -325,9 +329,10 @@ def others_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Ju
 
     A worker must not be judged by a consensus that contains their own vote: they would agree with themselves.
     """
-    weight, square = np.zeros((2, n_pieces(), len(evidence)))
+    bounds = piece_bounds(start, 2 * len(evidence))
+    weight, square = np.zeros((2, len(bounds) - 1, len(evidence)))
     shared = unsigned(slot), unsigned(start), evidence, prior
-    run_pieces("judge_by_others", piece_bounds(start), shared, weight, square)
+    run_pieces("judge_by_others", bounds, shared, weight, square)
     return Judgement(weight.sum(axis=0), square.sum(axis=0))
 
 
@@ -386,6 +391,6 @@ def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
     """
     item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
     value = np.empty(len(keys), dtype=np.int8)
-    bounds = np.linspace(0, len(keys), n_pieces() + 1).astype(np.int64)
+    bounds = np.linspace(0, len(keys), n_pieces(len(keys)) + 1).astype(np.int64)
     run_pieces("unpack_votes", bounds, (keys, label_bits, worker_bits, item, worker, label, value))
     return item, worker, label, value

@@ -2,9 +2,9 @@
 
 Sums of fractions depend on the order: (a + b) + c and a + (b + c) differ in their last digits. If a pass were cut into
 as many pieces as there are cores, every machine would bracket its sums in its own way, and a fit of a hundred rounds
-could stop one round earlier on one of them. So the number of pieces is fixed, each piece is summed from beginning to
-end by whichever thread takes it, and the sums of the pieces are added in the order of the pieces. Which thread was
-faster changes nothing.
+could stop one round earlier on one of them. So the number of pieces follows from the data alone, each piece is summed
+from beginning to end by whichever thread takes it, and the sums of the pieces are added in the order of the pieces.
+Neither the number of cores nor which thread was faster changes anything.
 """
 
 from __future__ import annotations
@@ -17,10 +17,27 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-# Pieces a pass is cut into, see `n_pieces`. Fixed for the reason above: another number changes the last digits of all
-# results. Two is what the machines of our benchmarks have. More would keep more cores busy, and each piece needs a
-# table of all coins of its own; many cores are better used by engines, which give each core blocks of its own.
-N_PIECES = 2
+from amcc.errors import ParameterError
+
+# The environment variable with the number of threads, for those who share a machine. Without it: all cores that the
+# process may use.
+VARIABLE = "AMCC_THREADS"
+
+# Pieces a pass is cut into, see `n_pieces`: enough for two cores at least, for the 64 of a large machine at most. Other
+# numbers change the last digits of all results, so they do not follow the machine.
+FEWEST_PIECES, MOST_PIECES = 2, 64
+
+# Rows of a piece, at least: a pass over so many takes about a millisecond, and handing a piece to a thread some ten
+# microseconds.
+PIECE_ROWS = 50_000
+
+# Rows of a piece for each of its sums, at least. Every piece has a table of sums of its own, which is cleared, filled
+# and added to the others: with fewer rows that would take longer than the rows.
+ROWS_PER_SUM = 4
+
+# Held while numpy reads arrays from a file: it parses a header as Python, and before 3.11.8 Python counts the depth of
+# what it parses for all threads together, so two that parse at once may see "recursion depth mismatch".
+READING_HEADERS = threading.Lock()
 
 
 def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
@@ -39,8 +56,20 @@ def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
         with one_thread():
             return task(index)
 
-    # On one core threads would only take turns.
-    return list((_threads(os.getpid()).map if (os.cpu_count() or 1) > 1 else map)(run, range(n_tasks)))
+    # With one, threads would only take turns.
+    return list((_threads(os.getpid(), n_threads()).map if n_threads() > 1 else map)(run, range(n_tasks)))
+
+
+def n_threads() -> int:
+    """Threads at work at the same time: as the environment says, else as many as this process may use cores."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted:
+        if not (wanted.isdecimal() and int(wanted)):
+            message = f"the environment variable {VARIABLE} must be a whole number of at least 1, not {wanted!r}"
+            raise ParameterError(message)
+        return int(wanted)
+    # A container or a batch system often allows fewer cores than the machine has.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -54,12 +83,18 @@ def one_thread() -> Iterator[None]:
         _taken.by_task = before
 
 
-def n_pieces() -> int:
-    """Pieces to cut a pass into: one within a task of several, for then all threads are taken.
+def n_pieces(n_rows: int, n_sums: int = 0) -> int:
+    """Pieces to cut a pass over so many rows into, where each piece has a table of `n_sums` sums of its own.
 
-    That, too, depends only on the engine, not on the machine: tasks over blocks always see one piece.
+    One within a task of several, for then all threads are taken. That, too, depends only on the engine, not on the
+    machine: tasks over blocks always see one piece.
+
+    >>> n_pieces(10_000_000, n_sums=200_000), n_pieces(10_000_000, n_sums=4_000_000), n_pieces(100)
+    (12, 2, 2)
     """
-    return 1 if _is_taken() else N_PIECES
+    if _is_taken():
+        return 1
+    return min(max(n_rows // max(PIECE_ROWS, ROWS_PER_SUM * n_sums), FEWEST_PIECES), MOST_PIECES)
 
 
 # Each thread knows for itself whether it is at work on a task: a variable of all would be wrong for the others.
@@ -71,6 +106,6 @@ def _is_taken() -> bool:
 
 
 @functools.cache
-def _threads(process: int) -> ThreadPoolExecutor:
+def _threads(process: int, n_threads: int) -> ThreadPoolExecutor:
     """Threads of this process (a fork has none), started once: a fit comes here a thousand times."""
-    return ThreadPoolExecutor(os.cpu_count())
+    return ThreadPoolExecutor(n_threads)

@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from amcc import passes, threads
-from amcc.threads import N_PIECES, in_threads, n_pieces, one_thread
+from amcc import AMCC, passes, threads
+from amcc.data import CrowdSpec, simulate_crowd
+from amcc.errors import ParameterError
+from amcc.threads import FEWEST_PIECES, MOST_PIECES, in_threads, n_pieces, n_threads, one_thread
+
+MANY = 10**9  # rows
 
 
 @pytest.fixture(params=[1, 4], ids=["one core", "four cores"])
 def cores(request, monkeypatch):
     """A machine with so many cores."""
-    monkeypatch.setattr(os, "cpu_count", lambda: request.param)
-    threads._threads.cache_clear()
-    yield request.param
-    threads._threads.cache_clear()
+    monkeypatch.setenv(threads.VARIABLE, str(request.param))
+    return request.param
 
 
 @pytest.mark.usefixtures("cores")
@@ -39,7 +41,8 @@ def test_no_task_no_result():
 
 
 def test_a_single_task_stays_in_its_thread_and_may_use_all_others():
-    assert in_threads(lambda _: (threading.current_thread(), n_pieces()), 1) == [(threading.current_thread(), N_PIECES)]
+    here = threading.current_thread()
+    assert in_threads(lambda _: (threading.current_thread(), n_pieces(MANY)), 1) == [(here, MOST_PIECES)]
 
 
 @pytest.mark.usefixtures("cores")
@@ -51,7 +54,7 @@ def test_an_error_comes_through():
 
     with pytest.raises(ZeroDivisionError, match="of the second task"):
         in_threads(task, 3)
-    assert n_pieces() == N_PIECES, "threads are free again"
+    assert n_pieces(MANY) == MOST_PIECES, "threads are free again"
 
 
 @pytest.mark.usefixtures("cores")
@@ -60,37 +63,37 @@ def test_tasks_within_tasks_run_one_after_the_other():
 
     def outer(_):
         inner = in_threads(lambda _: threading.current_thread(), 3)
-        return n_pieces(), set(inner) == {threading.current_thread()}
+        return n_pieces(MANY), set(inner) == {threading.current_thread()}
 
     assert in_threads(outer, 6) == [(1, True)] * 6
 
 
 def test_one_thread_holds_inside_only_and_for_its_own_thread():
-    assert n_pieces() == N_PIECES
+    assert n_pieces(MANY) == MOST_PIECES
     with one_thread():
-        assert n_pieces() == 1
+        assert n_pieces(MANY) == 1
         with one_thread():
-            assert n_pieces() == 1
-        assert n_pieces() == 1, "the inner one does not free the outer one"
+            assert n_pieces(MANY) == 1
+        assert n_pieces(MANY) == 1, "the inner one does not free the outer one"
         elsewhere = []
-        other = threading.Thread(target=lambda: elsewhere.append(n_pieces()))
+        other = threading.Thread(target=lambda: elsewhere.append(n_pieces(MANY)))
         other.start()
         other.join()
-    assert elsewhere == [N_PIECES]
-    assert n_pieces() == N_PIECES
+    assert elsewhere == [MOST_PIECES]
+    assert n_pieces(MANY) == MOST_PIECES
 
 
 def test_one_thread_ends_with_an_error():
     with pytest.raises(KeyError), one_thread():
         raise KeyError
-    assert n_pieces() == N_PIECES
+    assert n_pieces(MANY) == MOST_PIECES
 
 
 def test_threads_are_started_once():
     in_threads(lambda number: number, 2)
-    first = threads._threads(os.getpid())
+    first = threads._threads(os.getpid(), n_threads())
     in_threads(lambda number: number, 2)
-    assert threads._threads(os.getpid()) is first
+    assert threads._threads(os.getpid(), n_threads()) is first
 
 
 def some_votes():
@@ -104,18 +107,49 @@ def test_sums_are_the_same_to_the_last_digit_on_any_number_of_cores(monkeypatch)
     monkeypatch.setattr(passes, "SMALL", -1)
     expected = passes.posterior_pass(*some_votes())
     for n_cores in (1, 3, 8):
-        monkeypatch.setattr(os, "cpu_count", lambda n=n_cores: n)
-        threads._threads.cache_clear()
+        monkeypatch.setenv(threads.VARIABLE, str(n_cores))
         for one, other in zip(passes.posterior_pass(*some_votes()), expected, strict=True):
             assert_array_equal(one, other)
-    threads._threads.cache_clear()
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1", "two", "1.5"])
+def test_a_wrong_number_of_threads_is_an_error_that_names_the_variable(wanted, monkeypatch):
+    monkeypatch.setenv(threads.VARIABLE, wanted)
+    with pytest.raises(ParameterError, match=threads.VARIABLE):
+        n_threads()
+
+
+def test_threads_are_the_cores_that_the_process_may_use(monkeypatch):
+    monkeypatch.delenv(threads.VARIABLE, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
+    assert n_threads() == 3
+
+
+def test_pieces_grow_with_the_rows_and_shrink_with_their_sums():
+    assert n_pieces(1000) == FEWEST_PIECES
+    assert n_pieces(10 * threads.PIECE_ROWS) == 10
+    assert n_pieces(10 * threads.PIECE_ROWS, n_sums=10 * threads.PIECE_ROWS) == FEWEST_PIECES
+
+
+def test_a_fit_is_the_same_on_any_number_of_threads(monkeypatch):
+    """All compiled loops, and enough pieces for all threads."""
+    votes = simulate_crowd(CrowdSpec(n_items=400, n_workers=30, n_labels=5, answers_per_item=4, seed=0)).votes
+    monkeypatch.setattr(passes, "SMALL", -1)
+    monkeypatch.setattr(threads, "PIECE_ROWS", 100)
+    found = []
+    for n in (1, 2, 8):
+        monkeypatch.setenv(threads.VARIABLE, str(n))
+        found.append(AMCC().fit(votes).pairs()["probability"])
+    assert n_pieces(len(votes)) > 8
+    assert_array_equal(found[0], found[1])
+    assert_array_equal(found[0], found[2])
 
 
 def test_another_number_of_pieces_changes_the_last_digits(monkeypatch):
     """That is why it is fixed: were this to fail, it could follow the machine."""
     monkeypatch.setattr(passes, "SMALL", -1)
     two = passes.posterior_pass(*some_votes())
-    monkeypatch.setattr(threads, "N_PIECES", 5)
+    monkeypatch.setattr(threads, "FEWEST_PIECES", 5)
     five = passes.posterior_pass(*some_votes())
     assert_array_equal(two.proba, five.proba)
     assert not np.array_equal(two.present, five.present)
@@ -126,7 +160,7 @@ def test_another_number_of_pieces_changes_the_last_digits(monkeypatch):
 def test_pieces_cover_all_pairs_once(n_pairs):
     start = np.append(0, np.cumsum(np.random.default_rng(0).integers(1, 20, n_pairs)))
     bounds = passes.piece_bounds(start)
-    assert len(bounds) == N_PIECES + 1
+    assert len(bounds) == FEWEST_PIECES + 1
     assert (bounds[0], bounds[-1]) == (0, n_pairs)
     assert (np.diff(bounds) >= 0).all()
     votes = np.diff(start[bounds])

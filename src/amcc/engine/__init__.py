@@ -5,6 +5,7 @@
 
 base        the contract: `Engine` and `Block`; votes in memory
 packed      a folder of blocks that `amcc pack` made (`PackedVotes`)
+counts      whether numbers from such a folder are counts and codes that fit each other
 local       packed votes on this machine, within a given amount of memory (`LocalEngine`)
 dask        packed votes on the processes of a Dask cluster (`DaskEngine`)
 checkpoint  how far a fit has come, so that an interrupted one goes on (`Checkpoint`)

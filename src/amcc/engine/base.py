@@ -133,12 +133,17 @@ class Engine(ABC):
     """
 
     features: Any = None
-    identity = "votes in memory"
+    identity: str = "votes in memory"
 
     def __init__(self, source: Votes | PackedVotes, n_pairs: int, checkpoint: Checkpoint | None = None) -> None:
-        self.worker_names, self.label_names, self.coins = source.worker_names, source.label_names, source.coins
-        self.n_votes, self.n_pairs, self.n_items = len(source), n_pairs, source.n_items
-        self.n_workers, self.n_labels = len(self.worker_names), len(self.label_names)
+        self.worker_names: pa.Array = source.worker_names
+        self.label_names: pa.Array = source.label_names
+        self.coins: Coins = source.coins
+        self.n_votes: int = len(source)
+        self.n_pairs = n_pairs
+        self.n_items: int = source.n_items
+        self.n_workers: int = len(self.worker_names)
+        self.n_labels: int = len(self.label_names)
         self.checkpoint = checkpoint
 
     @abstractmethod
@@ -210,8 +215,12 @@ class WholeBlock(Block):
     all_coins: Coins | None = None
 
     def __post_init__(self) -> None:
-        self.pairs, self.coins, self.n_items = self.source.pairs, self.source.coins, self.source.n_items
-        self.n_labels, self.n_coins, self.place = self.source.n_labels, len(self.coins), None
+        self.pairs: Pairs = self.source.pairs
+        self.coins: Coins = self.source.coins
+        self.n_items: int = self.source.n_items
+        self.n_labels: int = self.source.n_labels
+        self.n_coins: int = len(self.coins)
+        self.place: Ints | None = None
         if self.all_coins is not None:
             every, own = (coin_keys(one.worker, one.label, self.n_labels) for one in (self.all_coins, self.coins))
             self.n_coins, self.place = len(every), np.searchsorted(every, own)
@@ -230,7 +239,8 @@ class InMemory(Engine):
 
     def __init__(self, votes: Votes, known: Signs = NOTHING_KNOWN, features: Any = None) -> None:
         super().__init__(votes, len(votes.pairs))
-        self.block, self.features = WholeBlock(votes, known), features
+        self.block: WholeBlock = WholeBlock(votes, known)
+        self.features = features
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
         """The function's result for the one block there is."""

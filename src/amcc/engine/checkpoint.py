@@ -39,9 +39,9 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path, seconds: float = SECONDS) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self.seconds = seconds
-        self.identity = ""
+        self.identity: str = ""
         self._arrays: Arrays = {}
         self._plain: dict[str, Any] = {}
         self._sizes: dict[str, int] = {}

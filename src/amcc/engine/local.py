@@ -16,13 +16,9 @@ import numpy as np
 from amcc.engine.base import added
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.packed import PackedBlock, PackedEngine, PackedVotes
-from amcc.threads import in_threads
+from amcc.threads import in_threads, n_pieces
 
 Result = TypeVar("Result")
-
-# Runs of blocks that are added up separately. Fixed, so that results do not depend on how many cores a machine has (see
-# `amcc.threads`). Eight keep up to eight cores busy; each run holds one table of all coins.
-N_PARTS = 8
 
 # Blocks that `each` works on at the same time: so many results are held until they are taken, and no more.
 WAVE = 4
@@ -61,7 +57,9 @@ class LocalEngine(PackedEngine):
 
     def total(self, function: Callable[..., Result], *shared: Any) -> Result:
         """Sum over blocks; cores work on different runs of blocks, which are then added in the order of the runs."""
-        runs = runs_of(len(self.packed.entries), N_PARTS)
+        # Each run holds a table of all slots; how many there are does not depend on the machine (`amcc.threads`).
+        n_votes = sum(entry.votes for entry in self.packed.entries)
+        runs = runs_of(len(self.packed.entries), n_pieces(n_votes, 2 * len(self.coins)))
         result: Result = added(in_threads(lambda part: self.total_of(runs[part], function, *shared), len(runs)))
         return result
 

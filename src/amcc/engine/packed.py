@@ -1,12 +1,14 @@
 """Packed votes: a folder of blocks of whole items, made once, that every engine reads.
 
-    meta.json                 format, counts, checksums; written last, so a folder that has it is complete
-    workers.arrow labels.arrow   the vocabularies
+    meta.json                 format, counts, checksums; written last: what it names is complete, all else is a leftover
+    workers.arrow labels.arrow   the vocabularies, sorted; names that were appended stand behind them
     coins.npy                 (2, n_coins) worker and label of every combination that occurs, sorted
     block-00000.npy           the votes of a block, one array after the other, see `block_arrays`
     block-00000.arrow         the names of its items
 
 A vote takes two or four bytes: its slot among the coins of its own block. Items are sorted by name over all blocks.
+Votes that are appended (`amcc.io.append`) make new files of other names, `workers-1.arrow`: what meta.json named before
+stays as it was until the new meta.json has taken its place.
 
 A folder may have been copied badly or made up by somebody. Compiled loops index arrays without bounds checks, so
 everything that they trust is checked here when it is first read: checksums for accidents, then sizes, codes and order.
@@ -30,18 +32,20 @@ import pyarrow as pa
 from amcc.arrays import Codes, Ints, Signs, find_sorted
 from amcc.engine.base import NOTHING_KNOWN, Block, Engine, coin_keys
 from amcc.engine.checkpoint import Checkpoint
+from amcc.engine.counts import below, is_count, rises, sums_to
 from amcc.errors import FileFormatError
-from amcc.fields import names_from_bytes, names_to_bytes
-from amcc.files import whole_file
+from amcc.fields import fits, hints_of, names_from_bytes, names_to_bytes
+from amcc.files import put_on_disk, whole_file
 from amcc.tables import note_on_lookalikes
-from amcc.votes import Coins, Pairs, Reading, Unmentioned, Votes
+from amcc.threads import READING_HEADERS
+from amcc.votes import Coins, Pairs, Reading, Terms, Unmentioned, Votes
 
-# Changes when a folder of before cannot be read any more.
-FORMAT = 1
+# The format that is written, and those that are read. Folders of format 1 do not know how their votes were read.
+FORMAT, READ = 2, (1, 2)
 
 META = "meta.json"
 
-# Files that all blocks share.
+# Files that all blocks share, as they are called until votes are appended, see `shared_file`.
 SHARED = {"workers.arrow", "labels.arrow", "coins.npy"}
 
 # Share of all coins from which on a block's votes are told their places among all, once: quicker than to take the
@@ -92,8 +96,9 @@ class PackedBlock(Block):
     known: Signs = field(default_factory=lambda: NOTHING_KNOWN)
 
     def __post_init__(self) -> None:
-        self.n_items, self.n_labels = self.entry.items, len(self.owner.label_names)
-        self.n_coins = len(self.owner.coins)
+        self.n_items: int = self.entry.items
+        self.n_labels: int = len(self.owner.label_names)
+        self.n_coins: int = len(self.owner.coins)
 
     @property
     def n_bytes(self) -> int:
@@ -127,28 +132,34 @@ class PackedVotes:
 
     entries : the blocks, in the order of their items
     reading : what was decided and set aside while the votes were read
+    terms : how votes that join these must be read; None in folders of format 1, which nothing can join
+    appended : how often votes were appended
     first_items : (n_blocks + 1,) number of the first item of each block, and of all items
     identity : a checksum of meta.json, and so of all checksums in it: other votes have another one
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder: Path = Path(folder)
         # Files with the right checksum, and blocks with sound arrays: checked once, however often they are read.
         self._checked: set[str] = set()
         self._sound: set[int] = set()
         meta = self._meta()
-        self.entries = self._entries(meta.get("blocks"))
-        self.n_votes = sum(entry.votes for entry in self.entries)
-        self.n_pairs = sum(entry.pairs for entry in self.entries)
-        self.n_items = sum(entry.items for entry in self.entries)
-        self.reading = self._reading(meta.get("reading"))
-        self.checksums = self._checksums(meta.get("checksums"))
+        self.entries: tuple[Entry, ...] = self._entries(meta.get("blocks"))
+        self.n_votes: int = sum(entry.votes for entry in self.entries)
+        self.n_pairs: int = sum(entry.pairs for entry in self.entries)
+        self.n_items: int = sum(entry.items for entry in self.entries)
+        self.reading: Reading = self._reading(meta.get("reading"))
+        self.terms: Terms | None = None if meta["format"] == 1 else self._terms(meta.get("terms"))
+        self.appended: int = 0 if meta["format"] == 1 else meta.get("appended", -1)
+        self._must(is_count(self.appended), META, "field 'appended' must be a whole number")
+        self.checksums: dict[str, int] = self._checksums(meta.get("checksums"))
         # Keys in order: the same content must give the same number, whoever wrote the file.
-        self.identity = zlib.crc32(json.dumps(meta, sort_keys=True).encode())
-        self.worker_names = self._names("workers.arrow", self.checksums["workers.arrow"])
-        self.label_names = self._names("labels.arrow", self.checksums["labels.arrow"])
-        self.coins = self._coins()
-        self.first_items = np.append(0, np.cumsum([entry.items for entry in self.entries]))
+        self.identity: int = zlib.crc32(json.dumps(meta, sort_keys=True).encode())
+        workers, labels = (shared_file(name, self.appended) for name in ("workers.arrow", "labels.arrow"))
+        self.worker_names: pa.Array = self._names(workers, self.checksums["workers.arrow"])
+        self.label_names: pa.Array = self._names(labels, self.checksums["labels.arrow"])
+        self.coins: Coins = self._coins()
+        self.first_items: Ints = np.append(0, np.cumsum([entry.items for entry in self.entries]))
 
     def __repr__(self) -> str:
         return (
@@ -181,9 +192,9 @@ class PackedVotes:
         # All that damaged text can lead to: no JSON, no object, nested too deeply.
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise FileFormatError(f"{path} cannot be read ({error}). Pack the votes again.") from None
-        if version != FORMAT:
+        if version not in READ:
             raise FileFormatError(
-                f"{path} has format {version}; this amcc reads format {FORMAT}. Pack the votes again."
+                f"{path} has format {version}; this amcc reads formats {READ[0]} to {READ[-1]}. Pack the votes again."
             )
         return meta
 
@@ -193,7 +204,7 @@ class PackedVotes:
         # Exactly these fields: a folder of another version may mean something else by the same names.
         names = [each.name for each in fields(Entry)]
         for block in blocks:
-            whole = isinstance(block, dict) and sorted(block) == sorted(names) and all(map(_is_count, block.values()))
+            whole = isinstance(block, dict) and sorted(block) == sorted(names) and all(map(is_count, block.values()))
             self._must(whole, META, f"every entry of 'blocks' must hold whole numbers for {', '.join(names)}")
         entries = tuple(Entry(**block) for block in blocks)
         self._must(len({entry.number for entry in entries}) == len(entries), META, "'blocks' names a block twice")
@@ -209,20 +220,28 @@ class PackedVotes:
             if name == "columns":
                 fits = isinstance(value, dict) and all(isinstance(column, str) for column in value.values())
             else:
-                fits = value in (None, *get_args(Unmentioned)) if name == "unmentioned" else _is_count(value)
+                fits = value in (None, *get_args(Unmentioned)) if name == "unmentioned" else is_count(value)
             self._must(fits, META, f"field 'reading.{name}' cannot be {value!r}")
         return Reading(**reading)
 
+    def _terms(self, terms: Any) -> Terms:
+        """How votes that join these must be read, checked field by field."""
+        kinds = hints_of(Terms)
+        whole = isinstance(terms, dict) and terms.keys() == kinds.keys()
+        sound = whole and all(fits(terms[name], kind) for name, kind in kinds.items()) and terms["block_votes"] > 0
+        self._must(sound, META, f"field 'terms' must say {', '.join(kinds)}")
+        return Terms(**terms)
+
     def _checksums(self, checksums: Any) -> dict[str, int]:
         """Checksums of the files that all blocks share."""
-        fits = isinstance(checksums, dict) and set(checksums) == SHARED and all(map(_is_count, checksums.values()))
+        fits = isinstance(checksums, dict) and set(checksums) == SHARED and all(map(is_count, checksums.values()))
         self._must(fits, META, f"field 'checksums' must hold whole numbers for {', '.join(sorted(SHARED))}")
         return dict(checksums)
 
     def _coins(self) -> Coins:
         """All coins, without votes: these are in the blocks."""
-        name = "coins.npy"
-        (coins,) = self._arrays(name, self.checksums[name], 1)
+        name = shared_file("coins.npy", self.appended)
+        (coins,) = self._arrays(name, self.checksums["coins.npy"], 1)
         self._must(coins.ndim == 2 and len(coins) == 2 and coins.size, name, "it must hold two rows of codes")
         worker, label = coins
         self._check_coins(name, worker, label)
@@ -230,8 +249,8 @@ class PackedVotes:
 
     def _check_coins(self, name: str, worker: npt.NDArray[Any], label: npt.NDArray[Any]) -> None:
         """Raise FileFormatError unless coins are valid codes in strict order, by which they are looked up."""
-        self._must(_below(worker, len(self.worker_names)), name, "a worker of a coin is not in workers.arrow")
-        self._must(_below(label, len(self.label_names)), name, "a label of a coin is not in labels.arrow")
+        self._must(below(worker, len(self.worker_names)), name, "a worker of a coin is not in workers.arrow")
+        self._must(below(label, len(self.label_names)), name, "a label of a coin is not in labels.arrow")
         self._must((np.diff(self._key(worker, label)) > 0).all(), name, "coins must be sorted, each once")
 
     def _must(self, holds: Any, name: str, reason: str) -> None:
@@ -279,18 +298,18 @@ class PackedVotes:
         sizes = (entry.votes, entry.pairs, entry.pairs, entry.items, entry.coins, entry.coins)
         for array, size in zip(arrays, sizes, strict=True):
             self._must(array.shape == (size,), entry.file, f"an array has {array.shape} entries; {META} says {size}")
-        self._must(_sums_to(n_votes, entry.votes) and n_votes.all(), entry.file, "votes of pairs must add up")
-        self._must(_sums_to(n_pairs, entry.pairs), entry.file, "pairs of items must add up")
-        self._must(_below(label, len(self.label_names)), entry.file, "a label of a pair is not in labels.arrow")
-        self._must(_below(slot, 2 * entry.coins), entry.file, "a vote has no coin")
+        self._must(sums_to(n_votes, entry.votes) and n_votes.all(), entry.file, "votes of pairs must add up")
+        self._must(sums_to(n_pairs, entry.pairs), entry.file, "pairs of items must add up")
+        self._must(below(label, len(self.label_names)), entry.file, "a label of a pair is not in labels.arrow")
+        self._must(below(slot, 2 * entry.coins), entry.file, "a vote has no coin")
         self._check_coins(entry.file, worker, coin_label)
         keys = self._key(worker, coin_label)
         self._must(find_sorted(self._coin_keys, keys)[1].all(), entry.file, "a coin is not in coins.npy")
         # The label of a vote is written twice, in its coin and in its pair: both are used, so both must agree.
         of_pair = np.repeat(label, n_votes)
         self._must((coin_label[slot >> 1] == of_pair).all(), entry.file, "a vote and its pair differ in the label")
-        self._must(_rises(slot >> 1, n_votes), entry.file, "votes of a pair must be sorted, each worker once")
-        self._must(_rises(label, n_pairs), entry.file, "pairs of an item must be sorted, each label once")
+        self._must(rises(slot >> 1, n_votes), entry.file, "votes of a pair must be sorted, each worker once")
+        self._must(rises(label, n_pairs), entry.file, "pairs of an item must be sorted, each label once")
 
     def item_names(self, entry: Entry) -> pa.Array:
         """Names of a block's items."""
@@ -299,7 +318,7 @@ class PackedVotes:
         return names
 
     def votes(self) -> Votes:
-        """All votes in memory, as reading the packed file would give them."""
+        """All votes in memory, as reading the packed files together would give them."""
         # Vocabularies of workers and labels are shared; items of a block count from 0 and move to their places.
         blocks = [self.block(number).votes(names=True) for number in range(len(self.entries))]
         item = [votes.item + np.int32(first) for votes, first in zip(blocks, self.first_items, strict=False)]
@@ -307,9 +326,12 @@ class PackedVotes:
             np.concatenate([getattr(votes, role) for votes in blocks]) for role in ("worker", "label", "value")
         )
         names = pa.concat_arrays([votes.item_names for votes in blocks])
-        return Votes(
+        votes = Votes(
             np.concatenate(item), worker, label, value, names, self.worker_names, self.label_names, self.reading
         )
+        # Names that were appended stand behind the others; labels that the user gave have the order of the list.
+        given = self.terms is not None and self.terms.labels_given
+        return votes.with_sorted_names(labels=not given) if self.appended else votes
 
     def _read(self, name: str, checksum: int) -> bytes:
         """The content of a file that has this checksum."""
@@ -317,7 +339,8 @@ class PackedVotes:
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise FileFormatError(_unreadable(path, error.strerror or str(error))) from None
+            gone = " (start again if votes were appended meanwhile)" * isinstance(error, FileNotFoundError)
+            raise FileFormatError(_unreadable(path, f"{error.strerror or error}{gone}")) from None
         if name not in self._checked:
             if zlib.crc32(content) != checksum:
                 raise FileFormatError(_unreadable(path, "its checksum is not the one it was written with"))
@@ -328,7 +351,8 @@ class PackedVotes:
         """Arrays of whole numbers that stand one after the other in a file."""
         stream = io.BytesIO(self._read(name, checksum))
         try:
-            arrays = [np.load(stream, allow_pickle=False) for _ in range(n_arrays)]
+            with READING_HEADERS:
+                arrays = [np.load(stream, allow_pickle=False) for _ in range(n_arrays)]
         except Exception:  # numpy raises many kinds, and what it says is not for users; it cannot run code: no pickles
             raise FileFormatError(_unreadable(self.folder / name, f"it does not hold {n_arrays} arrays")) from None
         fits = all(isinstance(array, np.ndarray) and array.dtype.kind in "iu" for array in arrays)
@@ -352,9 +376,9 @@ class PackedEngine(Engine):
     """
 
     def __init__(self, packed: PackedVotes | str | Path, checkpoint: Checkpoint | None = None) -> None:
-        self.packed = packed if isinstance(packed, PackedVotes) else PackedVotes(packed)
+        self.packed: PackedVotes = packed if isinstance(packed, PackedVotes) else PackedVotes(packed)
         super().__init__(self.packed, self.packed.n_pairs, checkpoint)
-        self.identity = f"packed votes {self.packed.identity:08x}"
+        self.identity: str = f"packed votes {self.packed.identity:08x}"
 
 
 def _unreadable(path: Path, reason: str) -> str:
@@ -365,33 +389,6 @@ def _unreadable(path: Path, reason: str) -> str:
 def _codes(array: npt.NDArray[Any]) -> Codes:
     """Codes as wide as they are everywhere else, from whatever width they had on disk."""
     return array.astype(np.int32, copy=False)
-
-
-def _is_count(value: Any) -> bool:
-    """Whether JSON gave a whole number that sums of a few do not take out of 64 bits; true and false are none."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
-
-
-def _below(codes: npt.NDArray[Any], size: int) -> bool:
-    """Whether all codes are valid places in something of this size."""
-    return not len(codes) or bool(codes.min() >= 0 and codes.max() < size)
-
-
-def _sums_to(counts: npt.NDArray[Any], total: int) -> bool:
-    """Whether counts add up; none may be negative, or so large that their sum begins again at zero."""
-    return _below(counts, total + 1) and int(counts.sum(dtype=np.int64)) == total
-
-
-def _rises(codes: npt.NDArray[Any], lengths: npt.NDArray[Any]) -> bool:
-    """Whether codes rise from each to the next within runs of these lengths.
-
-    >>> _rises(np.array([1, 4, 2, 3]), np.array([2, 2])), _rises(np.array([1, 4, 2, 3]), np.array([1, 3]))
-    (True, False)
-    """
-    # The first of a run may be anything: only neighbours within a run are compared.
-    first = np.zeros(len(codes) + 1, dtype=bool)
-    first[np.cumsum(lengths, dtype=np.int64)] = True
-    return bool(((codes[1:] > codes[:-1]) | first[1:-1]).all())
 
 
 # -- writing -------------------------------------------------------------------------------------------------------
@@ -434,15 +431,42 @@ def write_names(path: Path, names: pa.Array) -> int:
     return _write(path, names_to_bytes(names))
 
 
-def write_meta(folder: Path, entries: Sequence[Entry], checksums: Mapping[str, int], reading: Reading) -> None:
+def shared_file(name: str, appended: int) -> str:
+    """What a file that all blocks share is called when votes were appended so many times.
+
+    >>> shared_file("coins.npy", 0), shared_file("coins.npy", 2)
+    ('coins.npy', 'coins-2.npy')
+    """
+    stem, dot, suffix = name.partition(".")
+    return f"{stem}-{appended}{dot}{suffix}" if appended else name
+
+
+def write_shared(folder: Path, workers: pa.Array, labels: pa.Array, coins: Codes, appended: int = 0) -> dict[str, int]:
+    """Write what all blocks share; the checksums."""
+    path = {name: folder / shared_file(name, appended) for name in SHARED}
+    return {
+        "workers.arrow": write_names(path["workers.arrow"], workers),
+        "labels.arrow": write_names(path["labels.arrow"], labels),
+        "coins.npy": write_arrays(path["coins.npy"], [coins]),
+    }
+
+
+def write_meta(
+    folder: Path, entries: Sequence[Entry], checksums: Mapping[str, int], reading: Reading, terms: Terms,
+    appended: int = 0,
+) -> None:  # fmt: skip
     """Write what makes the folder complete: last of all, so a packing that was killed leaves no meta.json."""
     meta = {
         "format": FORMAT,
+        "appended": appended,
         "blocks": [asdict(entry) for entry in entries],
         "checksums": dict(checksums),
         "reading": asdict(reading),
+        "terms": asdict(terms),
     }
-    _write(folder / META, json.dumps(meta, indent=1).encode())
+    with whole_file(folder / META) as temporary:
+        temporary.write_text(json.dumps(meta, indent=1), encoding="utf-8")
+        put_on_disk(temporary)  # before it takes the place of one that can be read
 
 
 def _write(path: Path, content: bytes) -> int:

@@ -9,11 +9,13 @@ error is smaller than the first term that is left out, and that term falls with 
 argument x is first taken to x + 8, by Γ(x + 8) = x (x + 1) … (x + 7) Γ(x), and the bounds below hold for all x > 0.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from amcc.loops import LEAST_MEMBERSHIP
-from amcc.loops.compiling import machine_code
+from amcc.loops.compiling import Compile, machine_code
 from amcc.loops.votes import bits_of, number_of
 
 # Coins of a chunk: the few arrays of 8-byte numbers stay in the nearest cache, as in `amcc.loops.votes`.
@@ -30,12 +32,12 @@ SHIFT = 8.0
 # The bits of √½. What is above them is taken for the power of two, so what is left of a number is from √½ to √2.
 ROOT_OF_HALF = np.float64(np.sqrt(0.5)).view(np.int64).item()
 
-loop = machine_code(error_model="numpy", fastmath={"contract"})  # divisors need not be looked at
-formula = njit(inline="always", error_model="numpy")
+loop: Compile = machine_code(error_model="numpy", fastmath={"contract"})  # divisors need not be looked at
+formula: Compile = njit(inline="always", error_model="numpy")
 
 
 @formula
-def log(x):  # type: ignore[no-untyped-def]
+def log(x: Any) -> Any:
     """Logarithm of a positive number, exact to the last digit but one; a library's takes one at a time.
 
     x = 2ⁿ m with m from √½ to √2, by its bits; log m = 2 artanh s with s = (m − 1) / (m + 1), by Taylor's series in

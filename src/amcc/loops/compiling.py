@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 Loop = Callable[..., Any]
+Compile = Callable[[Loop], Any]
 
 
-def machine_code(**options: Any) -> Callable[[Loop], Any]:
+def machine_code(**options: Any) -> Compile:
     """A decorator that compiles a loop when it is first called; `options` are numba's.
 
     Loops let go of Python's lock, so several threads can run them side by side (`amcc.threads`).

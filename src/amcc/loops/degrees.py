@@ -5,10 +5,10 @@ Imported only for many votes, since numba takes a third of a second to import. T
 
 import numpy as np
 
-from amcc.loops.compiling import machine_code
+from amcc.loops.compiling import Compile, machine_code
 
 # Sums over the degrees may be taken in any order, so that several degrees are handled at a time.
-loop = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+loop: Compile = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 @loop

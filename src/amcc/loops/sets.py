@@ -9,11 +9,11 @@ finds how likely each kind is for the item, by all its labels, and then how like
 
 import numpy as np
 
-from amcc.loops.compiling import machine_code
+from amcc.loops.compiling import Compile, machine_code
 from amcc.loops.votes import CHUNK, probabilities
 
 # Sums over the kinds may be taken in any order, so that several kinds are handled at a time.
-loop = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+loop: Compile = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 @loop

@@ -11,12 +11,14 @@ else is asked either: a code that is too large reads or writes where it must not
 Every loop over pairs takes the first pair and the one after the last; `passes.run_pieces` calls it once per piece.
 """
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from amcc.loops.compiling import machine_code
+from amcc.loops.compiling import Compile, machine_code
 
 # Pairs of a chunk. Their four arrays of 8-byte numbers take 8 KB, a fraction of the nearest cache (32 KB and more), and
 # a product of as many numbers from 1 to 2 is at most 2²⁵⁶, far from overflow at 2¹⁰²⁴ (see `probabilities`).
@@ -39,13 +41,13 @@ ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 # What the compiler may do to the arithmetic is said for each loop. Without a word it keeps the order as written. With
 # "reassoc" it may sum several numbers side by side, as many as the processor's registers hold: the last digits may
 # then depend on the kind of processor, but never on how many cores it has.
-loop = machine_code(error_model="numpy")  # divisors need not be looked at: none is zero
-summing = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})  # several at a time, then theirs
-contracted = machine_code(fastmath={"contract"})  # products may be added without rounding them first
+loop: Compile = machine_code(error_model="numpy")  # divisors need not be looked at: none is zero
+summing: Compile = machine_code(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})  # several at a time
+contracted: Compile = machine_code(fastmath={"contract"})  # products may be added without rounding them first
 
 
 @intrinsic
-def bits_of(_typing, number):  # type: ignore[no-untyped-def]
+def bits_of(_typing: Any, number: Any) -> Any:
     """The whole number with the same bits: a reading of them, not a conversion."""
     return types.int64(types.float64), lambda _context, builder, _signature, args: builder.bitcast(
         args[0], ir.IntType(64)
@@ -53,7 +55,7 @@ def bits_of(_typing, number):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def number_of(_typing, bits):  # type: ignore[no-untyped-def]
+def number_of(_typing: Any, bits: Any) -> Any:
     """The number with these bits."""
     return types.float64(types.int64), lambda _context, builder, _signature, args: builder.bitcast(
         args[0], ir.DoubleType()
