@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 EXAMPLES = dict(re.findall(r"<!-- example: (\S+) -->\n```python\n(.*?)```", PAGE, flags=re.DOTALL))
 MODEL, FORMAT, STRATEGY = "consensus/models/smoothed_share.py", "io/pipes.py", "active/strategies/cheapest.py"
+EXPORT = "io/exchange/ticksheet.py"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def run(copy: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_there_is_an_example_of_each_kind():
-    assert set(EXAMPLES) == {MODEL, FORMAT, STRATEGY}
+    assert set(EXAMPLES) == {MODEL, FORMAT, STRATEGY, EXPORT}
 
 
 @pytest.mark.parametrize("place", EXAMPLES)
@@ -80,3 +81,15 @@ def test_a_wrong_row_of_the_new_format_is_a_clear_error(copy, tmp_path):
     done = run(copy, "-m", "amcc", "consensus", tmp_path / "votes.pipes")
     assert done.returncode == 2
     assert "every row must have 4 columns; row 1 has 2" in done.stderr
+
+
+def test_an_export_of_the_new_tool_is_known(copy, tmp_path):
+    sheets = tmp_path / "sheets.jsonl"
+    sheets.write_text(
+        '{"sheet": 1, "by": "ann", "boxes": ["dog", "cat"], "ticked": ["dog"]}\n'
+        '{"sheet": 1, "by": "bob", "boxes": ["dog", "cat"]}\n'
+    )
+    done = run(copy, "-m", "amcc", "convert", sheets, "--skips-output", tmp_path / "skips.csv")
+    assert done.stdout == "worker,item,label,value\nann,1,dog,1\nann,1,cat,-1\n", done.stderr
+    assert (tmp_path / "skips.csv").read_text() == "worker,item,label\nbob,1,\n"
+    assert "ticksheet" in run(copy, "-m", "amcc", "formats", "--json").stdout

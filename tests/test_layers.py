@@ -158,7 +158,7 @@ def test_the_front_door_shows_what_users_do() -> None:
 
     doing = {"read_votes", "AMCC", "next_questions", "evaluate", "write_report", "simulate_crowd", "Campaign"}
     assert doing <= set(amcc.__all__)
-    assert len(amcc.__all__) < 25
+    assert len(amcc.__all__) <= 25
     for name, home in (("DawidSkene", "consensus"), ("METHODS", "consensus"), ("LocalEngine", "engine")):
         assert name not in dir(amcc)
         with pytest.raises(AttributeError, match=f"it is amcc.{home}.{name} now"):

@@ -12,7 +12,7 @@ Names are imported when they are first used: `import amcc` costs nothing, and a 
 
 from typing import TYPE_CHECKING
 
-from amcc.lazy import lazy_names
+from amcc.lazy import lazy_names, offer
 
 if TYPE_CHECKING:
     from amcc.active import Campaign, next_questions
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from amcc.data.features import read_features, read_text_features
     from amcc.errors import AmccError, ConvergenceWarning, InputError, ParameterError
     from amcc.evaluation import evaluate
-    from amcc.io import read_roster, read_truth, read_votes, write_votes
+    from amcc.exports import write_consensus
+    from amcc.io import read_export, read_roster, read_truth, read_votes, write_votes
     from amcc.io.pack import pack_votes
     from amcc.report import write_report
     from amcc.roster import Roster
     from amcc.truth import Truth
     from amcc.votes import Votes
+    from amcc.watching import progress
 
 __version__ = "0.2.0"
 
@@ -45,15 +47,21 @@ __all__ = [
     "make_model",
     "next_questions",
     "pack_votes",
+    "progress",
+    "read_export",
     "read_features",
     "read_roster",
     "read_text_features",
     "read_truth",
     "read_votes",
     "simulate_crowd",
+    "write_consensus",
     "write_report",
     "write_votes",
 ]
+
+# `Votes.from_langfuse` and its like: votes know no files, so the reader comes from above.
+offer("read_votes", "amcc.io:read_votes")
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -64,12 +72,14 @@ __getattr__, __dir__ = lazy_names(
         "data.features": ("read_features", "read_text_features"),
         "errors": ("AmccError", "ConvergenceWarning", "InputError", "ParameterError"),
         "evaluation": ("evaluate",),
-        "io": ("read_roster", "read_truth", "read_votes", "write_votes"),
+        "exports": ("write_consensus",),
+        "io": ("read_export", "read_roster", "read_truth", "read_votes", "write_votes"),
         "io.pack": ("pack_votes",),
         "report": ("write_report",),
         "roster": ("Roster",),
         "truth": ("Truth",),
         "votes": ("Votes",),
+        "watching": ("progress",),
     },
     # `amcc.consensus.DawidSkene` works without an import of `amcc.consensus`.
     ("active", "audit", "consensus", "data", "engine", "errors", "evaluation", "io", "metrics", "report", "votes"),

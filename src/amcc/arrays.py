@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+
+from amcc.special import expit
 
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]  # where half the memory matters more than the last digits

@@ -10,6 +10,11 @@ AmccError
 │   └── EmptyInputError   nothing is left to work with
 ├── ParameterError        an argument is outside its range (also a ValueError)
 ├── OutOfMoneyError       nothing can be asked for what is left of a budget
+├── CampaignError         a live campaign refuses what was asked of it; nothing was changed
+│   ├── LinkError         a worker's link is expired, revoked or forged
+│   ├── NotFoundError     there is no such lease, worker, item or label (for whoever asks)
+│   ├── RefusedError      it came too late, or contradicts what was done before
+│   └── StoreError        the campaign's database cannot be used: locked, full, damaged, or of a newer version
 ├── EngineError           the processes that did the work were lost
 ├── NotFittedError        a result was asked for before `fit` (also an AttributeError)
 ├── MissingExtraError     an optional package is not installed (also an ImportError)
@@ -59,6 +64,34 @@ class ParameterError(AmccError, ValueError):
 
 class OutOfMoneyError(AmccError):
     """Nothing can be asked for what is left of a budget."""
+
+
+class CampaignError(AmccError):
+    """A live campaign refuses what was asked of it; nothing was changed."""
+
+
+class LinkError(CampaignError):
+    """A worker's link cannot be used; `reason` is expired, revoked or forged."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class NotFoundError(CampaignError):
+    """There is no such lease, worker, item or label; of a thing of others, whoever asks learns no more than that."""
+
+
+class RefusedError(CampaignError):
+    """It came too late, or contradicts what was done before; `reason` is one word for programs."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class StoreError(CampaignError):
+    """The campaign's database cannot be used: it is locked, full, damaged, or of a newer version."""
 
 
 class EngineError(AmccError):

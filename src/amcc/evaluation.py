@@ -10,6 +10,7 @@ other.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -27,7 +28,7 @@ Listing = TypeVar("Listing", Floats, Mask)
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(tables.Tabular):
     """Scores (see `metrics.evaluate`), the same per label, and remarks.
 
     n_items, n_pairs : what the scores rest on. n_items_unknown, n_pairs_unknown : what they leave out of the items of
@@ -41,6 +42,10 @@ class Evaluation:
     n_items_unknown: int
     n_pairs_unknown: int
     notes: list[str]
+
+    def to_arrow(self) -> pa.Table:
+        """Table score, value; the scores of each label are the table `labels`."""
+        return pa.table({"score": list(self.scores), "value": pa.array(self.scores.values(), pa.float64())})
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,11 @@ class Listed:
 
 
 # Scores of probabilities, which sets do not have.
-CALIBRATION = {"ece": metrics.expected_calibration_error, "brier": metrics.brier, "log_loss": metrics.log_loss}
+CALIBRATION: dict[str, Callable[..., float]] = {
+    "ece": metrics.expected_calibration_error,
+    "brier": metrics.brier,
+    "log_loss": metrics.log_loss,
+}
 
 # The column of soft labels that `amcc consensus --soft` writes.
 SOFT = "soft"

@@ -46,8 +46,13 @@ class Each:
         self, *of: str | int | None, code: str | None = None, least: int | None = None, share: bool = False,
         finite: bool = True, optional: bool = False, only: tuple[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        self.of, self.code, self.least, self.share, self.finite = of, code, least, share, finite
-        self.optional, self.only = optional, only
+        self.of = of
+        self.code = code
+        self.least = least
+        self.share = share
+        self.finite = finite
+        self.optional = optional
+        self.only = only
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
@@ -143,8 +148,10 @@ class Stored:
     """
 
     def __init__(self, path: Path, arrays: Arrays, plain: Any, sizes: Mapping[str, int] | None = None) -> None:
-        self.path, self.arrays, self.plain = path, arrays, plain
-        self.sizes = dict(sizes or {})
+        self.path = path
+        self.arrays = arrays
+        self.plain = plain
+        self.sizes: dict[str, int] = dict(sizes or {})
         self.used: set[str] = set()
         if not isinstance(plain, dict):
             raise FileFormatError(f"{path} is damaged: field 'plain' must be a JSON object.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import io
 import os
 import secrets
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from amcc.errors import FileFormatError, InputError
+from amcc.memory import check_read, most_read
 
 try:
     import fcntl
@@ -152,6 +154,29 @@ def _lock(file: IO[bytes], *, wait: bool) -> bool:
     return True
 
 
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until nobody else is in such a block for this folder. Where the system has no locks, there is no waiting."""
+    with ExitStack() as stack:
+        if fcntl is not None:
+            with suppress(OSError):  # whoever works in the folder will say what is wrong with it
+                lock = os.open(folder, os.O_RDONLY)
+                stack.callback(os.close, lock)  # which unlocks it, as does the end of a killed process
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def put_on_disk(*paths: Path) -> None:
+    """Have the system write out files or folders that it may still hold in memory, so that a power cut spares them."""
+    for path in paths:
+        with suppress(OSError):  # Windows does so for files that are open for writing only
+            file = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
+
+
 # -- contents --------------------------------------------------------------------------------------------------------
 
 
@@ -170,8 +195,49 @@ def content_hash(*parts: Path | str | Any) -> str:
     return found.hexdigest()
 
 
-def open_text(path: Path) -> Any:
-    """Stream of the bytes of a text file, which is compressed if its name says so."""
+# Bytes that are unpacked at a time where all are wanted: a few megabytes more than allowed do no harm.
+UNPACKED_AT_ONCE = 1 << 22
+
+# Memory that a byte of text may take: the shortest rows, of 11 bytes, become votes that take 43 while they are read.
+TEXT_GROWS = 4
+
+
+class _Unpacked(io.RawIOBase):
+    """What a compressed file holds, up to as much as may be in memory: a megabyte can hold a thousand."""
+
+    def __init__(self, path: Path) -> None:
+        # The limit as it is now: Arrow reads in other threads, which do not know it.
+        self.path, self.n_read, self.limit = path, 0, most_read()
+        self.stream = pa.input_stream(str(path), compression=_compression(path))
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        """So many bytes, or all that are left. Raises TooLargeError where they are too many."""
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(UNPACKED_AT_ONCE), b""))
+        found: bytes = self.stream.read(size)
+        self.n_read += len(found)
+        check_read(f"{self.path}, unpacked,", self.n_read * TEXT_GROWS, self.limit)
+        return found
+
+    def close(self) -> None:
+        self.stream.close()
+        super().close()
+
+
+def open_text(path: Path, *, in_pieces: bool = False) -> Any:
+    """Stream of the bytes of a text file, which is compressed if its name says so.
+
+    in_pieces : not all is going to be in memory, so that it may be more than fits there
+    """
+    if not in_pieces:
+        if _compression(path) is not None:
+            return _Unpacked(path)
+        # What is not compressed is refused by its size only if somebody said a limit: not all columns may be wanted.
+        if (limit := most_read()) is not None:
+            check_read(str(path), path.stat().st_size * TEXT_GROWS, limit)
     return pa.input_stream(str(path), compression=_compression(path))
 
 

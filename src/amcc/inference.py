@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtrit
 
 from amcc.arrays import AnyInts, Floats
 from amcc.errors import ParameterError
+from amcc.special import ndtri, stdtrit
 
 # Sums of squares that are added to those of the answers and of the predictions of a slice: as if a quarter of an item
 # had been seen that the consensus knows nothing about. Otherwise a slice that happens to show no error would promise

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+import scipy
 
 from amcc.arrays import AnyInts, Floats
 
@@ -106,7 +106,7 @@ def first_not_finite(table: Any) -> tuple[int, int] | None:
     >>> first_not_finite(np.array([[1.0, 2.0], [3.0, np.nan]])), first_not_finite(np.ones((2, 2)))
     ((1, 1), None)
     """
-    if issparse(table):
+    if scipy.sparse.issparse(table):
         cells = table.tocoo()
         wrong = np.stack(cells.coords, axis=1)[~np.isfinite(cells.data)]
     else:

@@ -201,8 +201,7 @@ def reliability_curve(
     if n_bins < 1:
         raise ParameterError(f"n_bins must be at least 1; got {n_bins}.")
     is_true, probability = _calibration_pairs(truth, scores, known)
-    # The last bin is closed on the right, so that a score of exactly 1 has a bin.
-    bin_of_pair = np.minimum((probability * n_bins).astype(np.int64), n_bins - 1)
+    bin_of_pair = calibration_bin(probability, n_bins)
     count = np.bincount(bin_of_pair, minlength=n_bins)
     filled = count > 0
     return ReliabilityCurve(
@@ -210,6 +209,15 @@ def reliability_curve(
         observed_share=np.bincount(bin_of_pair, is_true, n_bins)[filled] / count[filled],
         count=count[filled],
     )
+
+
+def calibration_bin(probability: Floats, n_bins: int = N_BINS) -> Ints:
+    """(n_pairs,) the bin of each probability, of equal width; the last is closed on the right, so that 1 has a bin.
+
+    >>> calibration_bin(np.array([0.0, 0.1, 1.0]), 10).tolist()
+    [0, 1, 9]
+    """
+    return np.minimum((probability * n_bins).astype(np.int64), n_bins - 1)
 
 
 def expected_calibration_error(

@@ -59,7 +59,7 @@ class Seats:
 
 
 @dataclass(frozen=True)
-class Roster:
+class Roster(tables.Tabular):
     """Kind and family of workers, by name as text; a missing family is none.
 
     >>> roster = Roster.from_frame(pa.table({"worker": ["ann", "gpt"], "kind": ["", "model"]}))
@@ -111,6 +111,10 @@ class Roster:
         _refuse_mixed_families(kind, family)
         ignored = tuple(name for name in names if name not in used)
         return cls(text, tuple(kind), pa.array(family, pa.string()), ignored)
+
+    def to_arrow(self) -> pa.Table:
+        """Table worker, kind, family, as `from_frame` reads it."""
+        return pa.table({"worker": self.worker, "kind": list(self.kind), "family": self.family})
 
     def seats(self, worker_names: pa.Array) -> Seats:
         """Kinds and families of these workers; those who are not on the roster are people without a family."""

@@ -23,7 +23,7 @@ SHARES = ("share", "soft", "soft_label", "yes_share")
 
 
 @dataclass(frozen=True)
-class SoftTruth:
+class SoftTruth(tables.Tabular):
     """Pairs by name, and (n_pairs,) the share of people who say yes to each.
 
     Read it with `amcc.io.read_soft_truth`, or make it from a data frame or from votes.
@@ -31,6 +31,10 @@ class SoftTruth:
 
     pairs: PairList
     share: Floats
+
+    def to_arrow(self) -> pa.Table:
+        """Table item, label, share."""
+        return pa.table({"item": self.pairs.item, "label": self.pairs.label, "share": self.share})
 
     @classmethod
     def from_frame(cls, frame: Any) -> SoftTruth:

@@ -115,7 +115,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Truth:
+class Truth(tables.Tabular):
     """True pairs, and what they cover.
 
     Parameters
@@ -213,6 +213,22 @@ class Truth:
     def labels(self) -> list[pa.Array]:
         """Names of the labels it speaks of, with repetitions."""
         return [self.positives.label] + ([] if self.known_pairs is None else [self.known_pairs.label])
+
+    def to_arrow(self) -> pa.Table:
+        """One of the tables that `from_frames` reads: item, label, truth; or item, labels where whole items are known.
+
+        A truth that covers everything is item, label; read it back with unmentioned="absent".
+        """
+        if self.known_pairs is not None:
+            truth = pa.array(self.known_pairs.among(self.positives).astype(np.int8))
+            return pa.table({"item": self.known_pairs.item, "label": self.known_pairs.label, "truth": truth})
+        if self.known_items is None:
+            return pa.table({"item": self.positives.item, "label": self.positives.label})
+        labels: dict[str, list[str]] = {item: [] for item in self.known_items.to_pylist()}
+        for item, label in zip(self.positives.item.to_pylist(), self.positives.label.to_pylist(), strict=True):
+            if item in labels:
+                labels[item].append(label)
+        return pa.table({"item": list(labels), "labels": pa.array(list(labels.values()), pa.list_(pa.string()))})
 
     def check_names(self, where: str, *, item: pa.Array, label: pa.Array | None = None) -> None:
         """Raise EmptyInputError if it names items, or labels, and none of them is there: the names are others."""

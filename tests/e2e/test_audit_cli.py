@@ -122,7 +122,7 @@ def test_report(folder, tmp_path, crowd):
     said("audit", "votes.csv", "people.csv", "-m", "majority", "--report", page, cwd=folder)
     text = page.read_text()
     measured = next(row for row in told(folder)["errors"] if row["pairs"] == "settled")["measured"]
-    assert f"{100 * measured:.1f} % (" in text
+    assert f"{100 * measured:.1f}\u00a0% (" in text
     for title in ("How frequent labels are", "Calibration", "Who agrees with people", "Where people decide otherwise"):
         assert f"<h2>{title}</h2>" in text
     assert "http-equiv" in text

@@ -448,6 +448,17 @@ def test_report_beside_the_consensus(votes_file, tmp_path):
     assert (tmp_path / "r.html").stat().st_size > 10_000
 
 
+def test_the_report_speaks_the_language_that_is_asked_for(votes_file, tmp_path):
+    out = ("-m", "majority", "-o", tmp_path / "c.csv")
+    amcc("consensus", votes_file, *out, "--report", tmp_path / "r.html", "--language", "de")
+    page = (tmp_path / "r.html").read_text()
+    assert '<html lang="de">' in page[:100]
+    assert f"amcc next {votes_file} --for-expert" in page
+    for options in (["--language", "de"], ["--report", tmp_path / "x.html", "--language", "xx"]):
+        amcc("consensus", votes_file, *out, *options, code=2)
+    assert not (tmp_path / "x.html").exists()
+
+
 @pytest.mark.parametrize("command", [name for name, entry in COMMANDS.items() if entry.example])
 def test_every_command_has_help_with_an_example(command):
     text = amcc(command, "--help").stdout

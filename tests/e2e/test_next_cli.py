@@ -85,7 +85,7 @@ def test_it_says_whom_it_asks_to_get_to_know_them(amcc_next):
     """What asking teaches about somebody is a part of the value, and of the reason."""
     out, _ = amcc_next("--budget", 10, "--explain")
     for row in rows(out):
-        to_learn = float(row["skill_to_ask"]) ** 2 > 2 * max(0.0, float(row["skill"])) ** 2
+        to_learn = float(row["to_know"]) > 0.5
         assert ("asked to get to know them" in row["why"]) is to_learn
         assert f"skill on all labels {float(row['skill']):.2f}" in row["why"]
 

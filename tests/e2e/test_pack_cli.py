@@ -45,6 +45,47 @@ def test_pack_says_what_it_made(folder, tmp_path):
     )
 
 
+def test_appended_votes_give_the_consensus_of_all(folder, tmp_path):
+    lines = (folder / "votes.csv").read_text().splitlines()
+    for name, some in (("early", lines[:3000]), ("late", [lines[0], *lines[3000:]])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(some) + "\n")
+    amcc("pack", "early.csv", "-o", "packed", "--block-votes", "500", cwd=tmp_path)
+    made = json.loads(amcc("pack", "late.csv", "--append", "packed", "--json", cwd=tmp_path).stdout)
+    assert (made["votes"], made["new_votes"], made["output"]) == (3750, 751, "packed")
+    assert 0 < made["new_blocks"] < made["blocks"]
+    again = amcc("pack", "late.csv", "--append", "packed", cwd=tmp_path)
+    assert "appended 0 votes and 0 items; wrote 0 of" in again.stderr
+    amcc("consensus", "packed", "-o", "appended.csv", cwd=tmp_path)
+    amcc("consensus", folder / "packed", "-o", "together.csv", cwd=tmp_path)
+    one, other = (arrow_csv.read_csv(tmp_path / f"{name}.csv") for name in ("appended", "together"))
+    assert one.drop(["probability"]).equals(other.drop(["probability"]))
+    assert_allclose(one["probability"], other["probability"], rtol=0, atol=1e-9)
+
+
+def test_new_labels_are_named(folder, tmp_path):
+    (tmp_path / "new.csv").write_text("worker,item,label,value\nann,new,cat,yes\n")
+    amcc("pack", folder / "votes.csv", "-o", "packed", cwd=tmp_path)
+    told = amcc("pack", "new.csv", "--append", "packed", cwd=tmp_path).stderr
+    assert "appended 1 votes and 1 items; wrote 1 of 1 blocks" in told
+    assert "1 new labels: 'cat'" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "give one of them"),
+        (("-o", "new", "--append", "packed"), "give one of them"),
+        (("--append", "packed", "--overwrite"), "are for --output"),
+        (("--append", "packed", "--block-votes", "7"), "are for --output"),
+        (("--append", "packed", "--on-conflict", "last"), "--on-conflict was 'error', and is 'last' now"),
+        (("--append", "nowhere"), "not a folder of packed votes"),
+    ],
+    ids=str,
+)
+def test_wrong_appends_are_explained(arguments, words, folder):
+    assert words in " ".join(amcc("pack", "votes.csv", *arguments, cwd=folder, code=2).stderr.split())
+
+
 @pytest.mark.parametrize("method", ["majority", "dawid-skene", "amcc"])
 def test_consensus_of_a_folder_is_that_of_the_file(method, folder, tmp_path):
     amcc("consensus", folder / "votes.csv", "-m", method, "-o", "file.csv", cwd=tmp_path)

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from amcc import Votes, write_votes
+from amcc.active import Replay
 from amcc.active.curves import Curve, EndReason
+from amcc.active.replay_plot import cut_note
 from amcc.cli.console import screen
-from amcc.cli.replay_results import Replay, cut_note, result_table, verdict
+from amcc.cli.replay_results import replay_json, result_table, verdict
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from running import said
 
@@ -180,7 +182,7 @@ def test_every_seed_has_its_cost(capsys):
     share = np.array([0.1, 0.2, 0.3])
     jaccard = [0.8, 0.7, 0.8], [0.7, 0.8, 0.8], [0.8, 0.8, 0.8]
     found = Replay([Curve(share, share, np.array(each)) for each in jaccard], [0.8] * 3)
-    cost = found.as_json()["sustained_cost"]["1.00"]
+    cost = replay_json(found)["sustained_cost"]["1.00"]
     assert cost == {"median": 0.2, "min": 0.1, "max": 0.3, "seeds": [0.3, 0.2, 0.1]}
     screen.print(result_table({"voi": found}))
     assert capsys.readouterr().out.split("\n")[1].split("  ")[-1].strip() == "20 % (10–30 %)"

@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import amcc
 import amcc.cli
 from amcc.cli import COMMANDS
 from amcc.cli.lazy import CommandEntry, LazyCommand, command_of, prepared
+from amcc.io import write_table
 from running import run_amcc
 
 SRC = Path(amcc.cli.__file__).parent
@@ -73,6 +76,71 @@ def test_a_command_loads_what_it_needs(votes_file):
     assert not imported_by("check", votes_file) & {*others, "amcc.consensus", "amcc.audit"}
 
 
+UNUSED = {
+    "pandas",
+    "scipy.sparse",
+    "scipy.special",
+    "numpy.f2py",
+    "numba",
+    "narwhals",
+    "sqlalchemy",
+    "matplotlib",
+    "dask",
+}
+"""What a consensus of few votes has no use for; most of them take longer to import than the fit does."""
+
+
+@pytest.fixture(scope="module")
+def small_crowd(tmp_path_factory) -> Path:
+    """30,000 votes on 7,500 pairs."""
+    path = tmp_path_factory.mktemp("crowd") / "votes.csv"
+    rng = np.random.default_rng(1)
+    truth = rng.random((750, 10)) < 0.3
+    said = truth[:, None] ^ (rng.random((750, 4, 10)) < 0.2)
+    item, answer, label = np.indices(said.shape).reshape(3, -1)
+    worker = (item * 7 + answer * 13) % 100
+    write_table(pa.table({"worker": worker, "item": item, "label": label, "value": said.ravel().astype(int)}), path)
+    return path
+
+
+def test_a_consensus_of_few_votes_imports_nothing_that_it_does_not_use(small_crowd, tmp_path):
+    imported = imported_by("consensus", small_crowd, "-o", tmp_path / "consensus.csv")
+    assert "amcc.consensus.models.amcc.estimator" in imported
+    assert not imported & UNUSED
+    assert (tmp_path / "consensus.csv").exists()
+
+
+def test_frames_of_pandas_can_be_had_after_arrow_went_without():
+    code = """
+import sys
+from amcc.cli.lazy import keep_pandas_out
+keep_pandas_out()
+import pyarrow as pa
+assert "pandas" not in sys.modules
+assert pa.table({"a": [1, None]}).to_pandas()["a"].isna().tolist() == [False, True]
+assert pa.array(sys.modules["pandas"].Series([1.0, None])).null_count == 1
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_nothing_is_compiled_twice():
+    """Loops that one process compiled are loaded by the next; numba tells of everything that it compiles."""
+    code = """
+import numpy as np
+from numba.core.event import install_recorder
+from amcc.consensus.models.amcc.correlation import FEW_PAIRS, LabelSets, label_set_step
+from amcc.votes import Pairs
+item = np.arange(FEW_PAIRS + 1, dtype=np.int32)
+pairs = Pairs(item, np.zeros_like(item), np.arange(len(item) + 1))
+with install_recorder("numba:compile") as compiled:
+    label_set_step(pairs, np.zeros(len(item)), LabelSets(np.ones(1), np.full((1, 1), 0.5)))
+print(len(compiled.buffer))
+"""
+    for _ in range(2):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "0\n"
+
+
 def test_only_the_commands_of_the_paper_load_its_experiments():
     """All others are loaded in one process."""
     others = sorted(set(COMMANDS) - {"board", "reproduce"})
@@ -106,7 +174,8 @@ def test_no_command_is_forgotten():
         tree = ast.parse(path.read_text())
         if any(isinstance(node, ast.FunctionDef) and node.name == path.stem for node in tree.body):
             commands.add(path.stem)
-    assert commands == {entry.module or name for name, entry in COMMANDS.items()} - {"data"}
+    groups = {"campaign", "data", "label_studio"}
+    assert commands == {entry.module or name for name, entry in COMMANDS.items()} - groups
 
 
 @pytest.mark.parametrize("name", COMMANDS)

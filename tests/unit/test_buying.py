@@ -343,7 +343,7 @@ def test_tables_of_every_kind(votes: Votes, frame: Any) -> None:
     assert list(getattr(table, "column_names", None) or table.columns) == COLUMNS
 
 
-PARTS = ["probability", "skill", "skill_to_ask", "new", "ahead", "value", "c"]
+PARTS = ["probability", "skill", "skill_to_ask", "to_know", "new", "ahead", "value", "c"]
 
 
 def test_the_parts_of_the_utility_are_told_on_demand(votes: Votes) -> None:
@@ -379,7 +379,7 @@ def test_reasons_say_what_chance_did(votes: Votes) -> None:
     drawn = next_questions(votes, budget=2, strategy=Uniform())
     assert all(why.startswith("drawn at random: probability ") for why in drawn.why)
     assert by_value(-0.2, 0.0, 1.0, 1.0) == ", skill on all labels -0.20"
-    assert by_value(-0.2, 0.1, 1.0, 2.0).endswith("-0.20, asked to get to know them; 2 such answers may decide it")
+    assert by_value(-0.2, 0.6, 1.0, 2.0).endswith("-0.20, asked to get to know them; 2 such answers may decide it")
     assert by_value(0.5, 0.5, 0.04, 1.0) == ", skill on all labels 0.50; 4 % new beside their family"
 
 

@@ -36,7 +36,7 @@ def votes_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def packed(votes_file: Path, tmp_path: Path) -> PackedVotes:
-    return pack_votes(votes_file, tmp_path / "packed", **NAMED.arguments())
+    return pack_votes(votes_file, tmp_path / "packed", **NAMED.table_arguments(votes_file))
 
 
 # -- votes ---------------------------------------------------------------------------------------------------------
@@ -67,8 +67,8 @@ def test_a_file_is_read_and_what_was_decided_is_noted(votes_file, capsys):
 
 
 def test_a_folder_is_only_opened(packed, votes_file):
-    assert isinstance(ReadingOptions().open(packed.folder), PackedVotes)
-    assert isinstance(NAMED.open(votes_file), Votes)
+    assert isinstance(ReadingOptions().open(packed.folder).votes, PackedVotes)
+    assert isinstance(NAMED.open(votes_file).votes, Votes)
 
 
 def test_packed_votes_were_read_before(packed):
@@ -208,13 +208,7 @@ def test_packed_votes_stay_where_they_are(packed):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        EngineOptions(engine="dask"),
-        EngineOptions(scheduler="tcp://x"),
-        EngineOptions(memory="1GB"),
-        EngineOptions(checkpoint=Path("c")),
-    ],
+    "options", [EngineOptions(engine="dask"), EngineOptions(scheduler="tcp://x"), EngineOptions(checkpoint=Path("c"))]
 )
 def test_engines_are_for_packed_votes(options, votes_file):
     with (

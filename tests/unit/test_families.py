@@ -183,6 +183,22 @@ def test_people_are_heard_beside_four_judges_of_a_family(judged, model):
     assert found["log-loss"] < 0.7 * without["log-loss"]
 
 
+def test_models_alone_do_not_make_every_label_absent():
+    """Of twenty models with common errors, each of which saw 30 % of the pairs, a vote is worth very little."""
+    names = "aaaabbbbccddeeffaaaa"
+    judged = judged_crowd(1, ((0.6, 0.15),) * 20, names, (), among_all=0.6, n_labels=1, n_items=400, often=0.5)
+    some = judged.votes.select(np.random.default_rng(0).random(len(judged.votes)) < 0.3)
+    present = np.zeros(some.n_items, dtype=bool)
+    present[judged.votes.pairs.item] = judged.present
+    right = {}
+    for name, roster in {"with": judged.roster, "without": None}.items():
+        model = AMCC().fit(some, roster=roster)
+        right[name] = np.mean((model.pair_proba_ > 0.5) == present[some.pairs.item])
+        if roster is not None:
+            assert model.vote_worth_.mean() * some.pairs.n_votes.mean() < 2.5  # the case is as hard as it should be
+    assert right["with"] > right["without"] - 0.03
+
+
 def test_settled_counts_votes_as_they_are_worth(judged, model):
     """Four judges who agree are no three votes: nothing is settled on a family alone."""
     judges_only = judged.votes.select(judged.votes.worker < 4)

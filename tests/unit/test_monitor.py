@@ -9,8 +9,9 @@ import pytest
 
 from amcc import Votes
 from amcc.consensus import DawidSkene, make_model
-from amcc.consensus.monitor import Monitor, watched_by
+from amcc.consensus.monitor import Monitor
 from amcc.errors import ConvergenceWarning
+from amcc.watching import watched_by
 
 
 def test_rounds_end_when_little_changes_or_patience_does():
@@ -31,11 +32,11 @@ def test_an_interrupted_fit_goes_on_where_it_was():
 
 
 def test_every_round_of_a_fit_is_told_to_who_watches(toy_votes):
-    seen: list[tuple[int, float]] = []
-    with watched_by(lambda number, change: seen.append((number, change))):
+    seen: list[tuple[float | None, str]] = []
+    with watched_by(lambda share, note: seen.append((share, note))):
         model = DawidSkene().fit(toy_votes)
-    assert [number for number, _ in seen] == list(range(1, model.n_iter_ + 1))
-    assert seen[-1][1] < model.tol
+    assert [note.split(",")[0] for _, note in seen] == [f"round {n}" for n in range(1, model.n_iter_ + 1)]
+    assert float(seen[-1][1].split()[-1]) < model.tol
     DawidSkene().fit(toy_votes)  # nobody watches any more
     assert len(seen) == model.n_iter_
 

@@ -13,7 +13,7 @@ from amcc.active.beliefs import Expert, Learner, cold_beliefs
 from amcc.active.buying import next_questions
 from amcc.active.candidates import Anything
 from amcc.active.questions import Triplets
-from amcc.active.skills import Skills
+from amcc.active.skills import KNOWN, Skills
 from amcc.active.strategies import make_strategy
 from amcc.active.strategies.voi import (
     MOST_TOGETHER,
@@ -101,6 +101,20 @@ def test_the_option_is_the_expectation_over_what_skill_may_be():
     assert_allclose(skills.worth_asking() ** 2, expected + option, atol=3e-3)
 
 
+def test_only_a_part_of_what_tells_workers_apart_is_believed():
+    """Squares of .36 and .04 have the mean .2: with 30 %, .2 ± .3 · .16. Who is known is taken at their word."""
+    skills = Skills(np.array([0.6, 0.2, 0.98]), np.array([2e5, 2e5, KNOWN]))
+    assert_allclose(skills.believed_square(0.3), [0.248, 0.152, 0.98**2], atol=1e-3)
+    assert_allclose(skills.believed_square(1.0), skills.expected_square())
+    assert_allclose(Skills(np.array([0.9]), np.array([KNOWN])).believed_square(0.3), 0.81, atol=1e-3)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, np.nan])
+def test_a_share_of_skill_is_a_share(share):
+    with pytest.raises(ParameterError, match="skill_share must lie in 0 … 1"):
+        ValueOfInformation(skill_share=share)
+
+
 def test_what_is_carried_over():
     """Doubts ¼ and .09, correlation .5: ¼ + ¼ · .09 instead of ¼."""
     gain = carried_over(np.array([[0.5, 0.1]]), np.array([[1.0, 0.5], [0.5, 1.0]]))
@@ -116,9 +130,12 @@ def test_price_decides_between_equals_and_against_quality():
     known = practised([0.5], n_wrong=[500, 250], n_items=2000)  # skills ½ and ¾, values 1 : 2¼
     for seed in range(20):
         assert chosen(known, seed=seed) == [(0, 0, 1)]
-        assert chosen(known, prices=[1, 1.5], overhead=0, seed=seed) == [(0, 0, 1)]
-        assert chosen(known, prices=[1, 4], overhead=0, seed=seed) == [(0, 0, 0)]
-        assert chosen(known, prices=[1, 4], overhead=3, seed=seed) == [(0, 0, 1)]  # 8½ : 11½
+        assert chosen(known, prices=[1, 1.5], overhead=0, skill_share=1, seed=seed) == [(0, 0, 1)]
+        assert chosen(known, prices=[1, 4], overhead=0, skill_share=1, seed=seed) == [(0, 0, 0)]
+        assert chosen(known, prices=[1, 4], overhead=3, skill_share=1, seed=seed) == [(0, 0, 1)]  # 8½ : 11½
+        # With 30 % of what tells them apart, the values are 1 : 1.29.
+        assert chosen(known, prices=[1, 1.5], overhead=0, seed=seed) == [(0, 0, 0)]
+        assert chosen(known, prices=[1, 1.1], overhead=0, seed=seed) == [(0, 0, 1)]
 
 
 def test_a_stranger_gets_his_turn_because_it_pays():
@@ -224,10 +241,12 @@ def test_the_utility_is_value_for_cost_and_the_parts_say_of_what():
     assert list(found.asked.rows()) == [(0, 0, 1)]
     skills = Skills.of(known, 1.0)
     n_votes = np.bincount(known.votes.worker)
-    skill = skills.worth_asking()[1] / np.sqrt(said_by_few(n_votes, n_votes.mean())[1])
+    believed, option = skills.believed_square(0.3)[1], skills.option()[1]
+    skill = np.sqrt((believed + option) / said_by_few(n_votes, n_votes.mean())[1])
     value = 0.5 * value_by_skill("log", np.array([0.5]), np.array([skill]), 5)
     parts = {name: float(part[0]) for name, part in found.parts.items()}
-    told = {"probability": 0.5, "skill": skills.mean[1], "skill_to_ask": skill, "new": 1, "ahead": 1, "c": 2}
+    of_worker = {"skill": skills.mean[1], "skill_to_ask": skill, "to_know": option / (believed + option)}
+    told = {"probability": 0.5, **of_worker, "new": 1, "ahead": 1, "c": 2}
     assert parts == pytest.approx({**told, "value": value[0]})
     assert found.utility[0] == pytest.approx(value[0] / (2 + 3 * 2))
 

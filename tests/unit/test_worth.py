@@ -92,3 +92,12 @@ def test_costs_are_of_the_model_s_own_crowd(crowd):
     other = Votes.from_dense([[[1, -1]]])
     with pytest.raises(ParameterError, match="the model must know the votes' 1 workers and 2 labels"):
         worker_costs(DawidSkene().fit(crowd.votes), other)
+
+
+def test_few_and_many_votes_are_summed_alike(crowd, monkeypatch):
+    votes, rng = crowd.votes, np.random.default_rng(0)
+    rate = rng.random(len(votes.coins))
+    few = worker_worth(votes, rate)
+    monkeypatch.setattr("amcc.consensus.worth.SMALL", 0)
+    # Sums of logarithms in another order: the last digits may differ.
+    assert_allclose(worker_worth(votes, rate), few, rtol=1e-12)

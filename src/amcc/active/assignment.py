@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,49 @@ from amcc.errors import ParameterError
 # pages are expensive, half by a single one. Two thousand take a few milliseconds, and more people than that hardly come
 # before something new is learned.
 SHORTLIST = 2000
+
+
+class BestPage(NamedTuple):
+    """A page among values by item and label: its row, its labels (best first), and its value for the money."""
+
+    row: int
+    labels: Ints
+    per_money: float
+
+
+def promising_items(together: Floats, alone: Floats, n: int = SHORTLIST) -> Ints:
+    """Items that promise most, half of them by all their labels together, half by a single one; sorted.
+
+    together, alone : (n_items,) what all labels of an item promise, and what the best of them does.
+    """
+    half = min(max(n // 2, 1), len(together))
+    return np.unique(np.concatenate([np.argpartition(-each, half - 1)[:half] for each in (together, alone)]))
+
+
+def best_page(value: Floats, *, vote_price: float, page_price: float, most_labels: int | None) -> BestPage | None:
+    """The row, and the labels of it, with the highest value for the money; None where nothing is worth anything.
+
+    value : (n, n_labels) what each answer is worth, 0 where it is not to be asked for.
+
+    >>> best_page(np.array([[3.0, 0.0], [2.0, 2.0]]), vote_price=1, page_price=0, most_labels=None)
+    BestPage(row=0, labels=array([0]), per_money=3.0)
+    >>> best_page(np.array([[3.0, 0.0], [2.0, 2.0]]), vote_price=1, page_price=4, most_labels=None)
+    BestPage(row=1, labels=array([0, 1]), per_money=0.6666666666666666)
+    """
+    if not (value > 0).any():
+        return None
+    if page_price == 0:  # each label stands for itself, so that no row need be sorted
+        row = int(value.max(axis=1).argmax())
+        rows = value[row : row + 1]
+    else:
+        row, rows = 0, value
+    order = np.argsort(-rows, axis=1, kind="stable")[:, :most_labels]
+    together = np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)
+    # The first n labels of a page, for what they cost together with the page.
+    per_money = together / (page_price + vote_price * np.arange(1, order.shape[1] + 1))
+    place, last = np.unravel_index(int(per_money.argmax()), per_money.shape)
+    # All are worth something: the first of equal maxima has none that adds nothing.
+    return BestPage(row + int(place), order[place, : last + 1].astype(np.int64), float(per_money[place, last]))
 
 
 @dataclass(frozen=True)
@@ -57,9 +101,7 @@ class Outlook:
     @cached_property
     def _best_items(self) -> Ints:
         """Items that promise most, by all their labels together or by a single one."""
-        n = min(max(SHORTLIST // 2, 1), len(self.promise))
-        of_item = self.promise.sum(axis=1), self.promise.max(axis=1)
-        return np.unique(np.concatenate([np.argpartition(-each, n - 1)[:n] for each in of_item]))
+        return promising_items(self.promise.sum(axis=1), self.promise.max(axis=1))
 
     @cached_property
     def _votes_of_workers(self) -> tuple[Ints, Ints]:
@@ -89,17 +131,13 @@ class Outlook:
             others[items] = False
             items = np.flatnonzero(others)
             value = self._values(items, worker)
-        if not (value > 0).any():
+        best = best_page(value, vote_price=vote_price, page_price=page_price, most_labels=most_labels)
+        if best is None:
             return Questions(NOTHING_ASKED, np.empty(0))
-        order = np.argsort(-value, axis=1, kind="stable")[:, :most_labels]
-        together = np.cumsum(np.take_along_axis(value, order, axis=1), axis=1)
-        # The first n labels of a page, for what they cost together with the page.
-        per_money = together / (page_price + vote_price * np.arange(1, order.shape[1] + 1))
-        row, last = np.unravel_index(int(per_money.argmax()), per_money.shape)
-        label = order[row, : last + 1]  # all worth something: the first of equal maxima has none that adds nothing
-        asked = Triplets(np.full(len(label), items[row]), label.astype(np.int64), np.full(len(label), worker))
+        row, label = best.row, best.labels
+        asked = Triplets(np.full(len(label), items[row]), label, np.full(len(label), worker))
         parts = {"value": value[row, label], "probability": self.beliefs.proba[items[row], label]}
-        return Questions(asked, np.full(len(label), per_money[row, last]), parts)
+        return Questions(asked, np.full(len(label), best.per_money), parts)
 
     def _values(self, items: Ints, worker: int) -> Floats:
         """(n, n_labels) what their answers about these items are worth; 0 where they have answered."""

@@ -51,10 +51,11 @@ class Basket:
     """
 
     def __init__(self, prices: Prices, money: int, size: int, votes_allowed: Money | None = None) -> None:
-        self._prices, self.left, self._size = prices, money, size
+        self._prices, self._size = prices, size
+        self.left: int = money
         self._page_price = prices.page_of_worker
         self._allowed = np.full(len(prices.vote), size) if votes_allowed is None else votes_allowed.copy()
-        self.questions = Questions(NOTHING_ASKED, np.empty(0))
+        self.questions: Questions = Questions(NOTHING_ASKED, np.empty(0))
         self.price: Money = np.empty(0, dtype=np.int64)
         self.at_random: Mask = np.empty(0, dtype=bool)
         # Pages by item and worker, numbered as they were opened: a page is paid once, by the question that opens it.

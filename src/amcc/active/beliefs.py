@@ -135,19 +135,25 @@ class Learner:
     growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
         as learned, which costs one pass. What a model chooses by trying, it keeps until the votes have grown by
         `RETHINK`; where there was nothing to choose by, it chooses at the next fit.
+    chosen : what a learner before this one had `chosen`, to go on from there.
     """
 
     def __init__(
         self, make_model: Callable[[], ConsensusModel], *, features: Floats | None = None, describe: bool = True,
         truth: Truth | None = None, roster: Roster | None = None, growth: float = GROWTH,
+        chosen: tuple[dict[str, Any] | None, int] = (None, 0),
     ) -> None:  # fmt: skip
         self._make_model, self._features, self._describe, self._growth = make_model, features, describe, growth
         self._truth, self._roster = truth, roster
         self.model: ConsensusModel | None = None
         self._commonality = np.empty((0, 0))
         self._n_fitted = 0
-        self._chosen_params: dict[str, Any] | None = None  # what the model chose by trying, and at how many votes
-        self._n_chosen = 0
+        self._chosen_params, self._n_chosen = chosen
+
+    @property
+    def chosen(self) -> tuple[dict[str, Any] | None, int]:
+        """What the model chose by trying, and at how many votes."""
+        return self._chosen_params, self._n_chosen
 
     def learn(self, votes: Votes, *, fresh: bool = False) -> CurrentBeliefs:
         """Beliefs after all of `votes`; `fresh` if nothing learned before may have a say."""

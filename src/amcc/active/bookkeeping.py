@@ -19,7 +19,7 @@ __all__ = ["Balance", "Record", "WorkerAccount"]
 FORMAT_VERSION = 1
 
 # What each event says, in the order in which it is written.
-FIELDS = {
+FIELDS: dict[str, tuple[str, ...]] = {
     "account": ("format", "decimals", "budget"),
     "budget": ("budget",),
     "asked": ("item", "label", "worker", "price", "page"),

@@ -38,7 +38,7 @@ from amcc.arrays import Mask
 from amcc.consensus import ConsensusModel, make_model
 from amcc.errors import EmptyInputError, InputError, ParameterError
 from amcc.roster import Roster, Seats
-from amcc.tables import Frame, as_frame
+from amcc.tables import Frame, Tabular, as_frame
 from amcc.truth import Truth, positions
 from amcc.votes import Votes
 
@@ -60,8 +60,8 @@ TOO_LITTLE = " Raise the budget: that is what the cheapest vote costs of those w
 BY_EQ12 = " That is the price of the cheapest worker by eq12: raise the budget, or lower price."
 
 
-@dataclass(frozen=True)
-class NextQuestions:
+@dataclass(frozen=True, repr=False)
+class NextQuestions(Tabular):
     """Questions worth buying, the best first.
 
     questions : their codes, utilities, and what the utility was made of.
@@ -84,6 +84,17 @@ class NextQuestions:
 
     def __len__(self) -> int:
         return len(self.questions)
+
+    def __repr__(self) -> str:
+        cost, budget = (self.prices.text(units) for units in (self.cost, self.budget))
+        return f"NextQuestions({len(self)} questions for {cost} of {budget})"
+
+    def _heading(self) -> str:
+        return repr(self)
+
+    def to_arrow(self) -> pa.Table:
+        """Table item, label, worker, price, utility, why; see `table`."""
+        return self.table("arrow")
 
     @property
     def decimals(self) -> int:

@@ -43,6 +43,7 @@ from amcc.consensus.base import ConsensusModel
 from amcc.errors import InputError, ParameterError
 from amcc.truth import Truth
 from amcc.votes import Votes
+from amcc.watching import tell
 
 __all__ = ["Campaign", "Outcome", "Standing", "StopReason"]
 
@@ -196,6 +197,7 @@ class Campaign:
             votes, model = self._votes(ledger, len(ledger.value)), learner.model
             standing = self._standing(ledger, learner.learn(votes))
             progress(standing)
+            tell(standing.spent / max(self._budget, 1), f"round {standing.n_rounds}, {standing.n_votes:,} votes")
             planned = self._planned(ledger, standing, fitted=learner.model is not model)
             if not isinstance(planned, PlannedRound):
                 # What a campaign ends with must not depend on when its model was last fitted on the way.

@@ -20,13 +20,12 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, logit
 
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.item_features import NEAREST_PROBA, standardised
 from amcc.errors import ParameterError
+from amcc.special import expit, logit
 
 # Who says p of eq7, where items have features. "consensus": the votes, and of a pair that nobody was asked about how
 # frequent its label is. "classifier": of such a pair the features, of any other the votes. "printed": the features, of
@@ -147,6 +146,9 @@ def fitted(place: Floats, proba: Floats, asked: Mask, unasked: Floats, penalty: 
         return float(value), gradient.ravel()
 
     start[0] *= scale
+    # Here, for it takes a second to import and only strategies with features need it.
+    from scipy.optimize import minimize
+
     best = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": MOST_STEPS}).x.reshape(shape)
     return best[0] / scale, best[1:]
 

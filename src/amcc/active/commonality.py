@@ -8,7 +8,7 @@ the answers and the consensus. A model without groups has one, of everybody.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from amcc.active import scores
 from amcc.arrays import Floats
@@ -48,7 +48,10 @@ def counted_commonality(votes: Votes, proba: Floats, share: Floats) -> Floats:
     [[0.87, 0.53], [0.53, 0.87]]
     """
     shape, weight = (votes.n_items, votes.n_labels), share[votes.worker]
-    yes, asked = (csr_array((weight * kind, (votes.item, votes.label)), shape=shape) for kind in (votes.value > 0, 1.0))
+    yes, asked = (
+        scipy.sparse.csr_array((weight * kind, (votes.item, votes.label)), shape=shape)
+        for kind in (votes.value > 0, 1.0)
+    )
     n_yes, n_asked = (np.bincount(votes.label, kind, votes.n_labels) for kind in (votes.value > 0, None))
     crowd = (n_yes + 1.0) / (n_asked + 2.0)
     return np.asarray((proba.T @ yes + crowd) / (proba.T @ asked + 1.0))

@@ -1,7 +1,8 @@
 """Quality against money: what one replay gave, and what replays with several seeds say together.
 
 A `Curve` is what one run measured. `cost_of_goals` reads from several what a quality costs. `compared` says whether one
-strategy is better than another: both have the same seeds, so what differs is looked at seed by seed.
+strategy is better than another: both have the same seeds, so what differs is looked at seed by seed. A `Replay` is all
+runs of one strategy; `amcc.active.replay_plot` draws several of them.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from amcc.arrays import Floats
 from amcc.inference import EQUAL, mean_interval
+from amcc.tables import Tabular
 
 # Why a replay ended: all votes are bought; the money does not pay for what the strategy wants next; no progress in
 # `patience` batches.
@@ -39,12 +42,15 @@ SPENT_ALREADY = 0.1
 # have all votes then, and a strategy that is better at last is not to look cheap because it stopped.
 MISSED = 1.0
 
+# Shares of the money that differ by less are one place in the picture.
+VISIBLE = 0.01
+
 # Of a strategy beside another.
 Verdict = Literal["ahead", "behind", "not told apart"]
 
 
 @dataclass(frozen=True)
-class Curve:
+class Curve(Tabular):
     """Quality against money: (n_points,) share of the cost of all votes, votes, and mean Jaccard.
 
     by_worker : (n_points, n_workers) share of the cost of all votes that each worker has got so far, where it is known.
@@ -56,6 +62,11 @@ class Curve:
     jaccard: Floats
     by_worker: Floats | None = field(default=None, kw_only=True)  # a mean of curves has neither
     end: EndReason | None = field(default=None, kw_only=True)
+
+    def to_arrow(self) -> pa.Table:
+        """Table cost_share, votes, jaccard."""
+        votes = self.n_votes.astype(np.int64)
+        return pa.table({"cost_share": self.cost_share, "votes": votes, "jaccard": self.jaccard})
 
     def sustained_cost(self, jaccard: float) -> float | None:
         """The share of the cost from which on the quality is never again below this; None where the end is below.
@@ -207,3 +218,62 @@ def mean_curve(curves: Sequence[Curve], n_points: int = 101) -> Curve:
         for name in ("n_votes", "jaccard")
     )
     return Curve(share, *columns)
+
+
+@dataclass(frozen=True)
+class Replay(Tabular):
+    """What one strategy achieved: for each seed a curve, and the quality of all votes to compare with."""
+
+    curves: Sequence[Curve]
+    all_votes: Sequence[float]
+
+    def to_arrow(self) -> pa.Table:
+        """Table seed, cost_share, votes, jaccard: all runs, one after the other."""
+        runs = ((np.full(len(curve.jaccard), seed), curve.to_arrow()) for seed, curve in enumerate(self.curves))
+        return pa.concat_tables([table.add_column(0, "seed", pa.array(seed)) for seed, table in runs])
+
+    @property
+    def mean(self) -> Curve:
+        """Mean over the seeds."""
+        return mean_curve(self.curves)
+
+    @property
+    def sustained_cost(self) -> dict[float, CostOfGoal]:
+        """Share of the money for each of the goals."""
+        return cost_of_goals(self.curves, self.all_votes)
+
+    def in_percent(self, goal: float) -> str:
+        """What a goal costs, in words."""
+        return self.in_words(self.sustained_cost[goal])
+
+    def in_words(self, cost: CostOfGoal) -> str:
+        """What runs cost, in words: one that ended before all votes were bought might have got there later."""
+        missed = [curve.end for curve, share in zip(self.curves, cost.of_runs, strict=True) if share is None]
+        return _in_percent(cost, "stopped before" if {"patience", "money"} & set(missed) else "never")
+
+    @property
+    def areas(self) -> Floats:
+        """(n_runs,) mean quality over the money of each run, from its first votes to its end."""
+        return np.array([curve.area() for curve in self.curves])
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the mean ends where the first run did, while others went on."""
+        ends = [curve.cost_share[-1] for curve in self.curves]
+        return bool(max(ends) - min(ends) > VISIBLE)
+
+
+def _in_percent(cost: CostOfGoal, missed: str) -> str:
+    """The middle run; the cheapest and the most expensive where there are several. missed : of those that miss it.
+
+    >>> [_in_percent(CostOfGoal(of_runs), "never") for of_runs in ((0.5,), (0.3, None, 0.5), (None,))]
+    ['50 %', '50 % (30 %–never)', 'never']
+    """
+
+    def text(share: float | None, unit: str = " %") -> str:
+        return missed if share is None else f"{100 * share:.0f}{unit}"
+
+    least, most = (text(share) for share in (cost.least, cost.most))
+    if least == most:
+        return least
+    return f"{text(cost.median)} ({text(cost.least, '' if cost.most is not None else ' %')}–{most})"

@@ -27,17 +27,19 @@ The answers about all labels of an item have the covariance W⁻¹ + τ² 1 1ᵀ
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_array
-from scipy.special import expit
+import scipy
 
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.base import ConsensusModel
 from amcc.consensus.calibration import INTERCEPT_SPREAD, LABEL_SPREAD, SLOPE_SPREAD, log_odds
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.memory import check_size
+from amcc.special import expit
+from amcc.tables import Frame, as_frame
 from amcc.votes import Votes
 
 __all__ = ["ExpertQuestions", "questions_for_expert"]
@@ -77,7 +79,7 @@ NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 
 # What an answer can teach about, and where that stands in f.
 N_COMMON, N_RANGES = 3, len(RANGES) + 1
-PARTS = {
+PARTS: dict[str, slice] = {
     "trust": slice(0, 2),
     "reading": slice(2, N_COMMON),
     "range": slice(N_COMMON, N_COMMON + N_RANGES),
@@ -106,7 +108,7 @@ class PairFeatures:
         """(size, size) sum of weight · f fᵀ."""
         n_pairs, n_set = self.place.shape
         start = np.arange(n_pairs + 1) * n_set
-        rows = csr_array((self.number.ravel(), self.place.ravel(), start), shape=(n_pairs, self.size))
+        rows = scipy.sparse.csr_array((self.number.ravel(), self.place.ravel(), start), shape=(n_pairs, self.size))
         weighted = rows.multiply(weight[:, None]).tocsr()
         return np.asarray((rows.T @ weighted).toarray())
 
@@ -173,11 +175,11 @@ class ExpertQuestions:
     def __len__(self) -> int:
         return len(self.item)
 
-    def table(self, votes: Votes) -> pa.Table:
+    def table(self, votes: Votes, frame: Frame = "arrow") -> Any:
         """Table item, label, probability, why."""
         item, label = votes.item_names.take(pa.array(self.item)), votes.label_names.take(pa.array(self.label))
         why = pa.array(self.why, pa.string())
-        return pa.table({"item": item, "label": label, "probability": self.proba, "why": why})
+        return as_frame(pa.table({"item": item, "label": label, "probability": self.proba, "why": why}), frame)
 
 
 def questions_for_expert(

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from math import exp, expm1, inf, log, log1p
 
 import numpy as np
-from scipy.special import expit, logit
 
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.prices import Money
@@ -26,6 +25,7 @@ from amcc.active.questions import Triplets
 from amcc.active.value import outcomes
 from amcc.arrays import Floats, Mask
 from amcc.errors import ParameterError
+from amcc.special import expit, logit
 
 # Beyond this exponent a cost is no amount of money any more: e¹⁰⁰ is 10⁴³ times what was spent. From 709 on it would
 # overflow.

@@ -44,6 +44,7 @@ class Journal:
 
     def __init__(self, path: Path, *, first: dict[str, Any], create: bool = True) -> None:
         self._path, self._is_ours = path, not path.exists()
+        self.lines: list[bytes]
         self._file = _opened(path, create=create)
         try:
             text = self._file.readall()
@@ -51,7 +52,7 @@ class Journal:
         except BaseException:
             self._file.close()
             raise
-        self.head = chain.line_hash(self.lines[-1]) if self.lines else chain.START
+        self.head: str = chain.line_hash(self.lines[-1]) if self.lines else chain.START
         self._size = len(text) - len(tail)
         self._lacks_newline = bool(self.lines) and text.endswith(self.lines[-1])
 

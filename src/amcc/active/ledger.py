@@ -69,10 +69,10 @@ class Ledger:
     def __init__(self, vocabularies: Votes, prices: Prices) -> None:
         self._vocabularies, self._prices = vocabularies, prices
         self._journal: Journal | None = None
-        self.head = chain.START
+        self.head: str = chain.START
         self._n_planned = 0
         self.rounds: list[PlannedRound] = []
-        self.asked = NOTHING_ASKED
+        self.asked: Triplets = NOTHING_ASKED
         self.value: Signs = np.empty(0, dtype=np.int8)
         self.price: Money = np.empty(0, dtype=np.int64)
 

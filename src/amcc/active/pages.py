@@ -12,6 +12,7 @@ from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Candidates, OtherPairs, SamePages
 from amcc.active.prices import Prices
 from amcc.active.questions import Questions
+from amcc.active.strategies.voi import ValueOfInformation
 from amcc.active.strategy import Strategy
 from amcc.arrays import Floats
 from amcc.votes import Votes
@@ -21,7 +22,13 @@ def select_with_pages(
     strategy: Strategy, beliefs: CurrentBeliefs, candidates: Candidates, prices: Prices, n: int,
     rng: np.random.Generator,
 ) -> Questions:  # fmt: skip
-    """Up to `n` questions of the strategy; where pages cost something, with more on each page that is opened."""
+    """Up to `n` questions of the strategy; where pages cost something, with more on each page that is opened.
+
+    Our own strategy values pages as pages. Others value questions: they choose at the price of a page of their own, and
+    then fill the pages that are open.
+    """
+    if isinstance(strategy, ValueOfInformation) and np.any(prices.page):
+        return strategy.select_pages(beliefs, candidates, prices, n, rng)
     chosen = strategy.select(beliefs, candidates, prices.lone_vote.astype(np.float64), n, rng)
     if not np.any(prices.page) or not len(chosen):
         return chosen

@@ -20,9 +20,9 @@ FAMILY_HAS_SPOKEN = 2
 # what is expected of a newcomer; below a fifth, several such workers together still say little.
 INFORMATIVE, FAIRLY_INFORMATIVE = 0.5, 0.2
 
-# Somebody is asked to get to know them where what asking teaches makes an answer worth this many times what is expected
-# of it: from here on, half of the worth or more is not the answer itself. The worth goes with the square of the skill.
-MOSTLY_TO_LEARN = 2.0
+# Somebody is asked to get to know them where more than this share of the worth is what asking teaches about them: from
+# here on, the answer itself is the smaller part.
+MOSTLY_TO_KNOW = 0.5
 
 # An answer of which less than half is new mostly repeats what others of the family said.
 MOSTLY_NEW = 0.5
@@ -43,10 +43,8 @@ def reasons(chosen: Questions, beliefs: CurrentBeliefs, seats: Seats | None = No
     prefix = "drawn at random: " if drawn else ""
     rows = zip(*(column.tolist() for column in columns), whose, strict=True)
     told = [prefix + reason(*row) for row in rows]
-    if "skill_to_ask" in chosen.parts:
-        of_value = zip(
-            *(chosen.parts[name].tolist() for name in ("skill", "skill_to_ask", "new", "ahead")), strict=True
-        )
+    if "to_know" in chosen.parts:
+        of_value = zip(*(chosen.parts[name].tolist() for name in ("skill", "to_know", "new", "ahead")), strict=True)
         # An expert's skill is not learned from votes.
         told = [
             text if who == NOUNS[YOURSELF] else text + by_value(*row)
@@ -81,16 +79,16 @@ def by_family(family: str | None, n_votes: int) -> str:
     return f"; its family {family} has {n_votes} vote{'s' * (n_votes > 1)} here{little}"
 
 
-def by_value(skill: float, skill_to_ask: float, new: float, ahead: float) -> str:
+def by_value(skill: float, to_know: float, new: float, ahead: float) -> str:
     """What the value of the answer rests on: the worker, others like them, and how many answers change a decision.
 
-    >>> by_value(0.6, 0.62, 1.0, 1.0)
+    >>> by_value(0.6, 0.1, 1.0, 1.0)
     ', skill on all labels 0.60'
-    >>> by_value(0.3, 0.62, 0.2, 3.0)
+    >>> by_value(0.3, 0.6, 0.2, 3.0)
     ', skill on all labels 0.30, asked to get to know them; 20 % new beside their family; 3 such answers may decide it'
     """
     told = f", skill on all labels {skill:.2f}"
-    if skill_to_ask**2 > MOSTLY_TO_LEARN * max(skill, 0.0) ** 2:
+    if to_know > MOSTLY_TO_KNOW:
         told += ", asked to get to know them"
     if new < MOSTLY_NEW:
         told += f"; {100 * new:.0f} % new beside their family"

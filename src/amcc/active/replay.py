@@ -25,6 +25,7 @@ from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
 from amcc.roster import Roster
 from amcc.votes import Votes
+from amcc.watching import tell
 
 # What is known before the first question: nothing, one answer per item, or a share of the votes.
 Start = Literal["none", "one"] | float
@@ -96,7 +97,9 @@ def replay(
         jaccard = metrics.jaccard(recording.truth, moment.beliefs.proba > 0.5, recording.known)
         points.append((moment.spent / total, moment.asked.sum(), jaccard))
         by_worker.append(weight_per_code(votes.worker, moment.paid, votes.n_workers) / total)
-        progress(min(moment.spent / min(limit, total), 1.0))  # prices may change, and all votes cost more in the end
+        spent = min(moment.spent / min(limit, total), 1.0)  # prices may change, and all votes cost more in the end
+        progress(spent)
+        tell(spent, f"{100 * spent:.0f} % of the money is spent")
     end: EndReason = "all" if moment.asked.all() else "patience" if moment.stuck else "money"
     columns = (np.array(column, dtype=np.float64) for column in zip(*points, strict=True))
     return Curve(*columns, by_worker=np.array(by_worker), end=end)

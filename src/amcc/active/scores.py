@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.special import betainc, expit, logit
+import scipy
 
 from amcc.arrays import AnyInts, Floats, Floats32, Ints, Mask, find_sorted, weight_per_code
+from amcc.special import betainc, expit, logit
 from amcc.votes import Votes
 
 Singles = Floats32
@@ -117,7 +117,9 @@ def credibility(similar: Floats, neighbor: Ints, likelihood: Floats | Singles) -
     """
     n_items, k = similar.shape
     entries = (similar.ravel().astype(likelihood.dtype), neighbor.ravel(), np.arange(n_items + 1) * k)
-    return np.asarray(csr_array(entries, shape=(n_items, len(likelihood))) @ likelihood / max(k, 1), np.float64)
+    return np.asarray(
+        scipy.sparse.csr_array(entries, shape=(n_items, len(likelihood))) @ likelihood / max(k, 1), np.float64
+    )
 
 
 def paper_prices(accuracy: Floats) -> Floats:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betainc
 
 from amcc.active.beliefs import COLD_FALSE_ALARM, COLD_HIT, CurrentBeliefs
 from amcc.arrays import Floats, weight_per_code
 from amcc.passes import sum_over_slots
+from amcc.special import betainc
 from amcc.votes import Votes
 
 # Before the first vote, chance is expected to be right about half of the labels, and to leave room for the other half:
@@ -75,6 +75,16 @@ class Skills:
     def expected_square(self) -> Floats:
         """(n_workers,) E[s²]: an answer is worth about the square of its worker's skill."""
         return self._square_above(0.0)
+
+    def believed_square(self, share: float) -> Floats:
+        """(n_workers,) E[s²] with only this share of what tells workers apart; those who are known keep theirs.
+
+        What looks like skill is agreement with the consensus. A part of it is taste, and with few votes the consensus
+        is that of those who gave most of them.
+        """
+        square, known = self.expected_square(), self.evidence >= KNOWN
+        usual = float(square[~known].mean()) if not known.all() else 0.0
+        return np.where(known, square, (1.0 - share) * usual + share * square)
 
     def option(self) -> Floats:
         """(n_workers,) what asking teaches about the worker, in squares of skill.

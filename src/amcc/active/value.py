@@ -17,9 +17,9 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
 from amcc.arrays import Floats, Ints
+from amcc.special import xlogy
 
 # What it costs, in expectation, to believe so; by probability.
 Loss = Callable[[Floats], Floats]

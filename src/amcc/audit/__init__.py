@@ -10,7 +10,7 @@ and can be audited all the same. Intervals are those of `amcc.inference`; docs/a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from amcc.audit.slices import AnswerRule, ConsensusPairs, People, Slice, answers
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
 from amcc.inference import Corrected, SliceEstimate, check_level
+from amcc.tables import Frame, as_frame
 from amcc.votes import Votes
 
 # The door of the room: what users and commands need. Tables are made in `measures`, warnings in `doubts`.
@@ -28,6 +29,8 @@ __all__ = ["LEVEL", "AnswerRule", "Audit", "audit", "cross_fitted"]
 
 # Level of intervals, unless asked otherwise: what readers expect where nothing is said.
 LEVEL = 0.95
+
+AuditTable = Literal["prevalence", "errors", "calibration", "decisions", "judges", "disagreements"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,12 @@ class Audit:
     people: SliceEstimate | None
     disagreements: pa.Table
     warnings: list[str]
+
+    def table(self, name: AuditTable, frame: Frame = "pandas") -> Any:
+        """One of the tables above."""
+        if name not in get_args(AuditTable):
+            raise ParameterError(f"name must be one of {', '.join(get_args(AuditTable))}; got {name!r}.")
+        return as_frame(getattr(self, name), frame)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the list of disagreements as plain lists and numbers, for JSON."""

@@ -31,7 +31,7 @@ from typer.core import TyperGroup
 from amcc import __version__
 from amcc.cli.console import notes, say, visible
 from amcc.cli.lazy import CommandEntry, LazyCommand
-from amcc.errors import AmccError, InputError, OutOfMoneyError, ParameterError
+from amcc.errors import AmccError, InputError, NotFoundError, OutOfMoneyError, ParameterError
 
 # In the order in which a newcomer meets them; the help and docs/cli.md keep it.
 COMMANDS = {
@@ -41,6 +41,14 @@ COMMANDS = {
     "check": CommandEntry(
         "Validate a file of votes and describe what is in it; with --workers also who gave them.",
         "amcc check votes.csv --columns worker=rater",
+    ),
+    "formats": CommandEntry(
+        "List the files that can be read, with the options that they may need, and the forms that can be written.",
+        "amcc formats",
+    ),
+    "convert": CommandEntry(
+        "Write the votes of any file as a plain table worker,item,label,value, and what else it says beside it.",
+        "amcc convert export.json -o votes.csv --truth-output truth.csv --pseudonyms key.txt",
     ),
     "consensus": CommandEntry(
         "Find the labels of each item; writes item,label,probability,present,settled.",
@@ -70,6 +78,19 @@ COMMANDS = {
     "pay": CommandEntry(
         "List who gets what for answers to questions of amcc next --ledger; writes worker,answered,paid,due,….",
         "amcc pay money.jsonl votes.csv --prolific bonus.csv --mark-paid",
+    ),
+    "campaign": CommandEntry(
+        "Live campaigns: make one, invite workers, see how it goes, pay, export, check and keep it."
+    ),
+    "serve": CommandEntry(
+        "Serve a campaign: pages for workers, the dashboard, the API; until Ctrl-C or SIGTERM.", "amcc serve pets"
+    ),
+    "judge": CommandEntry(
+        "Let a command work in a live campaign: it gets questions as JSON, its answers are posted and paid.",
+        "amcc judge --campaign http://127.0.0.1:8000 --token TOKEN -- python my_model.py",
+    ),
+    "label-studio": CommandEntry(
+        "A project of a running Label Studio: answers in, consensus and next questions out.", module="label_studio"
     ),
     "replay": CommandEntry(
         "Buy recorded votes one after the other, as strategies choose them: what would the same quality have cost?",
@@ -106,7 +127,7 @@ class Commands(TyperGroup):
             self.add_command(LazyCommand(name, entry))
 
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="amcc",
     cls=Commands,
     no_args_is_help=True,
@@ -144,8 +165,8 @@ def main() -> None:
     # Python's own way would show a line of our source beside each warning.
     warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
     try:
-        app()
-    except (InputError, ParameterError) as error:
+        app(prog_name="amcc")  # also as `python -m amcc`, so that completion is made for the name that people type
+    except (InputError, ParameterError, NotFoundError) as error:
         # The message says what must hold, what came and the way out: it is all that people need.
         _stop(str(error), 2)
     except OutOfMoneyError as error:

@@ -39,10 +39,14 @@ from amcc.consensus.item_results import check_all_pairs
 from amcc.errors import ParameterError
 from amcc.inference import check_level
 from amcc.io import read_table, read_votes
-from amcc.report.html import percent, with_interval
+from amcc.report.language import language
 from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
+
+# The terminal speaks English.
+ENGLISH = language("en")
+percent, with_interval = ENGLISH.percent, ENGLISH.interval
 
 SLICE_HELP = (
     "What people say about a random slice of the items: as TRUTH of evaluate, or votes worker,item,label,value of one "

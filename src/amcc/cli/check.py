@@ -25,13 +25,14 @@ LABELS_SHOWN = 1_000
 
 def check(*, path: VotesPath, roster: WorkersFile = None, as_json: Json = False, reading: ReadingOptions) -> None:
     """Validate a file of votes and describe what is in it; with --workers also who gave them."""
-    votes = reading.read(path)
+    export = reading.export(path)
+    votes = export.votes
     # Checked as well: a name that is spelt otherwise in the workers file is found here and not after a fit.
-    listed = listed_workers(roster, votes.worker_names)
+    listed = listed_workers(roster, votes.worker_names, export.roster)
     description = votes.describe()
     families = [] if listed is None else _families(votes, listed.seats(votes.worker_names))
     if as_json:
-        said = votes.notes() + ([] if listed is None else listed.notes(votes.worker_names))
+        said = [*export.notes, *votes.notes()] + ([] if listed is None else listed.notes(votes.worker_names))
         print_json({**description.to_dict(), "families": families, "notes": said})
         return
     screen.print(_summary(description))

@@ -38,6 +38,7 @@ from amcc.consensus.undeclared import named_like_models
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, as_engine
 from amcc.errors import ParameterError
+from amcc.exports import write_consensus, writer_named
 from amcc.votes import Votes
 
 DECODE_HELP = (
@@ -50,6 +51,8 @@ DISAGREEMENT_HELP = (
 SOFT_HELP = (
     "Also columns soft, soft_low and soft_high: the share of competent people who would say yes, and its 95 % interval."
 )
+# The languages themselves are known to the report, which is imported when one is written.
+LANGUAGE_HELP = "Of the report: en (English), de (Deutsch). Default: en."
 FROM_HELP = (
     "Model that --save wrote for earlier votes. Where less than a tenth of the votes is new, a few rounds from there "
     "take the place of a fit."
@@ -118,14 +121,41 @@ class ConsensusRows(OptionGroup):
 
 @dataclass(frozen=True)
 class ModelFiles(OptionGroup):
-    """Further files: what else to write (report, save), and what to start from (start)."""
+    """Further files: what else to write (report, in which language; save), and what to start from (start)."""
 
     report: Annotated[Path | None, typer.Option(help="Also write an HTML report to this file."), PAGE] = None
+    language: Annotated[str | None, typer.Option(help=LANGUAGE_HELP)] = None
     save: Annotated[Path | None, typer.Option(help="Also save the fitted model to this file."), FILE] = None
     start: Annotated[Path | None, typer.Option("--from", help=FROM_HELP), READS] = None
+    export: Annotated[Path | None, typer.Option(help="Also write it as another tool reads it, see --to."), FILE] = None
+    to: Annotated[str | None, typer.Option(help="Whose form --export has: amcc formats lists them.")] = None
 
-    def write(self, model: ConsensusModel, votes: Votes | Engine) -> None:
-        """Save the model and draw the report, where they were asked for."""
+    def check(self) -> None:
+        """Raise ParameterError where it cannot be known what to write, or where something would be ignored."""
+        if self.language is not None:
+            from amcc.report.language import language
+
+            language(self.language)
+            if self.report is None:
+                raise ParameterError("--language is that of the report: give --report FILE, too, or leave it out.")
+        if (self.export is None) != (self.to is None):
+            raise ParameterError("--export FILE and --to TOOL belong together; one of them is missing.")
+        if self.to is not None:
+            writer_named(self.to)
+
+    @property
+    def need_all_votes(self) -> bool:
+        """Whether something is written that looks at all votes at once."""
+        return self.report is not None or self.export is not None
+
+    def write(
+        self, model: ConsensusModel, votes: Votes | Engine, source: Path, texts: pa.Table | None, question: str | None
+    ) -> None:
+        """Save the model, draw the report and write for other tools, where they were asked for.
+
+        source : where the votes came from; the report says how to go on from there
+        texts, question : what the items are, and how the question is called, for tools that show them
+        """
         if self.save is not None:
             model.save(self.save)
             # One file for all items would be as large as the votes that do not fit in memory.
@@ -136,8 +166,12 @@ class ModelFiles(OptionGroup):
             from amcc.report import write_report
 
             with busy("Drawing the report"):
-                write_report(model, votes, self.report)
+                write_report(model, votes, self.report, language=self.language or "en", source=str(source))
             notes.print(f"wrote the report to {self.report}")
+        if self.export is not None and self.to is not None and isinstance(votes, Votes):
+            named = {} if question is None else {"question": question}
+            write_consensus(model, votes, self.export, to=self.to, texts=texts, **named)
+            notes.print(f"wrote the consensus for {self.to} to {self.export}")
 
 
 def consensus(
@@ -156,15 +190,17 @@ def consensus(
     reading: ReadingOptions,
 ) -> None:
     """Find the labels of each item; writes item,label,probability,present,settled."""
-    given = reading.open(path)
+    with engine.reading():
+        given = reading.open(path)
     # Before the fit, which may take hours.
     rows.check()
+    files.check()
     choice.check_used(features=described.are_named(), roster=roster)
     # These look at single votes, pairs or items, wherever they are; blocks are seen one at a time.
-    whole = bool(files.report or truth or roster or described.are_named())
-    with engine.running(given, choice.method, whole=whole) as votes:
-        known = coverage.read_if_named(truth)
-        listed = listed_workers(roster, votes.worker_names)
+    whole = bool(files.need_all_votes or truth or roster or described.are_named())
+    with engine.running(given.votes, choice.method, whole=whole) as votes:
+        known = coverage.read_if_named(truth, given.truth)
+        listed = listed_workers(roster, votes.worker_names, choice.usable(given.roster))
         features = None
         if isinstance(votes, Votes):
             rows.check_fits(votes)
@@ -176,7 +212,7 @@ def consensus(
         # How far "settled" can be trusted belongs beside every consensus, not only into the report.
         say(model.settling_.sentence())
         found = _write(model, votes, rows, output, as_json)
-        files.write(model, votes)
+        files.write(model, votes, path, given.texts, reading.question)
         if as_json:
             effect = truth_effect(model, votes) if isinstance(votes, Votes) else None
             print_json(_summary(as_engine(votes), model, choice.method, output.output, found) | effect_as_json(effect))

@@ -45,8 +45,8 @@ class PlainConsole(Console):
 
 
 # Made once: whether they write to a terminal, and how wide it is, does not change while a command runs.
-notes = PlainConsole(stderr=True)
-screen = PlainConsole()
+notes: PlainConsole = PlainConsole(stderr=True)
+screen: PlainConsole = PlainConsole()
 
 
 def say(*sentences: str, style: str = "") -> None:

@@ -94,13 +94,13 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "check": (check_sets, "amcc data check affective --data crowd-data"),
     "where": (where, "amcc data where mulan_yeast"),
 }
-data = typer.Typer(
+data: typer.Typer = typer.Typer(
     help="Public data sets: what there is, what is here, and where to get the rest.",
     no_args_is_help=True,
     add_completion=False,  # amcc itself has it
 )
-for command_name, (command, example) in COMMANDS.items():
-    data.command(command_name, epilog=f"Example: {example}")(prepared(command))
+for _name, (_command, _example) in COMMANDS.items():
+    data.command(_name, epilog=f"Example: {_example}")(prepared(_command))
 
 
 def _in_short(data_set: DataSet) -> str:

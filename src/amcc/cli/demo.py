@@ -6,6 +6,7 @@ stands beside the default method, and the spammers that were found beside those 
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -17,11 +18,13 @@ from amcc import metrics
 from amcc.arrays import Mask
 from amcc.cli.console import busy, screen, titled_table
 from amcc.cli.fitting import DEFAULT_METHOD, ModelChoice, fit
+from amcc.cli.live import CLIENT, SERVER
 from amcc.cli.paths import FOLDER_OF_REPORT
 from amcc.consensus import ConsensusModel
 from amcc.consensus.workers import likely_spammers
 from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.files import make_folder
+from amcc.io import write_votes
 from amcc.report import write_report
 
 # Scores of `metrics.evaluate` that are shown, and what they are called.
@@ -30,15 +33,25 @@ SCORES = {"jaccard": "Jaccard", "f1": "F1", "one_minus_rl": "1 − ranking loss"
 # Spammers by name: as many as fit in a line.
 NAMES_SHOWN = 6
 
+# Workers of the live demo: enough that something happens at every look.
+N_SIMULATED = 10
+
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report."), FOLDER_OF_REPORT] = Path(
-        "amcc-demo"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the report and the votes."), FOLDER_OF_REPORT
+    ] = Path("amcc-demo"),
     votes: Annotated[int, typer.Option(help="About how many votes to simulate.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Same seed, same crowd.")] = 0,
+    live: Annotated[
+        bool, typer.Option("--live", help="Instead: a live campaign to look at, with simulated workers.")
+    ] = False,
+    seconds: Annotated[float, typer.Option(min=1, max=3600, help="With --live: how long it runs.")] = 120.0,
 ) -> None:
     """Simulate a crowd, find the consensus, say what was found, and write a report with pictures."""
+    if live:
+        show_live(seconds, seed)
+        return
     # First, so that nobody waits for a fit whose report has no place.
     make_folder(output)
     with busy("Simulating a crowd"):
@@ -55,9 +68,41 @@ def demo(
     model = models[DEFAULT_METHOD]
     screen.print(_spammers_found(crowd, model))
     report = output / "report.html"
+    # The report says what to type next, and there must be a file to type it about.
+    file = output / "votes.csv"
     with busy("Drawing the report"):
-        write_report(model, given, report, title="A simulated crowd")
+        write_votes(given, file)
+        write_report(model, given, report, title="A simulated crowd", source=str(file))
     screen.print(f"The report with pictures: {report}", soft_wrap=True)
+
+
+def show_live(seconds: float, seed: int) -> None:
+    """A server with a campaign of scenes and simulated workers, until the time is over."""
+    SERVER.check("amcc demo --live")
+    CLIENT.check("amcc demo --live")
+    from amcc.serve.demo import LiveDemo, live_demo
+
+    def ready(about: LiveDemo) -> None:
+        for line in (
+            f"A campaign with {N_SIMULATED} simulated workers runs for {seconds:g} seconds:",
+            f"  dashboard       {about.address}/dashboard",
+            f"  its password    {about.password}",
+            f"  work yourself   {about.link}",
+            "Ctrl-C ends it earlier.",
+        ):
+            screen.print(line, soft_wrap=True)
+
+    # SIGTERM ends it like Ctrl-C: Python's own way would leave the server running, and its folder.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with busy("Live") as progress:
+        done = live_demo(
+            seconds, N_SIMULATED, seed, ready, lambda now: progress(f"{now.pages:,} pages, {now.answers:,} answers")
+        )
+    screen.print(
+        f"The simulated workers answered {done.answers:,} questions on {done.pages:,} pages; {done.why}. The "
+        "server and its campaign are gone.",
+        soft_wrap=True,
+    )
 
 
 def _scores(crowd: SimulatedWorld, models: dict[str, ConsensusModel]) -> Table:

@@ -18,13 +18,13 @@ from amcc.cli.console import busy, notes, say
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.parameters import set_parameters
 from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
-from amcc.consensus.monitor import watched_by
 from amcc.consensus.truth_effect import TruthEffect, truth_effect
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import InputError
 from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
+from amcc.watching import watched_by
 
 PARAM_HELP = (
     "Change a parameter of the method, like n_groups=3. May be repeated for others; a wrong name lists those that "
@@ -59,6 +59,10 @@ class ModelChoice(OptionGroup):
         if roster is not None:
             model.check_uses_roster()
 
+    def usable(self, roster: Roster | None) -> Roster | None:
+        """What a file of votes says about its workers, where the model uses it; nobody gave it on purpose."""
+        return roster if self.make().uses_roster else None
+
 
 def fit(
     votes: Votes | Engine,
@@ -75,10 +79,7 @@ def fit(
     model = choice.make() if start is None else _to_go_on_from(start, choice)
     # Engines have no length: they hold no votes, only a way to them.
     n_votes = len(votes) if isinstance(votes, Votes) else votes.n_votes
-    with (
-        busy(f"Fitting {choice.method} to {n_votes:,} votes") as show,
-        watched_by(lambda number, change: show(f"round {number}, probabilities move by {change:.1e}")),
-    ):
+    with busy(f"Fitting {choice.method} to {n_votes:,} votes") as show, watched_by(lambda share, note: show(note)):
         model.fit(votes, features, truth, roster)
     if model.has_roster:
         say(*model.families_.sentences())

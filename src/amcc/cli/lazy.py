@@ -6,6 +6,7 @@ commands, or types a name wrong, should not wait for that.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -41,6 +42,7 @@ class LazyCommand(TyperCommand):
     @cached_property
     def loaded(self) -> Any:
         """The command itself."""
+        keep_pandas_out()
         found = command_of(self.name or "", self.entry)
         # A group has prepared its commands itself.
         if isinstance(found, typer.Typer):
@@ -53,6 +55,31 @@ class LazyCommand(TyperCommand):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Parse arguments: the first thing that happens to a command that is called, so the other takes over here."""
         return self.loaded.make_context(info_name, args, parent, **extra)
+
+
+class _NoPandas:
+    """Finds no pandas, as if it were not installed."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+
+
+def keep_pandas_out() -> None:
+    """Let Arrow go without pandas, which it would import for the first list that it is given: half a second.
+
+    Arrow looks for pandas once, and then again only where somebody asks for a frame: it looks here, and finds none.
+    """
+    if "pandas" in sys.modules:  # somebody uses it already
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(_NoPandas)
 
 
 def command_of(name: str, entry: CommandEntry) -> Any:

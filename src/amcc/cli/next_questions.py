@@ -21,7 +21,7 @@ from amcc.active.buying import CROWD_BATCH, DEFAULT_STRATEGY
 from amcc.active.plan import plan_lines
 from amcc.active.prices import major_units
 from amcc.active.strategies import STRATEGIES
-from amcc.cli.console import busy, say
+from amcc.cli.console import busy, notes, say
 from amcc.cli.fitting import effect_as_json, tell_effect
 from amcc.cli.for_expert import EXPERT_BATCH, ExpertOptions, ask_expert, check_expert_only, check_free
 from amcc.cli.options.asked_votes import AskingOptions
@@ -34,8 +34,11 @@ from amcc.cli.options.stopping import StopOptions
 from amcc.cli.options.truth import KnownTruth, TruthCoverage
 from amcc.cli.options.votes import VotesPath
 from amcc.cli.output import Json, RowsOutput, print_json
+from amcc.cli.paths import FILE
 from amcc.consensus.truth_effect import truth_effect
 from amcc.errors import InputError, OutOfMoneyError, ParameterError
+from amcc.exports.label_studio import tasks_to_ask, write_json
+from amcc.io import Export
 from amcc.votes import Votes
 
 # What the library calls by the names of its parameters, people gave as options.
@@ -76,6 +79,11 @@ HAND_BACK = (
     "FILE, not as votes"
 )
 
+
+TASKS_HELP = (
+    "Also write the questions as tasks of Label Studio (.json): data.ask are the labels to offer, data.ask_for is the "
+    "worker, data.priority the order."
+)
 
 Budget = Annotated[
     str | None,
@@ -118,6 +126,7 @@ def next_questions(
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
     rows: RowsOutput,
+    tasks: Annotated[Path | None, typer.Option(help=TASKS_HELP), FILE] = None,
     as_json: Json = False,
     reading: AskingOptions,
 ) -> None:
@@ -129,12 +138,13 @@ def next_questions(
     With --for-expert, it chooses the pairs whose true answer says most about how to read the crowd, and writes
     item,label,probability,why. Your answers go into a table item,label,truth, to be handed back with --truth.
     """
-    votes, known = reading.read(path), coverage.read_if_named(truth)
+    export = reading.export(path)
+    votes, known = export.votes, coverage.read_if_named(truth, export.truth)
     if expert.for_expert:
         # An option that changes nothing was meant to change something: better to say so than to ignore it.
         about_money = {"--budget": budget, **account.given, **kinds.given(), **_rules(stop)}
         check_free({**about_money, **_given(money, choice, described), "--explain": explain})
-        listed = listed_workers(roster, votes.worker_names)
+        listed = listed_workers(roster, votes.worker_names, export.roster)
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, seed)
     else:
         check_expert_only(expert)
@@ -144,13 +154,35 @@ def next_questions(
             if kept is not None and account.waiting:
                 told = ask_again(kept)
             else:
-                wanted |= {**stop.rules(), **({"budget": budget} if kept is None else {"account": kept})}
+                wanted |= _further(export, choice, stop) | ({"budget": budget} if kept is None else {"account": kept})
                 told = ask_crowd(votes, money, choice, stop, described, roster, wanted, explain=explain)
+    if tasks is not None:
+        write_tasks(told[0], tasks, export.texts)
+    _tell(told, rows, as_json=as_json)
+
+
+def _tell(told: tuple[pa.Table, dict[str, Any], list[str]], rows: RowsOutput, *, as_json: bool) -> None:
+    """Print what was found: rows, JSON, sentences."""
     if as_json:
         print_json(told[1])
     if rows.is_wanted_beside(as_json):
         rows.write(told[0])
     say(*told[2])
+
+
+def write_tasks(questions: pa.Table, path: Path, texts: pa.Table) -> None:
+    """Write questions as tasks of Label Studio; those to yourself have no worker, and are for everybody."""
+    known = dict(zip(texts["item"].to_pylist(), texts["text"].to_pylist(), strict=True))
+    worker = questions["worker"].to_pylist() if "worker" in questions.column_names else [""] * questions.num_rows
+    asked = zip(questions["item"].to_pylist(), questions["label"].to_pylist(), worker, strict=True)
+    found = tasks_to_ask(((str(item), str(label), str(who)) for item, label, who in asked), known)
+    write_json(path, found)
+    notes.print(f"wrote {len(found):,} tasks for Label Studio to {path}")
+
+
+def _further(export: Export, choice: ChoiceOptions, stop: StopOptions) -> dict[str, Any]:
+    """When to stop, and what an export says about its workers: strategies other than the default do not look at it."""
+    return {**stop.rules(), **({"roster": export.roster} if choice.strategy == DEFAULT_STRATEGY else {})}
 
 
 def check_budget(budget: str | None, account: LedgerOptions) -> None:
@@ -190,7 +222,10 @@ def ask_crowd(
         votes = buying.with_people(votes, listed, choice.worker or (), newcomers=money.by_eq12 is not None)
         if money.by_eq12 and n_before:
             say(*newcomers(votes.worker_names[n_before:].to_pylist()))
-        wanted |= {"roster": listed_workers(roster, votes.worker_names), "features": described.read(votes)}
+        wanted |= {
+            "roster": listed_workers(roster, votes.worker_names, wanted.get("roster")),
+            "features": described.read(votes),
+        }
         wanted |= {"prices": money.by_eq12 or listed, "price": money.of_others, "decimals": money.decimals}
         if wanted["kind_prices"]:  # who says what some kinds cost has forgotten the others, unless there is --price
             wanted["price"] = money.price

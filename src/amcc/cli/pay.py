@@ -6,7 +6,6 @@ something goes wrong in between, nobody is taken for paid who is on no list, and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ import pyarrow as pa
 import typer
 
 from amcc.active.accounts import Account, WorkerAccount
+from amcc.active.payouts import PROLIFIC_ID, check_prolific_names, due_now, prolific_lines
 from amcc.cli.console import say
 from amcc.cli.options.asked_votes import votes_so_far
 from amcc.cli.options.ledger import amounts, tell_answers, tell_balance
@@ -23,12 +23,6 @@ from amcc.cli.output import Json, RowsOutput, print_json
 from amcc.cli.paths import FILE, KEEPS, READS
 from amcc.errors import InputError, ParameterError
 from amcc.files import whole_file
-
-# What identifies a participant there; https://docs.prolific.com, "Set up bonuses".
-PROLIFIC_ID = re.compile("[0-9a-f]{24}")
-
-# Digits after the point of what Prolific pays.
-PROLIFIC_DECIMALS = 2
 
 
 def pay(
@@ -88,41 +82,10 @@ def chosen(people: Sequence[WorkerAccount], wanted: Sequence[str] | None) -> lis
     return [each for each in people if wanted is None or each.worker in wanted]
 
 
-def due_now(people: Sequence[WorkerAccount], decimals: int, *, in_cents: bool) -> dict[str, int]:
-    """Minor units by worker, of those who are due something; `in_cents`: what is less than a cent stays due.
-
-    >>> people = [WorkerAccount("ann", earned=1250), WorkerAccount("bob", earned=3)]
-    >>> due_now(people, 3, in_cents=False), due_now(people, 3, in_cents=True)
-    ({'ann': 1250, 'bob': 3}, {'ann': 1250})
-    """
-    # Amounts without decimals are whole cents already.
-    cent = 10 ** max(decimals - PROLIFIC_DECIMALS, 0) if in_cents else 1
-    amounts = {each.worker: each.due // cent * cent for each in people}
-    return {worker: amount for worker, amount in amounts.items() if amount}
-
-
-def prolific_lines(payments: Mapping[str, int], decimals: int) -> str:
-    """What Prolific takes for bonuses: one line id,amount for each person, without a header, in pounds or dollars.
-
-    Amounts without decimals are whole cents (or pence).
-
-    >>> prolific_lines({"5f0c": 125, "60aa": 5}, 2), prolific_lines({"5f0c": 125}, 0)
-    ('5f0c,1.25\\n60aa,0.05\\n', '5f0c,1.25\\n')
-    """
-    units = 10 ** (decimals or PROLIFIC_DECIMALS)  # in one pound
-    cents = {worker: amount * 100 // units for worker, amount in payments.items()}
-    return "".join(f"{worker},{amount // 100}.{amount % 100:02d}\n" for worker, amount in cents.items())
-
-
 def write_prolific(path: Path, payments: Mapping[str, int], decimals: int) -> None:
     """Write the list, and point out names that cannot be ids of Prolific."""
+    check_prolific_names(payments, "Name the others with --worker.")
     strange = [worker for worker in payments if not PROLIFIC_ID.fullmatch(worker)]
-    for worker in strange:
-        if re.search(r'[,"\r\n]', worker):
-            raise InputError(
-                f"a name in Prolific's list must have no comma, quote or line end; got {worker!r}. Name the others "
-                "with --worker."
-            )
     with whole_file(path) as temporary:
         temporary.write_text(prolific_lines(payments, decimals), encoding="utf-8", newline="")
     say(f"wrote {counted(len(payments), 'bonus', 'bonuses')} to {path}")

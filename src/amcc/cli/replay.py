@@ -22,7 +22,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from amcc import metrics, tables
 from amcc.active import STRATEGIES, Curve, Learner, Prices, first_votes, usual_batch
 from amcc.active.buying import DEFAULT_STRATEGY, check_batch, checked_strategy
-from amcc.active.curves import ENOUGH_RUNS
+from amcc.active.curves import ENOUGH_RUNS, Replay
 from amcc.active.pool import PoolLimits, refused_share
 from amcc.active.prices import budget_units, eq12_prices, prices_by_kind
 from amcc.active.replay import PricesNow, Recording, Start, as_prices_now
@@ -40,7 +40,7 @@ from amcc.cli.options.truth import TruthCoverage, TruthPath
 from amcc.cli.options.votes import ReadingOptions, VotesPath
 from amcc.cli.output import Json, print_json
 from amcc.cli.paths import PICTURE, TABLE
-from amcc.cli.replay_results import BestMethod, Outcome, Replay, curve_rows, draw_curves, note_few_seeds, show
+from amcc.cli.replay_results import BestMethod, Outcome, curve_rows, draw_curves, note_few_seeds, show
 from amcc.consensus import ConsensusModel, make_model
 from amcc.data import thinned
 from amcc.errors import ConvergenceWarning, EmptyInputError, InputError, ParameterError

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from rich.table import Table
 
-from amcc.active import Curve, cost_of_goals, mean_curve
+from amcc.active import Curve, plot_replay
 from amcc.active.curves import (
     ENOUGH_RUNS,
     GOALS,
     SAME_QUALITY,
     SPENT_ALREADY,
+    VISIBLE,
     Comparison,
     CostOfGoal,
     Gap,
+    Replay,
     compared,
     cost_of_quality,
     largest_lead,
@@ -30,9 +32,6 @@ from amcc.cli.console import notes, screen
 from amcc.files import whole_file
 from amcc.inference import EQUAL
 from amcc.roster import Seats
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # -- telling ---------------------------------------------------------------------------------------------------------
 
@@ -46,59 +45,22 @@ def note_few_seeds(seeds: int) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Replay:
-    """What one strategy achieved: for each seed a curve, and the quality of all votes to compare with."""
-
-    curves: Sequence[Curve]
-    all_votes: Sequence[float]
-
-    @property
-    def mean(self) -> Curve:
-        """Mean over the seeds."""
-        return mean_curve(self.curves)
-
-    @property
-    def sustained_cost(self) -> dict[float, CostOfGoal]:
-        """Share of the money for each of the goals."""
-        return cost_of_goals(self.curves, self.all_votes)
-
-    def in_percent(self, goal: float) -> str:
-        """What a goal costs, in words."""
-        return self.in_words(self.sustained_cost[goal])
-
-    def in_words(self, cost: CostOfGoal) -> str:
-        """What runs cost, in words: one that ended before all votes were bought might have got there later."""
-        missed = [curve.end for curve, share in zip(self.curves, cost.of_runs, strict=True) if share is None]
-        return _in_percent(cost, "stopped before" if {"patience", "money"} & set(missed) else "never")
-
-    @property
-    def areas(self) -> Floats:
-        """(n_runs,) mean quality over the money of each run, from its first votes to its end."""
-        return np.array([curve.area() for curve in self.curves])
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the mean ends where the first run did, while others went on."""
-        ends = [curve.cost_share[-1] for curve in self.curves]
-        return bool(max(ends) - min(ends) > VISIBLE)
-
-    def as_json(self) -> dict[str, Any]:
-        """All that scripts may want about this strategy alone."""
-        curve = np.column_stack([self.mean.cost_share, self.mean.jaccard]).tolist()
-        ends = [
-            {"reason": each.end, "cost_share": each.cost_share[-1], "votes": int(each.n_votes[-1]),
-             "jaccard": each.jaccard[-1]}
-            for each in self.curves
-        ]  # fmt: skip
-        areas = self.areas
-        return {
-            "all_votes_jaccard": float(np.mean(self.all_votes)),
-            "sustained_cost": {f"{goal:.2f}": _cost_json(cost) for goal, cost in self.sustained_cost.items()},
-            "area": {"mean": float(areas.mean()), "sd": _sd(areas), "seeds": areas.tolist()},
-            "curve": curve,
-            "ends": ends,
-        }
+def replay_json(each: Replay) -> dict[str, Any]:
+    """All that scripts may want about this strategy alone."""
+    curve = np.column_stack([each.mean.cost_share, each.mean.jaccard]).tolist()
+    ends = [
+        {"reason": run.end, "cost_share": run.cost_share[-1], "votes": int(run.n_votes[-1]),
+         "jaccard": run.jaccard[-1]}
+        for run in each.curves
+    ]  # fmt: skip
+    areas = each.areas
+    return {
+        "all_votes_jaccard": float(np.mean(each.all_votes)),
+        "sustained_cost": {f"{goal:.2f}": _cost_json(cost) for goal, cost in each.sustained_cost.items()},
+        "area": {"mean": float(areas.mean()), "sd": _sd(areas), "seeds": areas.tolist()},
+        "curve": curve,
+        "ends": ends,
+    }
 
 
 def _cost_json(cost: CostOfGoal) -> dict[str, Any]:
@@ -156,7 +118,7 @@ class Outcome:
     def as_json(self, seats: Seats | None) -> dict[str, Any]:
         """All that scripts may want, by strategy. seats : who the workers are, if that is known."""
         return {
-            name: each.as_json()
+            name: replay_json(each)
             | {
                 "against": _comparison_json(self.reference, self.beside_reference(name)),
                 "lead_of_uniform": self.lead_of_uniform(name),
@@ -363,98 +325,22 @@ def area_table(outcome: Outcome) -> Table:
     return table
 
 
-def _in_percent(cost: CostOfGoal, missed: str) -> str:
-    """The middle run; the cheapest and the most expensive where there are several. missed : of those that miss it.
-
-    >>> [_in_percent(CostOfGoal(of_runs), "never") for of_runs in ((0.5,), (0.3, None, 0.5), (None,))]
-    ['50 %', '50 % (30 %–never)', 'never']
-    """
-
-    def text(share: float | None, unit: str = " %") -> str:
-        return missed if share is None else f"{100 * share:.0f}{unit}"
-
-    least, most = (text(share) for share in (cost.least, cost.most))
-    if least == most:
-        return least
-    return f"{text(cost.median)} ({text(cost.least, '' if cost.most is not None else ' %')}–{most})"
-
-
 def curve_rows(curves: Mapping[tuple[str, int], Curve]) -> pa.Table:
     """One row per strategy, seed and point."""
 
     def rows(name: str, seed: int, curve: Curve) -> pa.Table:
-        same = {"strategy": [name] * len(curve.jaccard), "seed": [seed] * len(curve.jaccard)}
-        votes = curve.n_votes.astype(np.int64)
-        return pa.table({**same, "cost_share": curve.cost_share, "votes": votes, "jaccard": curve.jaccard})
+        points = curve.to_arrow()
+        return points.add_column(0, "strategy", [[name] * len(points)]).add_column(1, "seed", [[seed] * len(points)])
 
     return pa.concat_tables([rows(*run, curve) for run, curve in curves.items()])
 
 
-# -- drawing ---------------------------------------------------------------------------------------------------------
-
-# Styles of lines, and what they look like beside a name.
-LINES = {"-": "——", "--": "– –", ":": "····"}
-
-# More strategies are drawn without the range of their seeds, which would hide the lines.
-MOST_BANDS = 4
-
-# Shares of the money that differ by less are one place in the picture.
-VISIBLE = 0.01
-
-
 def draw_curves(outcome: Outcome, path: Path) -> None:
-    """Quality against money: means as lines, the range of the seeds as bands, a dot at the cost of the middle one.
-
-    Lines meet where everything is bought, so their names stand beside it in the order of what they cost.
-    """
+    """Draw them in a file, which is whole or absent."""
     from amcc import plotting
 
-    found = outcome.found
-    quality = float(np.mean(next(iter(found.values())).all_votes))
-    # First all colours with a whole line, then again with broken ones: few strategies differ by colour alone.
-    looks = [(colour, line) for line in LINES for colour in plotting.COLOURS]
-    look = dict(zip(found, looks, strict=False))
     with plotting.style():
         figure, panels = plotting.canvas(1, 1, (6.4, 4.0))
-        axes = panels[0, 0]
-        for name, each in found.items():
-            _draw_curves(axes, each, *look[name], band=len(found) <= MOST_BANDS)
-        axes.text(1.02, 0.95, "● stays from", transform=axes.transAxes, color=plotting.GREY, fontsize=8)
-        for rank, name in enumerate(sorted(found, key=lambda name: _cost_of_all(found[name]))):
-            colour, line = look[name]
-            text = f"{LINES[line]} {name}: {found[name].in_percent(1.0)}"
-            axes.text(1.02, 0.89 - 0.06 * rank, text, transform=axes.transAxes, color=colour, fontsize=8)
-        axes.axhline(quality, color=plotting.GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        axes.annotate(
-            f"all votes: {quality:.3f}", (0, quality), (4, 4), xycoords=("axes fraction", "data"),
-            textcoords="offset points", color=plotting.GREY, fontsize=8,
-        )  # fmt: skip
-        axes.set_title("What quality costs; ● from here on the same as with all votes" + cut_note(found))
-        axes.set_xlabel("money spent, % of what all votes cost")
-        axes.set_ylabel("mean Jaccard index")
-        axes.set_xlim(left=0)
+        plot_replay(outcome.found, panels[0, 0])
         with whole_file(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:].lower())
-
-
-def cut_note(found: Mapping[str, Replay]) -> str:
-    """A second line for the title, where lines end although runs went on."""
-    cut = any(each.is_cut for each in found.values())
-    return "\nlines are means, and end where the first run ended" if cut else ""
-
-
-def _draw_curves(axes: Axes, each: Replay, colour: str, line: str, *, band: bool) -> None:
-    mean = each.mean
-    share = 100 * mean.cost_share
-    if band:
-        of_seeds = np.array([np.interp(mean.cost_share, curve.cost_share, curve.jaccard) for curve in each.curves])
-        axes.fill_between(share, of_seeds.min(axis=0), of_seeds.max(axis=0), color=colour, alpha=0.15, linewidth=0)
-    axes.plot(share, mean.jaccard, color=colour, linestyle=line)
-    stays = each.sustained_cost[1.0].median
-    if stays is not None:
-        axes.plot(100 * stays, np.interp(stays, mean.cost_share, mean.jaccard), marker="o", color=colour, zorder=3)
-
-
-def _cost_of_all(each: Replay) -> float:
-    stays = each.sustained_cost[1.0].median
-    return float("inf") if stays is None else stays

@@ -64,14 +64,15 @@ def workers(
     kind,family,vote_worth; with --worker, prints what is known about them, and writes
     item,label,vote,probability,others_yes,others_no to --output.
     """
-    given = reading.open(path)
+    with engine.reading():
+        given = reading.open(path)
     choice.check_used(features=described.are_named(), of_workers=True, roster=roster)
     # A name that is spelt wrong is found before the fit.
-    code = None if worker is None else find_worker(worker, given.worker_names)
-    known = coverage.read_if_named(truth)
+    code = None if worker is None else find_worker(worker, given.votes.worker_names)
+    known = coverage.read_if_named(truth, given.truth)
     # What is known is looked up pair by pair, and so is who voted beside whom.
-    with engine.running(given, choice.method, whole=known is not None or roster is not None) as votes:
-        listed = listed_workers(roster, votes.worker_names)
+    with engine.running(given.votes, choice.method, whole=known is not None or roster is not None) as votes:
+        listed = listed_workers(roster, votes.worker_names, choice.usable(given.roster))
         features = described.read(votes) if isinstance(votes, Votes) else None
         model = fit(votes, choice, features=features, truth=known, roster=listed)
         # Everything that looks at votes again, while the blocks are there.

@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import Codes, Floats, Mask
+from amcc.arrays import Codes, Floats, Mask, weight_per_code
 from amcc.consensus.about_workers import AboutWorkers
 from amcc.consensus.item_features import ItemPrior
 from amcc.consensus.item_results import ItemResults, block_tables, check_all_pairs, pair_reader, pair_table, set_table
+from amcc.consensus.parameters import check_at_least_one
 from amcc.decode import Rule, check_rule
 from amcc.decode import decode as decode_sets
 from amcc.engine.base import Engine, as_engine
 from amcc.errors import NotFittedError, ParameterError
 from amcc.fields import Each
-from amcc.tables import Frame, as_frame
+from amcc.tables import Frame, as_frame, card
+from amcc.truth import Truth
 from amcc.votes import Votes
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 class AboutItems(AboutWorkers):
@@ -42,6 +45,17 @@ class AboutItems(AboutWorkers):
     def _unasked(self, found: ItemResults) -> Floats:
         """(n_items, n_labels) probabilities of pairs that nobody was asked about; others are written over these."""
         return np.tile(found.label_prior, (len(found.item_names), 1))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what was learned from what, at a glance; nothing is computed for it."""
+        if not hasattr(self, "label_prior_"):
+            return card(repr(self), {"not fitted yet": "call fit(votes)"})
+        sizes = {"workers": f"{len(self.worker_names_):,}", "labels": f"{len(self.label_names_):,}"}
+        if (found := self.results_) is None:
+            return card(repr(self), sizes | {"items": "not kept, see tables(engine)"})
+        settled, asked = int(found.pair_settled.sum()), len(found.pair_settled)
+        facts = {"items": f"{len(found.item_names):,}", "settled": f"{settled:,} of {asked:,} asked pairs"}
+        return card(repr(self), sizes | facts | {"more": "sets(), pairs(), workers(), plot_workers()"})
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -184,6 +198,40 @@ class AboutItems(AboutWorkers):
     def sets(self, *, decode: Rule = "threshold", k: int | None = None, frame: Frame = "pandas") -> Any:
         """Table item, labels: one row per item with the list of its labels, see `predict`."""
         return as_frame(set_table(self, decode=decode, k=k), frame)
+
+    def items_per_label(self) -> Floats:
+        """(n_labels,) expected number of items with each label.
+
+        Pairs that nobody was asked about count with the prior of their label: not asked is not "no".
+        """
+        found, n_labels = self.item_results(), len(self.item_results().label_names)
+        asked = np.bincount(found.pair_label, minlength=n_labels)
+        among_asked = weight_per_code(found.pair_label, found.pair_proba, n_labels)
+        return np.asarray(among_asked + found.label_prior * (len(found.item_names) - asked))
+
+    def plot_labels(self, votes: Votes | None = None, *, most: int = 30, ax: Axes | None = None) -> Axes:
+        """Draw how frequent the labels are: bars by the model, ticks by the share of yes among the votes.
+
+        A tick far from its bar shows where the model corrects the crowd. See `plot_workers` for `ax`.
+
+        votes : for the ticks; those of the last fit, where somebody still has them, unless they are given.
+        most : at most so many labels, the most frequent.
+        """
+        from amcc.consensus import plots
+
+        check_at_least_one("most", most)
+        seen = None if self._seen is None else self._seen()
+        return plots.plot_labels(self, seen if votes is None else votes, most, ax)
+
+    def plot_calibration(self, truth: Truth, ax: Axes | None = None) -> Axes:
+        """Draw how often the label was there, against the probability that the model gave it; see `plot_workers`.
+
+        Points on the dashed line are as often true as the model says; larger ones are more pairs. Asked pairs count,
+        but for those whose truth `fit` was told: the model is sure of them.
+        """
+        from amcc.consensus import plots
+
+        return plots.plot_calibration(self, truth, ax)
 
     def label_correlations(self) -> Floats:
         """(n_labels, n_labels) correlation of labels over items, by the probabilities."""

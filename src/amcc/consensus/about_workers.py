@@ -26,6 +26,7 @@ from amcc.votes import Votes
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 class AboutWorkers(Parameters):
@@ -79,15 +80,25 @@ class AboutWorkers(Parameters):
 
     def _take_roster(self, votes: Votes, gold: Gold, roster: Roster | None) -> None:
         """Learn from the roster what votes are worth; repeated votes of one worker count as one in any case."""
-        self.roster_ = self.vote_worth_ = self._families = self._sharing = None
-        self._roster = roster
+        self._forget_roster()
         if roster is not None:
+            self._roster = roster
             self.roster_ = roster.seats(votes.worker_names)
             sharing = shared_errors(votes, self.roster_, gold.present, gold.known)
             self.vote_worth_, self._sharing = sharing.weight, sharing
             self._families = partial(describe_families, votes, self.roster_, sharing)
         elif (samples := samples_per_pair(votes)).max(initial=1.0) > 1:
             self.vote_worth_ = 1 / samples
+
+    def _forget_roster(self) -> None:
+        """What an earlier fit was told must not count in this one."""
+        self.roster_ = self.vote_worth_ = self._families = self._sharing = self._roster = None
+
+    def _standing(self, n_workers: int) -> Floats:
+        """(n_workers,) what votes count for where they may depend on each other given the truth, see `standings`."""
+        if self._sharing is not None:
+            return self._sharing.standing
+        return np.ones(n_workers) if self.vote_worth_ is None else self.vote_worth_
 
     def _seats_for(self, votes: Votes) -> Seats | None:
         """Kinds and families of the workers of these votes; newcomers are people without a family. None: no roster."""
@@ -144,6 +155,19 @@ class AboutWorkers(Parameters):
         evidence = [self.worker_evidence_.get(worker, "") for worker in range(len(table))]
         table = table.append_column("evidence", pa.array(evidence, pa.string()))
         return as_frame(table, frame)
+
+    def plot_workers(self, ax: Axes | None = None) -> Axes:
+        """Draw every worker by hit rate and false-alarm rate.
+
+        Larger dots gave more answers, crosses are likely spammers. Good workers are at the top left. On the dashed line
+        a yes is as frequent where the label is absent as where it is present. Like all pictures it needs
+        `pip install 'amcc[plot]'`.
+
+        ax : where to draw; a new figure, unless it is given. Gives back the axes.
+        """
+        from amcc.consensus import plots
+
+        return plots.plot_workers(self, ax)
 
     @property
     def skills_(self) -> pd.Series[Any]:

@@ -53,7 +53,8 @@ class RunningMean:
 
     def __init__(self, n_codes: int) -> None:
         # Sums and counts, not means: parts of different size then weigh as they should.
-        self.total, self.count = np.zeros(n_codes), np.zeros(n_codes)
+        self.total: Floats = np.zeros(n_codes)
+        self.count: Floats = np.zeros(n_codes)
 
     def add(self, code: AnyInts, value: Floats) -> None:
         """Take in more values."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
+import pyarrow as pa
 
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.about_items import AboutItems
@@ -169,7 +170,7 @@ class ConsensusModel(AboutItems, ABC):
             self.check_uses_roster()
         if isinstance(votes, Engine):
             self._check_blocks_suffice(features is None and truth is None and roster is None)
-            self.roster_ = self.vote_worth_ = self._families = self._roster = None
+            self._forget_roster()
             engine, gold = votes, Gold.nothing(0)
         else:
             votes = self._as_it_counts(votes)
@@ -182,8 +183,9 @@ class ConsensusModel(AboutItems, ABC):
         unseen = self._proba_without_truth(votes, engine.features) if gold.known.any() else None
         self.calibration_ = None  # truth of an earlier fit must not correct this one
         learned = self._learn_or_go_on(engine)
-        self.worker_names_, self.label_names_ = engine.worker_names, engine.label_names
-        self.label_prior_ = learned.label
+        self.worker_names_: pa.Array = engine.worker_names
+        self.label_names_: pa.Array = engine.label_names
+        self.label_prior_: Floats = learned.label
         if engine is votes:
             self.settling_, self.results_, self.item_state_ = self._assumed_settling(), None, None
             self._to_judge = engine, learned.judge
@@ -206,7 +208,7 @@ class ConsensusModel(AboutItems, ABC):
         else:
             self.settling_ = self._measured_settling(votes, gold, unseen)
         self.results_ = self._as_results(votes, found, learned.label, gold, unseen, prior)
-        self.item_state_ = found.state
+        self.item_state_: Any = found.state
 
     def _as_results(
         self, votes: Votes, found: Inferred, label: Floats, gold: Gold, unseen: Floats | None, prior: ItemPrior | None

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
 
 from amcc.arrays import AnyInts, Floats, Mask, weight_per_code
 from amcc.fields import Each
+from amcc.special import expit, logit
 
 # How far the correction may lie from none before the data speak: experts differ by a factor of two in the odds, and
 # labels of one expert a little less. The gain hardly depends on these three, from half to double.

@@ -8,9 +8,9 @@ evidence pays for leaving the prior.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from amcc.arrays import AnyInts, Floats
+from amcc.special import digamma, gammaln
 
 
 def confusion_prior(right: float, wrong: float) -> Floats:

@@ -8,7 +8,7 @@ Both are given here as hit and false-alarm rates, whatever the model computes wi
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ from amcc.consensus.base import ConsensusModel
 from amcc.fields import Each
 from amcc.tables import Frame, as_frame
 from amcc.votes import Coins
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Hit rate minus false-alarm rate below which a group is called uninformative, and the false-alarm rate above which it
 # is said to invent labels. Words for people only: nothing is computed from them. At .15 about one label in seven.
@@ -94,6 +97,16 @@ class GroupedModel(ConsensusModel):
         """One row per group, the best first: group, workers, weight, hit_rate, false_alarm_rate, summary."""
         self.check_fitted()
         return as_frame(describe_groups(self.commonality_, self.group_weights_, self.worker_group_), frame)
+
+    def plot_groups(self, ax: Axes | None = None) -> Axes:
+        """Draw what each group usually does: hit rates and false-alarm rates, by label and on the mean.
+
+        The further the two are apart, the more the group tells. See `plot_workers` for `ax`.
+        """
+        from amcc.consensus import plots
+
+        self.check_fitted()
+        return plots.plot_groups(self, ax)
 
     def _groups(self) -> tuple[Codes, Floats]:
         return self.worker_group_, self.group_weights_[self.worker_group_]

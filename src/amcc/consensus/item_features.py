@@ -26,13 +26,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
-from scipy.special import expit, logit
+import scipy
 
 from amcc.arrays import AnyInts, Codes, Floats, Ints, find_sorted, weight_per_code
 from amcc.errors import MissingExtraError
 from amcc.fields import Each
 from amcc.memory import check_size
+from amcc.special import expit, logit
 from amcc.votes import Votes
 
 # Parts of the items. Each is scored by regressions on the others, so more folds waste less; ten waste a tenth.
@@ -184,7 +184,7 @@ def components(features: Any) -> Floats:
     Columns of an array count alike, whatever their units. Sparse features (words) have one unit, which is kept.
     """
     n_features = features.shape[1]
-    if not issparse(features):
+    if not scipy.sparse.issparse(features):
         table = standardised(np.asarray(features, dtype=np.float64))
         return table if n_features <= MOST_COMPONENTS else np.asarray(table @ directions(table).T)
     if n_features <= MOST_COMPONENTS:

@@ -1,35 +1,15 @@
-"""When a fit may stop, and who is told how far it has come."""
+"""When a fit may stop; every round is told to who watches (`amcc.watching`)."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from amcc.errors import ConvergenceWarning
-
-# Called with the number of the round and the last change. A context variable, so that fits in other threads are not
-# shown to whoever watches this one.
-_watcher: ContextVar[Callable[[int, float], None] | None] = ContextVar("watcher", default=None)
-
-
-@contextmanager
-def watched_by(watcher: Callable[[int, float], None]) -> Iterator[None]:
-    """Tell `watcher` the number and the change of every round of the fits inside.
-
-    >>> with watched_by(lambda number, change: print(f"round {number}: {change}")):
-    ...     Monitor(tol=0.1, max_iter=5).report(objective=-3.0, change=0.25)
-    round 1: 0.25
-    """
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
+from amcc.watching import tell
 
 
 class Monitor:
@@ -43,8 +23,8 @@ class Monitor:
     def __init__(self, tol: float, max_iter: int, history: Iterable[float] = (), change: float = np.inf) -> None:
         self.tol = tol
         self.max_iter = max_iter
-        self.history = list(history)
-        self.change = change
+        self.history: list[float] = list(history)
+        self.change: float = change
 
     @property
     def converged(self) -> bool:
@@ -62,8 +42,7 @@ class Monitor:
         """Record one round."""
         self.history.append(objective)
         self.change = change
-        if (watcher := _watcher.get()) is not None:
-            watcher(len(self.history), change)
+        tell(None, f"round {len(self.history)}, probabilities move by {change:.1e}")
 
     def warn_unless_converged(self, model: str) -> None:
         """Warn whoever called `fit` where the last round still changed the estimates."""

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, Self, get_args
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+import scipy
 
 from amcc.errors import ParameterError
 from amcc.linalg import first_not_finite
@@ -133,11 +133,15 @@ def checked_features(features: Any, votes: Votes, *, sparse: bool = False) -> An
     """Features as numbers, one row for every item; `sparse` where a sparse matrix may stay one."""
     if features is None:
         return None
-    if issparse(features) and not sparse:
+    if scipy.sparse.issparse(features) and not sparse:
         check_size("features without their sparse form", "Take fewer features, or AMCC.", *features.shape)
         features = features.toarray()
     try:
-        matrix = csr_array(features, dtype=np.float64) if issparse(features) else np.asarray(features, dtype=np.float64)
+        matrix = (
+            scipy.sparse.csr_array(features, dtype=np.float64)
+            if scipy.sparse.issparse(features)
+            else np.asarray(features, dtype=np.float64)
+        )
     except (TypeError, ValueError) as error:
         raise ParameterError(f"features must be a table of numbers, one row per item ({error}).") from None
     if matrix.ndim != 2 or matrix.shape[0] != votes.n_items:

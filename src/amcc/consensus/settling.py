@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import betainc, betaincinv
 
 from amcc.arrays import AnyInts, Floats, Ints, Mask, once_per_pair
+from amcc.special import betainc, betaincinv
 
 VoteCounts = AnyInts | Floats  # whole votes, or votes weighted by worker
 Basis = Literal["measured", "assumed"]

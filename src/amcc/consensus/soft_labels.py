@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, betaln, ndtr
 
 from amcc.arrays import AnyInts, Codes, Floats, Ints, once_per_pair, weight_per_code
 from amcc.consensus.workers import NEAR_NOTHING, Z_95, WorkerRates
 from amcc.passes import sum_over_votes
+from amcc.special import betaincinv, betaln, ndtr
 from amcc.votes import Votes
 
 # Votes that all labels together lend to the mean of each label: a label with eight votes is half its own.

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import coo_array, csc_array
-from scipy.special import ndtri
+import scipy
 
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.families.correlations import MOST_CORRELATED, CentredVotes, centred_votes, vote_correlations
 from amcc.consensus.families.tree import ViewTree
 from amcc.consensus.families.weights import MOST_SQUARED
 from amcc.roster import MODEL, WORKER_KINDS, Seats
+from amcc.special import ndtri
 from amcc.votes import Votes
 
 # Workers who are compared, those with the most votes: pairs of workers grow with the square.
@@ -265,7 +265,7 @@ def _surely_beyond(votes: Votes, comparisons: _Comparisons, usual: UsualCorrelat
     limit = -float(ndtri(FALSE_ALARMS / max(int(np.triu(compared, 1).sum()), 1)))
     linked = np.zeros_like(compared)
     pair, worker, value, _ = comparisons.centred
-    by_worker = coo_array((value, (pair, worker)), shape=(len(votes.pairs), len(compared))).tocsc()
+    by_worker = scipy.sparse.coo_array((value, (pair, worker)), shape=(len(votes.pairs), len(compared))).tocsc()
     for one, other in zip(first[best].tolist(), second[best].tolist(), strict=True):
         deviation = _deviation_by_item(votes, by_worker, one, other)
         if len(deviation) < FEWEST_ITEMS:
@@ -277,7 +277,7 @@ def _surely_beyond(votes: Votes, comparisons: _Comparisons, usual: UsualCorrelat
     return linked
 
 
-def _deviation_by_item(votes: Votes, by_worker: csc_array, one: int, other: int) -> Floats:
+def _deviation_by_item(votes: Votes, by_worker: scipy.sparse.csc_array, one: int, other: int) -> Floats:
     """(n_items that both voted on,) sum of the products of two workers' votes, less what is usual for so many pairs."""
     product = (by_worker[:, [one]] * by_worker[:, [other]]).tocoo()
     # Votes that are exactly at their mean are entries, too, while their products are not.

@@ -15,11 +15,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
+import scipy
 
-from amcc.arrays import Floats, Ints, weight_per_code
+from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import ParameterError
+from amcc.passes import SMALL
 from amcc.votes import Votes
 
 if TYPE_CHECKING:
@@ -51,11 +52,20 @@ def worth_of_answers(block: Block, log_hit: Floats) -> Worth:
     for first, last in pairwise(bounds.tolist()):
         piece = slice(first, last)
         item = votes.item[piece] - votes.item[first : first + 1]  # from 0 on
-        shape = int(item.max(initial=-1)) + 1, votes.n_workers
-        # Converting to rows adds what stands in one cell: the logarithms of one answer become that of its product.
-        answers = coo_array((log_hit[block.coins.slot[piece]], (item, votes.worker[piece])), shape=shape).tocsr()
-        worth += weight_per_code(answers.indices, np.exp(answers.data), votes.n_workers)
+        worker, product = _answers(item, votes.worker[piece], log_hit[block.coins.slot[piece]], votes.n_workers)
+        worth += weight_per_code(worker, product, votes.n_workers)
     return Worth(worth, votes.answers_per_worker.copy(), np.bincount(votes.worker, minlength=votes.n_workers))
+
+
+def _answers(item: Codes, worker: Codes, log_hit: Floats, n_workers: int) -> tuple[AnyInts, Floats]:
+    """Worker of each answer, and the product of the hit rates of its votes: their logarithms added up."""
+    if len(item) <= SMALL:  # slower, but so many votes are done before scipy's sparse tables are imported
+        answer, place = np.unique(item.astype(np.int64) * n_workers + worker, return_inverse=True)
+        return answer % n_workers, np.exp(np.bincount(place, log_hit, len(answer)))
+    # Converting to rows adds up what stands in one cell.
+    shape = int(item.max(initial=-1)) + 1, n_workers
+    answers = scipy.sparse.coo_array((log_hit, (item, worker)), shape=shape).tocsr()
+    return answers.indices, np.exp(answers.data)
 
 
 def worker_worth(votes: Votes | Engine, hit_rate: Floats, *, printed: bool = False) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.sparse import csr_array, load_npz
+import scipy
 
 from amcc import tables
 from amcc.arrays import Floats, Ints
@@ -123,7 +123,7 @@ def _is_sparse(path: Path) -> bool:
 def _from_sparse(path: Path, items: str | Path | None) -> Described:
     """A matrix that scipy.sparse.save_npz wrote."""
     try:
-        matrix = csr_array(load_npz(path))
+        matrix = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         matrix.check_format(full_check=True)  # a file may come from anywhere, and compiled loops do not look
     except Exception as error:  # as above
         raise FileFormatError(
@@ -206,7 +206,7 @@ MOST_UNITS = 50_000
 
 def read_text_features(
     path: str | Path, votes: Votes, *, column: str | None = None, units: Units = "words"
-) -> csr_array:
+) -> scipy.sparse.csr_array:
     """(n_items, n_units) TF-IDF of the items' texts, sparse, in the order of `votes.item_names`.
 
     How often a unit occurs in a text (1 + its logarithm), times how rare it is among all texts, in rows of length 1.
@@ -226,7 +226,7 @@ def read_text_features(
         return tf_idf(texts, units)
 
 
-def tf_idf(texts: list[str], units: Units = "words") -> csr_array:
+def tf_idf(texts: list[str], units: Units = "words") -> scipy.sparse.csr_array:
     """(n_texts, n_units), see `read_text_features`."""
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -237,7 +237,7 @@ def tf_idf(texts: list[str], units: Units = "words") -> csr_array:
     # The logarithm (sublinear_tf), because a word said ten times is not ten times as telling.
     vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, max_features=MOST_UNITS, **_UNITS[units])
     try:
-        return csr_array(vectorizer.fit_transform(texts))
+        return scipy.sparse.csr_array(vectorizer.fit_transform(texts))
     except ValueError as error:  # of an empty vocabulary
         raise InputError(
             f"texts must have {units} in common; these have none ({error}). Name the column of texts, or compare them "

@@ -80,11 +80,12 @@ class RankSVM:
         start = np.zeros(features.shape[1] * n_labels)
         found: Any = minimize(loss, start, method="L-BFGS-B", jac=True, options={"maxiter": self.max_iter})
         weights = found.x.reshape(-1, n_labels)
-        self.weights_ = weights[:n_features]
-        self.bias_ = weights[n_features] if self.fit_bias else np.zeros(n_labels)
+        self.weights_: Floats = weights[:n_features]
+        self.bias_: Floats = weights[n_features] if self.fit_bias else np.zeros(n_labels)
         scores = features @ weights
         # How high an item's scores are differs from item to item, so the cut is learned from all of them.
-        self.threshold_weights_ = np.linalg.lstsq(_with_one(scores), best_thresholds(scores, present), rcond=None)[0]
+        cut, *_ = np.linalg.lstsq(_with_one(scores), best_thresholds(scores, present), rcond=None)
+        self.threshold_weights_: Floats = cut.astype(np.float64)
         return self
 
     def scores(self, X: npt.ArrayLike) -> Floats:  # noqa: N803

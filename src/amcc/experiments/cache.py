@@ -76,7 +76,9 @@ class Count:
     """How much of a study is done; every call adds to it and tells."""
 
     def __init__(self, total: int, progress: Progress) -> None:
-        self.total, self.done, self._progress = total, 0, progress
+        self.total = total
+        self.done: int = 0
+        self._progress = progress
 
     def __call__(self, more: int = 1) -> None:
         """So much more is done."""

@@ -20,7 +20,9 @@ import numpy as np
 
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Candidates
+from amcc.active.page_picking import pick_pages, promise_of_pages
 from amcc.active.picking import distinct, pick_batch, questions_about
+from amcc.active.prices import Prices
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.skills import Skills
 from amcc.active.strategy import UsualStrategy, register
@@ -59,7 +61,7 @@ def said_by_few(n_votes: Ints, usual: float) -> Floats:
 
 
 def places_among_own(worker: Ints, utility: Floats) -> Ints:
-    """(n,) how many better questions there are to the same worker.
+    """(n,) how many better questions there are to the same worker, for whom all cost the same.
 
     >>> places_among_own(np.array([0, 1, 0, 0]), np.array([0.2, 0.9, 0.5, 0.1])).tolist()
     [1, 0, 0, 2]
@@ -125,6 +127,9 @@ class ValueOfInformation(UsualStrategy):
     misread : chance that a pair is misread, whatever its votes say. A consensus is too sure of what few votes agree on,
         and a decision that seems settled would never be looked at again.
     correlated : whether answers also count for what they tell about other labels of the item.
+    skill_share : share of what tells workers apart that is believed. With all of it, those who agree most with the
+        consensus so far are asked most, and the quality of all votes is reached late (docs/active-results.md); with
+        none, spammers are asked like everybody.
     answers_of_stranger : the skill of a worker is that of the crowd until they have given about as many answers.
     overhead : what any question costs beside its price, in usual prices (the median, which one expensive expert does
         not move): the place that it takes from a better one. With little of it, where prices follow quality, the
@@ -135,6 +140,7 @@ class ValueOfInformation(UsualStrategy):
     ahead: int = 5
     misread: float = 0.0
     correlated: bool = False
+    skill_share: float = 0.3
     answers_of_stranger: float = 1.0
     overhead: float = 3.0
 
@@ -145,6 +151,8 @@ class ValueOfInformation(UsualStrategy):
             raise ParameterError(f"ahead must be a whole number of answers of at least 1; got {self.ahead!r}.")
         if not 0 <= self.misread < 1:
             raise ParameterError(f"misread must be a chance from 0 to below 1; got {self.misread!r}.")
+        if not 0 <= self.skill_share <= 1:
+            raise ParameterError(f"skill_share must lie in 0 … 1; got {self.skill_share!r}.")
         if not self.overhead >= 0:
             raise ParameterError(f"overhead must be 0 or more; got {self.overhead!r}.")
         if not self.answers_of_stranger > 0:
@@ -154,12 +162,28 @@ class ValueOfInformation(UsualStrategy):
         self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, batch: int, rng: np.random.Generator
     ) -> Questions:
         """See `Strategy`."""
+        return self._selected(beliefs, candidates, prices, None, batch, rng)
+
+    def select_pages(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Prices, batch: int, rng: np.random.Generator
+    ) -> Questions:
+        """The same where pages cost something: an item and a worker are valued with all labels worth asking there."""
+        vote, page = (each.astype(np.float64) for each in (prices.vote, prices.page_of_worker))
+        return self._selected(beliefs, candidates, vote, page, batch, rng)
+
+    def _selected(
+        self, beliefs: CurrentBeliefs, candidates: Candidates, prices: Floats, page: Floats | None, batch: int,
+        rng: np.random.Generator,
+    ) -> Questions:  # fmt: skip
+        """The questions to ask; page : (n_workers,) what a page costs beside its votes, None where it costs nothing."""
         skills = Skills.of(beliefs, self.answers_of_stranger)
         skill, weight = self.skill_to_ask(beliefs, skills), self.weight_of_pairs(beliefs)
         usual = np.sqrt(np.mean(skill**2))
         promise = np.where(candidates.open_pairs(), weight * self.value(beliefs.proba, usual), np.nan)
+        if page is not None:
+            promise = promise_of_pages(promise, float(np.median(prices)), float(np.median(page)))
         asked = questions_about(promise, candidates, batch, len(prices), rng)
-        judged = partial(self._judged, beliefs, skills, prices)
+        judged = partial(self._judged, beliefs, skills, prices, page)
         chosen = judged(weight, asked, batch, rng)
         for _ in range(MOST_TOGETHER - 1):
             if not 0 < len(chosen) < batch:
@@ -171,8 +195,8 @@ class ValueOfInformation(UsualStrategy):
         return chosen
 
     def _judged(
-        self, beliefs: CurrentBeliefs, skills: Skills, prices: Floats, weight: Floats, asked: Triplets, batch: int,
-        rng: np.random.Generator, coming: Triplets = NOTHING_ASKED,
+        self, beliefs: CurrentBeliefs, skills: Skills, prices: Floats, page: Floats | None, weight: Floats,
+        asked: Triplets, batch: int, rng: np.random.Generator, coming: Triplets = NOTHING_ASKED,
     ) -> Questions:  # fmt: skip
         """The best of these questions, one about a pair; `coming` are those whose answers are on their way."""
         pair, cost = (asked.item, asked.label), prices[asked.worker]
@@ -186,12 +210,18 @@ class ValueOfInformation(UsualStrategy):
 
         alone = self.skill_to_ask(beliefs, skills)[asked.worker]
         on_their_way = np.bincount(coming.worker, minlength=beliefs.votes.n_workers)[asked.worker]
-        before = places_among_own(asked.worker, value_of(alone) / price) + on_their_way
+        before = places_among_own(asked.worker, value_of(alone)) + on_their_way
         skill = self.skill_to_ask(beliefs, skills, asked.worker, before)
         value = value_of(skill)
         ahead = answers_ahead(self.loss, self.hedged(proba), skill * np.sqrt(new), self.ahead).astype(np.float64)
-        of_worker = {"skill": skills.mean[asked.worker], "skill_to_ask": skill, "new": new}
+        option = self._option(beliefs, skills, asked.worker, before)
+        to_know = option / np.maximum(option + skills.believed_square(self.skill_share)[asked.worker], LEAST)
+        of_worker = {"skill": skills.mean[asked.worker], "skill_to_ask": skill, "to_know": to_know, "new": new}
         parts = {"probability": proba, **of_worker, "ahead": ahead, "value": value, "c": cost}
+        if page is not None:
+            # A page takes its place as well as a question does.
+            opening = page[asked.worker] + self.overhead * np.median(page)
+            return pick_pages(asked, value, price, opening, batch, rng, parts=parts)
         return pick_batch(asked, value / price, batch, rng, parts=parts)
 
     def skill_to_ask(
@@ -205,10 +235,14 @@ class ValueOfInformation(UsualStrategy):
         n_votes = np.bincount(beliefs.votes.worker, minlength=beliefs.votes.n_workers)
         worker = np.arange(len(n_votes)) if worker is None else worker
         before = np.zeros(len(worker), dtype=np.int64) if before is None else before
-        to_learn = before < max(1, round(self.answers_of_stranger * beliefs.votes.n_labels))
-        square = skills.expected_square()[worker] + np.where(to_learn, skills.option()[worker], 0.0)
+        square = skills.believed_square(self.skill_share)[worker] + self._option(beliefs, skills, worker, before)
         usual = max(float(n_votes.mean()), beliefs.votes.n_labels)  # at first, one answer
         return np.asarray(np.sqrt(square / said_by_few(n_votes[worker] + before, usual)))
+
+    def _option(self, beliefs: CurrentBeliefs, skills: Skills, worker: Ints, before: Ints) -> Floats:
+        """(n,) what asking teaches about the worker, in squares of skill, until about an answer of theirs is there."""
+        to_learn = before < max(1, round(self.answers_of_stranger * beliefs.votes.n_labels))
+        return np.where(to_learn, skills.option()[worker], 0.0)
 
     def beside(self, beliefs: CurrentBeliefs, asked: Triplets) -> Floats | float:
         """(n,) what answers are worth beside their own pair, as far as it can be said in the unit of the loss."""

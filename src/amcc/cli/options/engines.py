@@ -1,6 +1,6 @@
 """Where a command runs: the options of engines.
 
-They are about packed votes only. A file of votes is read into memory and worked on by this process.
+They are about packed votes. A file of votes is read into memory, if it fits there, and worked on by this process.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,7 +21,7 @@ from amcc.engine.base import Engine
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.packed import PackedVotes
 from amcc.errors import ParameterError
-from amcc.memory import free_memory
+from amcc.memory import free_memory, reading_at_most
 from amcc.votes import Votes
 
 # Methods that learn from sums over blocks of items, and so need a few blocks in memory; the others need all votes.
@@ -36,7 +36,8 @@ class EngineOptions(OptionGroup):
     """Where a fit to packed votes runs.
 
     engine, scheduler : this process, or a cluster and where it is
-    memory : about how much the blocks that are kept may take; those beyond are read again in each round
+    memory : about how much the blocks that are kept may take; those beyond are read again in each round. Files of votes
+        that hold more are refused
     checkpoint : a file from which an interrupted fit goes on
     """
 
@@ -49,13 +50,21 @@ class EngineOptions(OptionGroup):
         typer.Option(help="Address of a Dask scheduler, for --engine dask. Default: processes on this machine."),
     ] = None
     memory: Annotated[
-        str | None, typer.Option(help="Memory for packed votes, about, like 4GB. Default: half of what is free.")
+        str | None,
+        typer.Option(
+            help="Memory for votes, about, like 4GB. Packed ones are kept up to it (default: half of what is free), "
+            "files that hold more are refused."
+        ),
     ] = None
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="File to note how far a fit to packed votes is; if it is there, the fit goes on."),
         FILE,
     ] = None
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Within it, files of votes that would not fit in the memory are refused."""
+        return reading_at_most(None if self.memory is None else parsed_bytes(self.memory))
 
     @contextmanager
     def running(self, votes: Votes | PackedVotes, method: str, *, whole: bool) -> Iterator[Votes | Engine]:
@@ -91,9 +100,9 @@ class EngineOptions(OptionGroup):
 
     def refuse_for_files(self) -> None:
         """Raise ParameterError where something was asked for that needs packed votes and a method by blocks."""
-        if self != EngineOptions():
+        if replace(self, memory=None) != EngineOptions():
             raise ParameterError(
-                "--engine, --scheduler, --memory and --checkpoint are for packed votes (amcc pack VOTES -o FOLDER), "
+                "--engine, --scheduler and --checkpoint are for packed votes (amcc pack VOTES -o FOLDER), "
                 f"the methods {', '.join(BY_BLOCKS)}, and not for --report. Leave them out, or pack the votes."
             )
 

@@ -111,7 +111,7 @@ def _numbers(text: str, count: int) -> tuple[float, ...]:
 # What nobody can type: mappings, for one.
 ONLY_PYTHON = Kind("a value that only Python can give", _one_of({}))
 
-SINGLE = {
+SINGLE: dict[type, Kind] = {
     int: Kind("a whole number", _whole_number),
     float: Kind("a number", _number),
     bool: Kind("true or false", lambda text: _one_of({"true": True, "false": False})(text.lower())),

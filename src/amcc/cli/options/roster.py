@@ -29,13 +29,14 @@ WorkersFile = Annotated[
 ]
 
 
-def listed_workers(path: Path | None, worker_names: pa.Array) -> Roster | None:
-    """The roster that --workers names, if it does, with notes about how it meets these workers.
+def listed_workers(path: Path | None, worker_names: pa.Array, in_votes: Roster | None = None) -> Roster | None:
+    """The roster that --workers names, with notes about how it meets these workers; else that of the file of votes.
 
     worker_names : everybody who voted; notes count who of them is not in the file, and who in the file did not vote
+    in_votes : what an export of another tool says about its workers
     """
     if path is None:
-        return None
+        return in_votes
     roster = read_roster(path)
     # Looked up only for its errors, here where the name of the file is known.
     with naming(path):

@@ -63,8 +63,8 @@ class TruthCoverage(OptionGroup):
             truth, known_items=self.known_items, known_pairs=self.known_pairs, unmentioned=self.truth_unmentioned
         )
 
-    def read_if_named(self, truth: Path | None) -> Truth | None:
-        """The truth that --truth names, if it does.
+    def read_if_named(self, truth: Path | None, in_votes: Truth | None = None) -> Truth | None:
+        """The truth that --truth names; else what the file of votes itself marks as known, if it does.
 
         Raises ParameterError where options say what a truth covers that was not named: somebody forgot it.
         """
@@ -75,4 +75,4 @@ class TruthCoverage(OptionGroup):
             raise ParameterError(
                 "--known-items, --known-pairs and --truth-unmentioned say what --truth covers; name it."
             )
-        return None
+        return in_votes

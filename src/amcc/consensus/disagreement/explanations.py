@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import betaln
 
 from amcc.arrays import Codes, Floats, Ints, find_sorted, once_per_pair, safe_logit, sigmoid
 from amcc.consensus.disagreement.asked import AskedPairs
+from amcc.special import betaln
 
 # Columns of every table with one column per explanation; what is uncertain stands last, so that HARD: is both.
 PRESENT, ABSENT, HARD, SPLIT = range(4)

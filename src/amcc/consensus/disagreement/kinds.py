@@ -15,12 +15,12 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import betainc
 
 from amcc.arrays import Floats, Mask, Signs
 from amcc.consensus.disagreement.asked import AskedPairs
 from amcc.consensus.disagreement.explanations import ABSENT, HARD, PRESENT, SPLIT, SURELY, Explanations
 from amcc.passes import sum_over_votes
+from amcc.special import betainc
 
 Kind = Literal["clear", "too few votes", "split crowd", "hard item", "likely slip"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

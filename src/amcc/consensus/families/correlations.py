@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
+import scipy
 
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.families.tree import ViewTree
@@ -59,8 +59,8 @@ def vote_correlations(centred: CentredVotes, n_pairs: int) -> VoteCorrelations:
     """Correlations between sources, from votes on this many pairs."""
     pair, source, value, n_votes = centred
     shape = n_pairs, len(n_votes)
-    total = coo_array((value, (pair, source)), shape=shape).tocsr()
-    count = coo_array((np.ones(len(pair)), (pair, source)), shape=shape).tocsr()
+    total = scipy.sparse.coo_array((value, (pair, source)), shape=shape).tocsr()
+    count = scipy.sparse.coo_array((np.ones(len(pair)), (pair, source)), shape=shape).tocsr()
     product, shared = (total.T @ total).toarray(), (count.T @ count).toarray()
     # On the diagonal, a source of several workers is compared with itself. The product of a vote with itself is not
     # agreement, so it is taken out.

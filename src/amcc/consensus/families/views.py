@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logit
 
 from amcc.arrays import Floats, sigmoid
 from amcc.consensus.families.correlations import VoteCorrelations
 from amcc.consensus.families.tree import ViewTree
 from amcc.roster import CODE, HUMAN, MODEL
+from amcc.special import logit
 
 # Pairs that two sources must share before their correlation is looked at: its standard error, 1/√n, is about 0.3 there.
 FEWEST = 10

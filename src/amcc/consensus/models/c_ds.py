@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.special import logsumexp
+import scipy
 
 from amcc.arrays import AnyInts, Floats, Mask, safe_logit, sigmoid, weight_per_code
 from amcc.consensus.answers import gather_answers
@@ -133,11 +132,9 @@ class CDS(DawidSkene, methods={"c-ds": {}}):
 
     def _switch_back(self, votes: Votes, gold: Gold, prevalence: Floats, switched: Mask) -> Learned:
         """Present and absent, hits and false alarms change places."""
-        self.hit_rate_, self.false_alarm_rate_ = _exchanged(
-            self.hit_rate_, self.false_alarm_rate_, switched[votes.coins.label]
-        )
-        self.average_hit_rate_, self.average_false_alarm_rate_ = _exchanged(
-            self.average_hit_rate_, self.average_false_alarm_rate_, switched
+        self._set_rates(
+            *_exchanged(self.hit_rate_, self.false_alarm_rate_, switched[votes.coins.label]),
+            *_exchanged(self.average_hit_rate_, self.average_false_alarm_rate_, switched),
         )
         prevalence, _ = _exchanged(prevalence, 1 - prevalence, switched)
         evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
@@ -152,7 +149,7 @@ class CDS(DawidSkene, methods={"c-ds": {}}):
         evidence = slot_evidence(self.hit_rate_, self.false_alarm_rate_)
         of_votes = pair_evidence(votes, evidence)
         of_pairs = of_votes + gold.log_odds(np.zeros(len(pairs)))
-        table = csr_array((of_pairs, (pairs.item, pairs.label)), shape=(votes.n_items, votes.n_labels))
+        table = scipy.sparse.csr_array((of_pairs, (pairs.item, pairs.label)), shape=(votes.n_items, votes.n_labels))
         # An item without votes would count its prior as an observation.
         table = table[np.bincount(pairs.item, minlength=votes.n_items) > 0]
         self.label_sets_ = pool_of_sets(votes, self.max_sets)
@@ -164,7 +161,7 @@ class CDS(DawidSkene, methods={"c-ds": {}}):
 
     def _sets_to_pairs(self, evidence: Floats, item: AnyInts, label: AnyInts, n_items: int) -> Floats:
         """(n_pairs,) probability of the sets with the label, from the log-odds of the votes on each pair."""
-        table = csr_array((evidence, (item, label)), shape=(n_items, self.label_sets_.shape[1]))
+        table = scipy.sparse.csr_array((evidence, (item, label)), shape=(n_items, self.label_sets_.shape[1]))
         proba = np.empty(len(item))
         # Sorted by item, the pairs of a block of items are one slice.
         order = np.argsort(item, kind="stable")
@@ -210,7 +207,7 @@ def _packed_sets(row: AnyInts, label: AnyInts, member: Mask, n_labels: int) -> n
     return packed
 
 
-def set_shares(table: csr_array, sets: Sets) -> Floats:
+def set_shares(table: scipy.sparse.csr_array, sets: Sets) -> Floats:
     """(n_sets,) expectation-maximisation of how frequent each set is, from the items' evidence on labels.
 
     table : (n_items, n_labels) log-odds of the votes; sets : (n_sets, n_labels)
@@ -222,7 +219,7 @@ def set_shares(table: csr_array, sets: Sets) -> Floats:
     return share
 
 
-def set_posteriors(table: csr_array, sets: Sets, share: Floats) -> Iterator[tuple[int, Floats]]:
+def set_posteriors(table: scipy.sparse.csr_array, sets: Sets, share: Floats) -> Iterator[tuple[int, Floats]]:
     """Blocks of items: the first, and (n_block, n_sets) probability of each set; rows of `table` are items.
 
     The votes' likelihood of a set is, up to a factor of the item, the exponential of the evidence on its labels.
@@ -231,7 +228,7 @@ def set_posteriors(table: csr_array, sets: Sets, share: Floats) -> Iterator[tupl
     n_block = max(1, BLOCK_CELLS // len(sets))
     for first in range(0, table.shape[0], n_block):
         log_joint = np.log(share) + table[first : first + n_block] @ membership
-        yield first, np.exp(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
+        yield first, np.exp(log_joint - scipy.special.logsumexp(log_joint, axis=1, keepdims=True))
 
 
 def _exchanged(one: Floats, other: Floats, where: Mask) -> tuple[Floats, Floats]:

@@ -80,9 +80,11 @@ class DawidSkene(CoinModel, methods={"dawid-skene": {}}):
         self, *, hit_prior: PseudoVotes = (2.8, 1.2), false_alarm_prior: PseudoVotes = (1.0, 19.0),
         prevalence_prior: PseudoVotes = (1.0, 4.0), max_iter: int = 500, tol: float = 1e-4,
     ) -> None:  # fmt: skip
-        self.hit_prior, self.false_alarm_prior = hit_prior, false_alarm_prior
+        self.hit_prior = hit_prior
+        self.false_alarm_prior = false_alarm_prior
         self.prevalence_prior = prevalence_prior
-        self.max_iter, self.tol = max_iter, tol
+        self.max_iter = max_iter
+        self.tol = tol
 
     def _check_params(self) -> None:
         for name in ("hit_prior", "false_alarm_prior", "prevalence_prior"):
@@ -111,10 +113,13 @@ class DawidSkene(CoinModel, methods={"dawid-skene": {}}):
         hit, false_alarm = self._rates(at.present_before, slot_votes)
         self._publish(monitor)
         self._keep_coins(engine)
-        self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
-        self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(engine, at.present, slot_votes)
+        self._set_rates(hit, false_alarm, *self._averages(engine, at.present, slot_votes))
         evidence, prior = slot_evidence(hit, false_alarm), LabelPrior(safe_logit(prevalence))
         return Learned(prevalence, partial(engine.total, judge_votes, evidence, prior))
+
+    def _set_rates(self, hit: Floats, false_alarm: Floats, average_hit: Floats, average_false_alarm: Floats) -> None:
+        self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
+        self.average_hit_rate_, self.average_false_alarm_rate_ = average_hit, average_false_alarm
 
     def _prevalence(self, present: Floats, asked: Floats) -> Floats:
         """M-step of the labels: the share of asked pairs where each is present."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from amcc.arrays import AnyInts, Floats, Ints, safe_log, safe_logit, sigmoid, weight_per_code
 from amcc.consensus.answers import gather_answers
@@ -141,8 +141,7 @@ class DSTree(DawidSkene, methods={"ds-tree": {}}):
             monitor.report(float(objective), float(np.abs(proba - before).max(initial=0.0)))
         self._publish(monitor)
         self._keep_coins(votes)
-        self.hit_rate_, self.false_alarm_rate_ = hit, false_alarm
-        self.average_hit_rate_, self.average_false_alarm_rate_ = self._averages(votes, present, slot_votes)
+        self._set_rates(hit, false_alarm, *self._averages(votes, present, slot_votes))
         self.parent_label_, self.present_given_parent_ = tree.parent, table
         # Without any of its votes a pair still has what the item's other labels say.
         others = gold.log_odds(safe_logit(proba) - of_votes)
@@ -217,7 +216,7 @@ def chow_liu(votes: Votes) -> Ints:
     one, other, gain = label_affinities(votes)
     paying = gain > 0
     # scipy has spanning trees of least weight only.
-    edges = csr_array((-gain[paying], (one[paying], other[paying])), shape=(n_labels, n_labels))
+    edges = scipy.sparse.csr_array((-gain[paying], (one[paying], other[paying])), shape=(n_labels, n_labels))
     forest = minimum_spanning_tree(edges).tocoo()
     _, component = connected_components(forest, directed=False)
     # The root of each tree is the label with the most votes and most yes: a choice that does not depend on names.
@@ -225,7 +224,7 @@ def chow_liu(votes: Votes) -> Ints:
     order = np.lexsort((-yes, -asked))
     roots = order[np.unique(component[order], return_index=True)[1]]
     rows, columns = np.append(forest.row, np.full(len(roots), n_labels)), np.append(forest.col, roots)
-    rooted = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n_labels + 1, n_labels + 1))
+    rooted = scipy.sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n_labels + 1, n_labels + 1))
     _, above = breadth_first_order(rooted, n_labels, directed=False)  # from a root of the roots
     parent = above[:n_labels].astype(np.int64)
     return np.where(parent == n_labels, -1, parent)
@@ -239,11 +238,11 @@ def label_affinities(votes: Votes) -> tuple[Ints, Ints, Floats]:
     """
     answers = gather_answers(votes)
     row, is_yes, shape = answers.of_vote, votes.value > 0, (len(answers.item), votes.n_labels)
-    asked = csr_array((np.ones(len(votes)), (row, votes.label)), shape=shape)
-    yes = csr_array((np.ones(int(is_yes.sum())), (row[is_yes], votes.label[is_yes])), shape=shape)
+    asked = scipy.sparse.csr_array((np.ones(len(votes)), (row, votes.label)), shape=shape)
+    yes = scipy.sparse.csr_array((np.ones(int(is_yes.sum())), (row[is_yes], votes.label[is_yes])), shape=shape)
     pattern, n_both = _above_diagonal(asked.T @ asked)
 
-    def counted(table: csr_array) -> Floats:
+    def counted(table: scipy.sparse.csr_array) -> Floats:
         key, count = _above_diagonal(table)
         counts = np.zeros(len(pattern))
         counts[np.searchsorted(pattern, key)] = count
@@ -257,7 +256,7 @@ def label_affinities(votes: Votes) -> tuple[Ints, Ints, Floats]:
     return one, other, n_both * information - 0.5 * np.log(n_both)
 
 
-def _above_diagonal(table: csr_array) -> tuple[Ints, Floats]:
+def _above_diagonal(table: scipy.sparse.csr_array) -> tuple[Ints, Floats]:
     """Places row · n + column, sorted, and entries of a square table where the row is before the column."""
     entries = table.tocoo()
     kept = entries.row < entries.col

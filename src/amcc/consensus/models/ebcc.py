@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from amcc.arrays import Codes, Floats, Mask, sigmoid, weight_per_code
 from amcc.consensus.coins import CoinModel, start_from_shares
@@ -104,11 +104,13 @@ class EBCC(CoinModel, methods={"ebcc": {}}):
     ) -> None:  # fmt: skip
         self.n_subtypes = n_subtypes
         self.subtype_prior = subtype_prior
-        self.right_prior, self.wrong_prior = right_prior, wrong_prior
+        self.right_prior = right_prior
+        self.wrong_prior = wrong_prior
         self.class_prior = class_prior
         self.n_restarts = n_restarts
         self.random_state = random_state
-        self.max_iter, self.tol = max_iter, tol
+        self.max_iter = max_iter
+        self.tol = tol
 
     def _check_params(self) -> None:
         for name in ("n_subtypes", "n_restarts", "max_iter"):
@@ -212,7 +214,7 @@ class SubtypeProblem:
     answers, subtypes, classes : prior counts, [answer, truth, 1], (n_subtypes,) and (n_labels, 2).
     """
 
-    incidence: csr_array
+    incidence: scipy.sparse.csr_array
     pair_label: Codes
     coin_label: Codes
     impossible: Mask
@@ -276,7 +278,9 @@ def subtype_counts(problem: SubtypeProblem, responsibility: Floats) -> SubtypeCo
     answers = (problem.incidence.T @ flat).reshape(-1, 2, 2, n_subtypes) + problem.answers
     n_labels = len(problem.classes)
     # A sparse product adds up all subtypes of the pairs of a label at once.
-    of_label = csr_array((np.ones(n_pairs), (problem.pair_label, np.arange(n_pairs))), shape=(n_labels, n_pairs))
+    of_label = scipy.sparse.csr_array(
+        (np.ones(n_pairs), (problem.pair_label, np.arange(n_pairs))), shape=(n_labels, n_pairs)
+    )
     pairs = (of_label @ flat).reshape(n_labels, 2, n_subtypes)
     return SubtypeCounts(answers, pairs + problem.subtypes, pairs.sum(axis=2) + problem.classes)
 
@@ -323,13 +327,13 @@ def random_split(share: Floats, draw: Floats) -> Floats:
     return np.asarray(np.stack([1 - share, share], axis=1)[:, :, None] * pieces)
 
 
-def vote_incidence(votes: Votes) -> csr_array:
+def vote_incidence(votes: Votes) -> scipy.sparse.csr_array:
     """(n_pairs, n_slots) one for every vote: turns tables by slot into sums by pair, and back."""
     shape = len(votes.pairs), 2 * len(votes.coins)
-    return csr_array((np.ones(len(votes)), votes.coins.slot, votes.pairs.start), shape=shape)
+    return scipy.sparse.csr_array((np.ones(len(votes)), votes.coins.slot, votes.pairs.start), shape=shape)
 
 
-def sum_answers_per_pair(incidence: csr_array, answers: Floats) -> Floats:
+def sum_answers_per_pair(incidence: scipy.sparse.csr_array, answers: Floats) -> Floats:
     """(n_pairs, 2, n_subtypes) sums over the votes on each pair of [coin, answer, truth, subtype]."""
     n_subtypes = answers.shape[3]
     sums: Floats = incidence @ answers.reshape(-1, 2 * n_subtypes)

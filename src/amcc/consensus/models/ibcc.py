@@ -80,9 +80,11 @@ class IBCC(CoinModel, methods={"ibcc": {}}):
         self, *, right_prior: float = 4.0, wrong_prior: float = 1.0, class_prior: float = 1.0, max_iter: int = 500,
         tol: float = 1e-3,
     ) -> None:  # fmt: skip
-        self.right_prior, self.wrong_prior = right_prior, wrong_prior
+        self.right_prior = right_prior
+        self.wrong_prior = wrong_prior
         self.class_prior = class_prior
-        self.max_iter, self.tol = max_iter, tol
+        self.max_iter = max_iter
+        self.tol = tol
 
     def _check_params(self) -> None:
         for name in ("right_prior", "wrong_prior", "class_prior", "tol"):

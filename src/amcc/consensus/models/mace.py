@@ -92,7 +92,8 @@ class MACE(CoinModel, methods={"mace": {}}):
         self.n_restarts = n_restarts
         self.noise = noise
         self.random_state = random_state
-        self.max_iter, self.tol = max_iter, tol
+        self.max_iter = max_iter
+        self.tol = tol
 
     def _check_params(self) -> None:
         check_pseudo_counts("spam_prior", self.spam_prior, positive=True)

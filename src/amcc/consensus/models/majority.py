@@ -66,7 +66,9 @@ class MajorityVote(ConsensusModel, methods={"majority": {}}):
         # All labels together are never certain, or the log-odds of a label without votes would be infinite.
         self.yes_share_ = leaning_mean(found.yes, found.votes, cautious_share(found.yes.sum(), found.votes.sum()))
         # There is nothing to converge: one pass, and no objective.
-        self.objective_history_, self.n_iter_, self.converged_ = [], 1, True
+        self.objective_history_: list[float] = []
+        self.n_iter_: int = 1
+        self.converged_: bool = True
         judge = partial(engine.total, judge_by_majority, self.yes_share_, engine.n_workers)
         return Learned(self._scored(self.yes_share_), judge)
 

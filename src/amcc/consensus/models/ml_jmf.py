@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from amcc import linalg, passes
 from amcc.arrays import AnyInts, Codes, Floats, Ints, find_sorted, sigmoid, weight_per_code
@@ -131,8 +131,10 @@ class MLJMF(ConsensusModel, methods={"ml-jmf": {}}):
     ) -> None:  # fmt: skip
         self.anchor = anchor
         self.rank = rank
-        self.label_smoothing, self.worker_smoothing = label_smoothing, worker_smoothing
-        self.max_iter, self.tol = max_iter, tol
+        self.label_smoothing = label_smoothing
+        self.worker_smoothing = worker_smoothing
+        self.max_iter = max_iter
+        self.tol = tol
         self.random_state = random_state
 
     def _check_params(self) -> None:
@@ -179,8 +181,8 @@ class MLJMF(ConsensusModel, methods={"ml-jmf": {}}):
         return 0.1 + draws(of_answers, rank), 0.1 + draws(signature.label, rank)
 
     def _objective(
-        self, rows: Floats, factors: Floats, target: sparse.csr_array, trust: Floats, answers: AnswerRows,
-        relations: sparse.csr_array,
+        self, rows: Floats, factors: Floats, target: scipy.sparse.csr_array, trust: Floats, answers: AnswerRows,
+        relations: scipy.sparse.csr_array,
     ) -> float:  # fmt: skip
         """The objective without the term of the weights: its γ is set anew in every round."""
         squares = (target.data - answers.fitted(rows, factors).data) ** 2
@@ -218,15 +220,15 @@ class MLJMF(ConsensusModel, methods={"ml-jmf": {}}):
         scores[label[votes.pairs.label] >= 0] = self._scores(learned, answers, factors, weight)
         return Inferred(rcard_proba(votes, scores))
 
-    def _similarity_of(self, worker: Ints) -> sparse.coo_array:
+    def _similarity_of(self, worker: Ints) -> scipy.sparse.coo_array:
         """Cosines between workers of new votes, from their places among the learned ones; newcomers have none."""
         n_learned = len(self.worker_names_)
-        learned = sparse.csr_array(
+        learned = scipy.sparse.csr_array(
             (self.similarity_, (self.similar_worker_, self.similar_other_)), shape=(n_learned, n_learned)
         )
         met = np.flatnonzero(worker >= 0)
-        chosen = sparse.csr_array((np.ones(len(met)), (met, worker[met])), shape=(len(worker), n_learned))
-        return sparse.coo_array(chosen @ learned @ chosen.T)
+        chosen = scipy.sparse.csr_array((np.ones(len(met)), (met, worker[met])), shape=(len(worker), n_learned))
+        return scipy.sparse.coo_array(chosen @ learned @ chosen.T)
 
     def _groups(self) -> tuple[Codes, Floats]:
         return super()._groups()[0], self.worker_weight_
@@ -252,70 +254,72 @@ class AnswerRows:
     label_of_vote: Codes
     start: Ints
     n_labels: int
-    on_item: sparse.csr_array
-    alike: sparse.csr_array
+    on_item: scipy.sparse.csr_array
+    alike: scipy.sparse.csr_array
     degree: Floats
 
     @classmethod
-    def of(cls, votes: Votes, similarity: sparse.coo_array) -> AnswerRows:
+    def of(cls, votes: Votes, similarity: scipy.sparse.coo_array) -> AnswerRows:
         """Gather votes to answers."""
         item, worker, of_vote = gather_answers(votes)
         n_answers = len(item)
         start = np.append(0, np.cumsum(np.bincount(of_vote, minlength=n_answers)))
         vote = np.argsort(of_vote, kind="stable")  # votes are sorted by label before worker
         ones = np.ones(n_answers)
-        on_item = sparse.csr_array((ones, (item, np.arange(n_answers))), shape=(votes.n_items, n_answers))
+        on_item = scipy.sparse.csr_array((ones, (item, np.arange(n_answers))), shape=(votes.n_items, n_answers))
         alike = same_item(on_item, worker, similarity)
         degree = np.asarray(alike.sum(axis=1))[:, None]
         return cls(item, worker, vote, of_vote[vote], votes.label[vote], start, votes.n_labels, on_item, alike, degree)
 
-    def matrix(self, of_vote: Floats) -> sparse.csr_array:
+    def matrix(self, of_vote: Floats) -> scipy.sparse.csr_array:
         """(n_answers, n_labels) sparse matrix of what is given for each vote."""
-        return sparse.csr_array((of_vote, self.label_of_vote, self.start), shape=(len(self.item), self.n_labels))
+        return scipy.sparse.csr_array((of_vote, self.label_of_vote, self.start), shape=(len(self.item), self.n_labels))
 
-    def fitted(self, rows: Floats, factors: Floats) -> sparse.csr_array:
+    def fitted(self, rows: Floats, factors: Floats) -> scipy.sparse.csr_array:
         """(n_answers, n_labels) sparse matrix of U Vᵀ where votes are."""
         return self.matrix(linalg.row_products(rows, self.of_vote, factors, self.label_of_vote))
 
 
-def worker_similarity(votes: Votes) -> sparse.coo_array:
+def worker_similarity(votes: Votes) -> scipy.sparse.coo_array:
     """s: cosines of the workers' yes votes, without the diagonal; only pairs of workers with a cosine are kept."""
     pair = np.repeat(np.arange(len(votes.pairs)), votes.pairs.n_votes)
     yes = votes.value > 0
     return cosines(votes.worker[yes], pair[yes], np.ones(int(yes.sum())), (votes.n_workers, len(votes.pairs)))
 
 
-def label_cosines(votes: Votes) -> sparse.csr_array:
+def label_cosines(votes: Votes) -> scipy.sparse.csr_array:
     """C: cosines of labels over the items' shares of yes, without the diagonal."""
     share = votes.n_yes / votes.pairs.n_votes
-    return sparse.csr_array(cosines(votes.pairs.label, votes.pairs.item, share, (votes.n_labels, votes.n_items)))
+    return scipy.sparse.csr_array(cosines(votes.pairs.label, votes.pairs.item, share, (votes.n_labels, votes.n_items)))
 
 
-def cosines(row: AnyInts, column: AnyInts, entry: Floats, shape: tuple[int, int]) -> sparse.coo_array:
+def cosines(row: AnyInts, column: AnyInts, entry: Floats, shape: tuple[int, int]) -> scipy.sparse.coo_array:
     """Cosines between the rows of a sparse matrix, without the diagonal; a row of zeros is like no other."""
     norm = np.sqrt(weight_per_code(row, entry**2, shape[0]))
     kept = entry != 0
     row, column, entry = row[kept], column[kept], entry[kept]
-    unit = sparse.csr_array((entry / norm[row], (row, column)), shape=shape)
-    cosine = sparse.coo_array(unit @ unit.T)
+    unit = scipy.sparse.csr_array((entry / norm[row], (row, column)), shape=shape)
+    cosine = scipy.sparse.coo_array(unit @ unit.T)
     apart = cosine.row != cosine.col
-    return sparse.coo_array((cosine.data[apart], (cosine.row[apart], cosine.col[apart])), shape=cosine.shape)
+    return scipy.sparse.coo_array((cosine.data[apart], (cosine.row[apart], cosine.col[apart])), shape=cosine.shape)
 
 
-def same_item(on_item: sparse.csr_array, worker: Ints, similarity: sparse.coo_array) -> sparse.csr_array:
+def same_item(
+    on_item: scipy.sparse.csr_array, worker: Ints, similarity: scipy.sparse.coo_array
+) -> scipy.sparse.csr_array:
     """(n_answers, n_answers) similarity of the workers of every two answers on the same item."""
-    both = sparse.coo_array(on_item.T @ on_item)
+    both = scipy.sparse.coo_array(on_item.T @ on_item)
     n_workers = similarity.shape[0]
     # Looked up by one sorted key of two workers: a dense table of all workers would not fit.
     key = similarity.row.astype(np.int64) * n_workers + similarity.col
     order = np.argsort(key)
     place, like = find_sorted(key[order], worker[both.row] * n_workers + worker[both.col])
     cosine = similarity.data[order[place[like]]]
-    return sparse.csr_array((cosine, (both.row[like], both.col[like])), shape=both.shape)
+    return scipy.sparse.csr_array((cosine, (both.row[like], both.col[like])), shape=both.shape)
 
 
 def update_rows(
-    rows: Floats, factors: Floats, target: sparse.csr_array, trust: Floats, answers: AnswerRows, smoothing: float
+    rows: Floats, factors: Floats, target: scipy.sparse.csr_array, trust: Floats, answers: AnswerRows, smoothing: float
 ) -> Floats:
     """Multiplicative steps of all U_w, first of all rows of an item together, then of each alone.
 
@@ -335,8 +339,8 @@ def update_rows(
 
 
 def update_factors(
-    rows: Floats, factors: Floats, target: sparse.csr_array, trust: Floats, answers: AnswerRows,
-    relations: sparse.csr_array, smoothing: float,
+    rows: Floats, factors: Floats, target: scipy.sparse.csr_array, trust: Floats, answers: AnswerRows,
+    relations: scipy.sparse.csr_array, smoothing: float,
 ) -> Floats:  # fmt: skip
     """Multiplicative step of V: V ∘ √[(Σ λ yesᵀ U + α C V) / (Σ λ fittedᵀ U + α D V)]."""
     pulled = trust[answers.worker, None] * rows
@@ -351,7 +355,7 @@ def root_ratio(towards: Floats, away: Floats) -> Floats:
     return np.asarray(np.sqrt(ratio))
 
 
-def smoothness(rows: Floats, relations: sparse.csr_array) -> float:
+def smoothness(rows: Floats, relations: scipy.sparse.csr_array) -> float:
     """tr(Rᵀ (D − C) R) = half the sum of C_ab ‖R_a − R_b‖²."""
     squares = np.einsum("nd,nd->n", rows, rows)
     return float(relations.sum(axis=1) @ squares - np.einsum("nd,nd->", rows, relations @ rows))

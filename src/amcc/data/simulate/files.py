@@ -27,7 +27,7 @@ from amcc.files import make_folder, written_to
 from amcc.io.csv import LIST_SEPARATOR
 
 # Generated names need no quotes.
-PLAIN_CSV = WriteOptions(quoting_style="none")
+PLAIN_CSV: Any = WriteOptions(quoting_style="none")
 # A block has up to a million item names: beyond pyarrow's default of 1 MB it would write each one out, vote by vote.
 DICTIONARY_BYTES = 2**25
 

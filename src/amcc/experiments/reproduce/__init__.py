@@ -46,7 +46,7 @@ def chosen_studies(names: Sequence[str]) -> list[Study]:
     studies = [STUDIES[name] for name in dict.fromkeys(names or STUDIES)]
     # Asked before anything is measured.
     if any(study.draws for study in studies):
-        check_matplotlib()
+        check_matplotlib("table2 and table3 do without.")
     return studies
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import betaln, digamma
 
 from amcc.arrays import AnyInts, Floats, weight_per_code
+from amcc.special import betaln, digamma
 
 # Pseudo-votes beyond these change nothing: fewer than one vote, or more than anybody gives.
 STRENGTH_RANGE = (0.5, 4096.0)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from amcc.arrays import Floats, unsigned
 from amcc.consensus.models.amcc.bayes import sums_per_code
 from amcc.fields import Each
+from amcc.special import digamma, gammaln
 from amcc.threads import in_threads, n_pieces
 from amcc.votes import Coins
 
@@ -62,7 +62,7 @@ def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Flo
         log_beta = gammaln(yes) + gammaln(no) - gammaln(yes + no)
         return sums_per_code(coins.worker, log_beta - without_votes.T[coins.label], len(member))
     # One table per thread, added up at the end: threads never write to one place, and sums do not depend on timing.
-    fit = np.zeros((n_pieces(), *member.T.shape))
+    fit = np.zeros((n_pieces(0), *member.T.shape))
     _run_compiled("group_fit", coins, counts, usual, lambda block, _: (without_votes, member.T, fit[block]))
     return np.asarray(fit.sum(axis=0).T)
 
@@ -93,7 +93,7 @@ def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) 
             for now, rest in zip(_all_votes(coins, counts, usual), at_rest, strict=True)
         )
     else:
-        gain = np.zeros((n_pieces(), 2, *usual.yes.shape))
+        gain = np.zeros((n_pieces(0), 2, *usual.yes.shape))
         _run_compiled("effective_votes", coins, counts, usual, lambda block, _: (*at_rest, member.T, gain[block]))
         yes, no = gain.sum(axis=0)
     return Effective(usual.yes * yes, usual.no * no)
@@ -131,7 +131,7 @@ def _run_compiled(
     """The loop of that name over blocks of coins, on both cores; `further` gives its last arguments."""
     from amcc.loops import coins as coin_loops  # here, for compiled loops take longer to load than small fits need
 
-    bounds = np.linspace(0, len(coins), n_pieces() + 1).astype(np.int64)
+    bounds = np.linspace(0, len(coins), n_pieces(0) + 1).astype(np.int64)
     columns = unsigned(coins.worker), unsigned(coins.label), counts.yes, counts.no
     loop = getattr(coin_loops, name)
 
@@ -140,4 +140,4 @@ def _run_compiled(
         arrays = *(column[here] for column in columns), usual.yes, usual.no, *further(block, here)
         loop(*map(np.ascontiguousarray, arrays))  # nothing to do for most: only members are the other way round
 
-    in_threads(run, n_pieces())
+    in_threads(run, n_pieces(0))

@@ -11,17 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Protocol, TypeVar
 
 import numpy as np
-from scipy.special import logit
 
 from amcc.arrays import Codes, Floats, sigmoid
 from amcc.consensus.models.amcc.bayes import row_posterior, sums_per_code
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
+from amcc.special import logit
 from amcc.threads import in_threads
 from amcc.votes import Pairs
 
-# Pairs up to which numpy is the faster choice in a fresh process: compiled loops take their time to load.
-FEW_PAIRS = 5000
+# Pairs up to which numpy is the faster choice in a fresh process: all rounds over so many take it half a second, and so
+# long do compiled loops take to load.
+FEW_PAIRS = 20_000
 
 # Pairs handled at a time, about; items stay whole. Tables of pairs × kinds then stay in the processor's cache.
 BLOCK = 50_000

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logit
 
 from amcc.arrays import Codes, Floats, sigmoid, weight_per_code
 from amcc.consensus.models.amcc.bayes import log_evidence
 from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
 from amcc.consensus.models.amcc.settings import Settings
+from amcc.special import logit
 from amcc.votes import Votes
 
 # Tried for the Beta distribution of shares: from pairs on which all agree to pairs that are all alike.

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.special import logit
 
 from amcc.arrays import Floats, Ints
 from amcc.consensus.models.amcc.bayes import row_posterior
@@ -28,6 +27,7 @@ from amcc.consensus.models.amcc.rates import (
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
 from amcc.loops import LEAST_MEMBERSHIP
+from amcc.special import logit
 from amcc.votes import Coins
 
 # Log-odds from the usual rates at which the best and the worst group start, the others evenly between. A start only:

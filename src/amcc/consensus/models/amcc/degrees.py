@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.special import digamma
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, unsigned
@@ -30,7 +29,8 @@ from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
-from amcc.threads import in_threads, n_pieces
+from amcc.special import digamma
+from amcc.threads import in_threads
 
 # Degrees of pairs. From three on they predict about the same, and the cost grows with them.
 N_DEGREES = 6
@@ -245,16 +245,16 @@ def _compiled(block: Block, belief: DegreeBelief, votes: Floats, pairs: Floats, 
     from amcc.loops import degrees as degree_loops
 
     start, label = block.pairs.start, block.pairs.label
-    bounds = passes.piece_bounds(start)
+    bounds = passes.piece_bounds(start, votes.size)
     # The loop takes an array in any case; one without rows says that nobody wants to know the members.
     kept = np.empty((0, votes.shape[1])) if member is None else member
-    parts = [(np.zeros_like(votes), np.zeros_like(pairs)) for _ in range(n_pieces())]
+    parts = [(np.zeros_like(votes), np.zeros_like(pairs)) for _ in range(len(bounds) - 1)]
     codes = [unsigned(each) for each in (block.coins.slot, start, label, block.coins.worker)]
 
     def run(piece: int) -> None:
         degree_loops.count(*codes, *belief, bounds[piece], bounds[piece + 1], *parts[piece], kept)
 
-    in_threads(run, n_pieces())
+    in_threads(run, len(parts))
     for votes_part, pairs_part in parts:
         votes += votes_part
         pairs += pairs_part

@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logit
 
 from amcc.arrays import AnyInts, Codes, Floats, Ints, sigmoid, weight_per_code
 from amcc.consensus.models.amcc.bayes import best_of_three, log_evidence, row_posterior, sums_per_code
@@ -36,6 +35,7 @@ from amcc.consensus.models.amcc.degrees import (
 )
 from amcc.consensus.models.amcc.likelihood import LikelihoodFit
 from amcc.consensus.models.amcc.settings import Settings
+from amcc.special import logit
 from amcc.votes import Votes
 
 # Strengths of coins need some rounds; beyond these the answer does not change.

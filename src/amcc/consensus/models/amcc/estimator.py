@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
 from amcc.arrays import Codes, Floats, weight_per_code
-from amcc.consensus.calibration import fit_calibration
+from amcc.consensus.calibration import Calibration, fit_calibration
 from amcc.consensus.families import samples_per_pair
 from amcc.consensus.learned import Gold, Learned
 from amcc.consensus.models.amcc.answering import LearnedCrowd, as_blend
@@ -40,7 +39,7 @@ from amcc.consensus.models.amcc.readings import (
     learn_label_sets,
     read_two_kinds,
 )
-from amcc.consensus.models.amcc.settings import settings_with
+from amcc.consensus.models.amcc.settings import Settings, settings_with
 from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
 from amcc.consensus.parameters import check_at_least_one, check_rounds, check_seed
 from amcc.consensus.rounds import judge_votes
@@ -49,6 +48,7 @@ from amcc.consensus.worth import worker_worth
 from amcc.engine.base import Engine, InMemory
 from amcc.passes import Belief, Judgement
 from amcc.roster import HUMAN
+from amcc.special import logit
 from amcc.votes import Coins, Votes
 
 # When the ascent has arrived: probabilities move by less, root mean square. Ten times less changes no decision.
@@ -59,6 +59,8 @@ SAMPLE_ROUNDS = 40
 ASKED_FLOOR = 1e-9
 # Informativeness of a group that has none, so that weights stay positive.
 INFORMATIVE_FLOOR = 1e-6
+# Standing of a view that is worth nothing, as a divisor.
+LEAST_STANDING = 1e-12
 
 
 class AMCC(LearnedCrowd, methods={"amcc": {}}):
@@ -155,15 +157,17 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     # -- learning ------------------------------------------------------------------------------------------------
 
     def _learn(self, engine: Engine) -> Learned:
-        self.fitted_to_ = ""  # until the fit is done: an interrupted one must not pass for it
-        before, self.settings_ = self.settings_, settings_with(self.settings)
+        self.fitted_to_: str = ""  # until the fit is done: an interrupted one must not pass for it
+        before = self.settings_
+        self.settings_: Settings = settings_with(self.settings)
         few_new = self._goes_on and before == self.settings_ and few_are_new(self.n_votes_, engine.n_votes)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_from_scratch(engine)
-        self.kind_presence_ = read_two_kinds(fit, engine.coins.worker, self.settings_)
-        self._learn_degrees(engine, fit.crowd.weight * fit.crowd.looks, few_new=few_new)
+        self.kind_presence_: Floats = read_two_kinds(fit, engine.coins.worker, self.settings_)
+        self._learn_degrees(engine, self._standing(engine.n_workers) * fit.crowd.looks, few_new=few_new)
         self._publish_crowd(fit, engine)
-        self.set_share_, self.set_frequency_ = sets.share, sets.frequency
-        self.coin_evidence_ = fit.evidence.reshape(-1, 2)
+        self.set_share_: Floats = sets.share
+        self.set_frequency_: Floats = sets.frequency
+        self.coin_evidence_: Floats = fit.evidence.reshape(-1, 2)
         self.fitted_to_ = fingerprint(engine, self.get_params(), self.vote_worth_)
         return Learned(fit.frequency, self._judge_of(engine, fit))
 
@@ -183,13 +187,15 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         chance = signatures(engine, self.random_state)
         crowd, start = self._starting_point(engine)
         fit = fit_likelihood(engine, crowd, self._crowd_prior, max_iter=self.max_iter, tol=self.tol, start=start)
+        fit = self._weighed(fit, engine.coins)
         self._publish(fit.monitor)
         sets = learn_label_sets(engine, fit, chance.uniform, self.settings_)
         chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
         if chosen is not None:
             engine.keep("blend", chosen)
-        self.blend_, self.blend_is_chosen_ = asdict(chosen or blend_of_single_votes(self.settings_)), chosen is not None
-        self.n_votes_ = engine.n_votes
+        self.blend_: dict[str, Any] = asdict(chosen or blend_of_single_votes(self.settings_))
+        self.blend_is_chosen_: bool = chosen is not None
+        self.n_votes_: int = engine.n_votes
         return fit, sets
 
     def _learn_degrees(self, engine: Engine, looks: Floats, *, few_new: bool) -> None:
@@ -207,7 +213,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         """How known truth corrects probabilities: compared are those of a fit that has not seen it."""
         if self.adapt and gold.known.any():
             known = np.flatnonzero(gold.known)
-            self.calibration_ = fit_calibration(
+            self.calibration_: Calibration | None = fit_calibration(
                 unseen[known], votes.pairs.label[known], gold.present[known], votes.n_labels, self._spreads
             )
 
@@ -219,7 +225,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
 
         def fit_again(part: Votes) -> LikelihoodFit:
             crowd = self._first_crowd(part)
-            return fit_likelihood(InMemory(part), crowd, self._crowd_prior, max_iter=SAMPLE_ROUNDS, tol=TOL)
+            again = fit_likelihood(InMemory(part), crowd, self._crowd_prior, max_iter=SAMPLE_ROUNDS, tol=TOL)
+            return self._weighed(again, part.coins)
 
         chosen = choose_blend(engine, chance, fit, sets, fit_again, self.settings_, correlation=self.correlation)
         if chosen is not None and self.roster_ is not None and (self.roster_.kind == HUMAN).any():
@@ -227,7 +234,21 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         return chosen
 
     def _first_crowd(self, votes: Votes | Engine) -> Crowd:
-        return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, self._crowd_prior, weight=self.vote_worth_)
+        weight = self._standing(votes.n_workers)
+        return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, self._crowd_prior, weight=weight)
+
+    def _weighed(self, fit: LikelihoodFit, coins: Coins) -> LikelihoodFit:
+        """A fit in which votes count for what they are worth.
+
+        Workers are learned with votes that count by the standing of their view. By their worth, which is less where
+        others repeat them, a crowd of language models alone has too little evidence on any pair to be learned from: all
+        labels seem absent then. How sure votes make us of a pair follows from what they are worth.
+        """
+        if self.vote_worth_ is None:
+            return fit
+        ratio = self.vote_worth_ / np.maximum(fit.crowd.weight, LEAST_STANDING)
+        evidence = fit.evidence * np.repeat(ratio[coins.worker], 2)
+        return replace(fit, crowd=replace(fit.crowd, weight=self.vote_worth_), evidence=evidence)
 
     @property
     def _crowd_prior(self) -> CrowdPrior:
@@ -247,16 +268,17 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             return self._first_crowd(engine), None
         belief = Belief(self._evidence_of_coins(engine), logit(self._prior_for(engine)))
         crowd = known_to(self.crowd_, *self._learned_codes(engine))
-        weight = np.ones(engine.n_workers) if self.vote_worth_ is None else self.vote_worth_
-        return replace(crowd, weight=weight), belief
+        return replace(crowd, weight=self._standing(engine.n_workers)), belief
 
     def _go_on_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         """A few rounds of the ascent that the last fit ended with."""
         crowd, start = self._starting_point(engine)
         sets = self._sets_for(engine, self._prior_for(engine))
         fit = fit_likelihood(engine, crowd, self._crowd_prior, max_iter=UPDATE_ROUNDS, tol=self.tol, start=start)
+        fit = self._weighed(fit, engine.coins)
         # So few rounds need not arrive, and that is no reason to warn: `converged_` stays that of the whole fit.
-        self.objective_history_, self.n_iter_ = fit.monitor.history, len(fit.monitor.history)
+        self.objective_history_: list[float] = fit.monitor.history
+        self.n_iter_: int = len(fit.monitor.history)
         return fit, sets
 
     def _stays_with(self, engine: Engine) -> bool:
@@ -302,8 +324,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         weights = positive / positive.sum()
         self._publish_groups(coins, rates, commonality[:, order], weights, crowd.member[:, order])
         self.crowd_ = crowd
-        self.worker_cost_ = worker_worth(engine, rates[0])
-        self.newcomer_evidence_ = _newcomer_evidence(crowd)
+        self.worker_cost_: Floats = worker_worth(engine, rates[0])
+        self.newcomer_evidence_: Floats = _newcomer_evidence(crowd)
 
 
 def _one_vote_each(engine: InMemory) -> InMemory:

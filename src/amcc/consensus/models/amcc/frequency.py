@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from scipy.special import digamma
 
 from amcc.arrays import Floats
 from amcc.consensus.models.amcc.bayes import effective_votes_of, log_evidence
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
+from amcc.special import digamma
 
 
 @dataclass(frozen=True)

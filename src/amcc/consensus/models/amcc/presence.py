@@ -9,10 +9,10 @@ share of yes, and comes near 0 or 1 only where nearly everybody agrees. Known tr
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logit
 
 from amcc.arrays import Floats, sigmoid
 from amcc.consensus.models.amcc.settings import Settings
+from amcc.special import logit
 
 
 def presence_at(share_of_yes: Floats, settings: Settings, *, lean: float | None = None) -> Floats:

@@ -25,7 +25,6 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logit
 
 from amcc.arrays import ROUNDING, Codes, Floats, Ints, sigmoid
 from amcc.consensus.families import effective_counts
@@ -38,6 +37,7 @@ from amcc.consensus.models.amcc.settings import Settings
 from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.engine.base import Block, Engine, WholeBlock, gather
+from amcc.special import logit
 from amcc.votes import Pairs, Votes
 
 # Votes that suffice to answer the questions; with five times as many, no answer changes.

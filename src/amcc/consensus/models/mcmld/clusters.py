@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from amcc.arrays import Floats, weight_per_code
 from amcc.consensus.answers import gather_answers
@@ -34,7 +34,7 @@ def leading_variances(votes: Votes, n_leading: int) -> tuple[Floats, float]:
     n_votes = np.maximum(np.bincount(votes.label, minlength=votes.n_labels), 1)
     mean = weight_per_code(votes.label, votes.value, votes.n_labels) / n_votes
     centred = votes.value - mean[votes.label]
-    answers = csr_array((centred, (answer, votes.label)), shape=(answer.max() + 1, votes.n_labels))
+    answers = scipy.sparse.csr_array((centred, (answer, votes.label)), shape=(answer.max() + 1, votes.n_labels))
     covariance = answers.T @ answers
     # Few labels: all eigenvalues of a small dense matrix are quicker than some of a sparse one.
     if votes.n_labels <= 10 * n_leading:

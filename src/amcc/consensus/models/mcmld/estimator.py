@@ -126,7 +126,8 @@ class MCMLD(CoinModel, methods={"mcmld": {}}):
         self.variant = variant
         self.one_coin = one_coin
         self.smoothing = smoothing
-        self.max_iter, self.tol = max_iter, tol
+        self.max_iter = max_iter
+        self.tol = tol
         self.random_state = random_state
 
     def _check_params(self) -> None:
@@ -259,9 +260,9 @@ class MCMLI(MCMLD, methods={"mcmli": {}}):
     """
 
     # What `MCMLD` is told is fixed here; with one cluster nothing is drawn, so the seed does not matter.
-    n_clusters = 1
-    variant = "exact"
-    explained = 1.0
+    n_clusters: int = 1
+    variant: Variant = "exact"
+    explained: float = 1.0
     random_state = 0
 
     def __init__(
@@ -269,4 +270,5 @@ class MCMLI(MCMLD, methods={"mcmli": {}}):
     ) -> None:
         self.one_coin = one_coin
         self.smoothing = smoothing
-        self.max_iter, self.tol = max_iter, tol
+        self.max_iter = max_iter
+        self.tol = tol

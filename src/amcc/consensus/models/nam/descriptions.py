@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy
 
 from amcc.arrays import Floats, Ints
 from amcc.votes import Votes
@@ -38,7 +38,7 @@ def with_constant(*columns: Floats) -> Floats:
     return np.column_stack([np.ones(len(columns[0])), *columns])
 
 
-def item_deviations(votes: Votes, yes_share: Floats, label: Ints) -> sparse.csr_array:
+def item_deviations(votes: Votes, yes_share: Floats, label: Ints) -> scipy.sparse.csr_array:
     """(n_items, n_labels) by how much each item's share of yes differs from the label's; 0 where nobody was asked."""
     pairs = votes.pairs
     return label_deviations(votes.n_yes / pairs.n_votes, pairs.item, label[pairs.label], votes.n_items, yes_share)
@@ -46,17 +46,17 @@ def item_deviations(votes: Votes, yes_share: Floats, label: Ints) -> sparse.csr_
 
 def label_deviations(
     entry: Floats, row: npt.NDArray[Any], column: Ints, n_rows: int, yes_share: Floats
-) -> sparse.csr_array:
+) -> scipy.sparse.csr_array:
     """(n_rows, n_labels) sparse matrix of entries minus the share of their column; columns −1 are left out."""
     kept = column >= 0
     row, column, entry = row[kept], column[kept], entry[kept]
-    return sparse.csr_array((entry - yes_share[column], (row, column)), shape=(n_rows, len(yes_share)))
+    return scipy.sparse.csr_array((entry - yes_share[column], (row, column)), shape=(n_rows, len(yes_share)))
 
 
-def label_basis(deviations: sparse.csr_array) -> Floats:
+def label_basis(deviations: scipy.sparse.csr_array) -> Floats:
     """(n_labels, n) coordinates of label vectors: the labels themselves if few, else their main directions.
 
-    >>> label_basis(sparse.csr_array(np.ones((5, 2)))).tolist()
+    >>> label_basis(scipy.sparse.csr_array(np.ones((5, 2)))).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     n_labels = deviations.shape[1]

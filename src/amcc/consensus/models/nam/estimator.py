@@ -12,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
-from scipy import sparse
+import scipy
 
 from amcc import passes
 from amcc.arrays import Floats, Ints, safe_logit, sigmoid, weight_per_code
@@ -137,7 +137,8 @@ class NAM(CoinModel, methods={"nam": {}}):
         self.n_neighbors = n_neighbors
         self.converge = converge
         self.shrinkage = shrinkage
-        self.max_iter, self.tol = max_iter, tol
+        self.max_iter = max_iter
+        self.tol = tol
         self.random_state = random_state
 
     def _check_params(self) -> None:
@@ -209,7 +210,7 @@ class NAM(CoinModel, methods={"nam": {}}):
         entry, column = (votes.value > 0).astype(np.float64), label[votes.label]
         return self._in_basis(label_deviations(entry, of_vote, column, n_answers, self.yes_share_))
 
-    def _in_basis(self, deviations: sparse.csr_array) -> Floats:
+    def _in_basis(self, deviations: scipy.sparse.csr_array) -> Floats:
         """Vectors in place of deviations from the labels' shares of yes, in the coordinates of the basis."""
         return np.asarray(deviations @ self.label_basis_ + self.yes_share_ @ self.label_basis_)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy
 
 from amcc.arrays import Floats, Ints, Mask, sigmoid
 from amcc.linalg import row_products
@@ -51,7 +51,7 @@ class Regressions:
 
     def weighted_rows(self, weight: Floats) -> Floats:
         """(n_groups, n) sum over the observations of each regression, weight · description."""
-        matrix = sparse.csr_array((weight, (self.group, self.row)), shape=(self.n_groups, len(self.rows)))
+        matrix = scipy.sparse.csr_array((weight, (self.group, self.row)), shape=(self.n_groups, len(self.rows)))
         return np.asarray(matrix @ self.rows)
 
     @cached_property

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Annotated
 
 import numpy as np
-from scipy.special import logit
 
 from amcc import passes
 from amcc.arrays import Floats, Ints
@@ -19,6 +18,7 @@ from amcc.consensus.models.paper.problem import Anchor, Cells, Cosines, PaperSet
 from amcc.consensus.worth import worker_worth
 from amcc.engine.base import Engine
 from amcc.fields import Each
+from amcc.special import logit
 from amcc.votes import Votes
 
 
@@ -144,7 +144,7 @@ class PaperAMCC(GroupedModel, methods={"amcc-frobenius": {}, "amcc-printed": {"p
         # Each worker is in one group for sure; other models say with what probability.
         membership = np.eye(state.n_groups)[state.worker_group]
         self._publish_groups(votes.coins, rates.worker[:, worker, label], rates.group, state.group_weights, membership)
-        self.worker_cost_ = worker_worth(votes, state.individuality[worker, label, label])  # eq12
+        self.worker_cost_: Floats = worker_worth(votes, state.individuality[worker, label, label])  # eq12
         self.label_similarity_ = fit.label_similarity
         self.individuality_matrices_, self.commonality_matrices_ = state.individuality, state.commonality
         self.worker_answer_rates_, self.crowd_rates_ = rates.worker, rates.crowd

@@ -123,7 +123,7 @@ class Moving:
 
     def __init__(self, state: PaperState, problem: PaperProblem, residuals: Floats) -> None:
         settings, member = problem.settings, state.members
-        self.worker_group = state.worker_group.copy()
+        self.worker_group: Ints = state.worker_group.copy()
         self._worker_scale = problem.worker_scale
         self._residuals = residuals
         self._power = state.group_weights**settings.weight_exponent

@@ -126,7 +126,8 @@ class RakelGlad(ConsensusModel, methods={"rakel-glad": {}}):
         self.class_prior = class_prior
         self.partial = partial
         self.scores = scores
-        self.max_iter, self.tol = max_iter, tol
+        self.max_iter = max_iter
+        self.tol = tol
         self.random_state = random_state
 
     def _check_params(self) -> None:
