@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,32 @@ class Largest(float):
 
     def __add__(self, other: float) -> Largest:
         return Largest(max(self, other))
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadSums:
+    """Sums over the slots of some coins, on their way into a table of all slots.
+
+    place : (n_coins here,) where they stand among all coins; values : two for each, no and yes
+    n_coins : of all
+    """
+
+    place: Ints
+    values: npt.NDArray[Any]
+    n_coins: int
+
+    def add_to(self, table: npt.NDArray[Any]) -> None:
+        """Add them to a table of all slots, in their places: no coin is there twice."""
+        table.reshape(-1, 2)[self.place] += self.values.reshape(-1, 2)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """The table with nothing else in it."""
+        table = np.zeros(2 * self.n_coins, dtype or self.values.dtype)
+        self.add_to(table)
+        return table
+
+    def __add__(self, other: Any) -> npt.NDArray[Any]:
+        return np.asarray(np.asarray(self) + np.asarray(other))
 
 
 class Block(ABC):
@@ -87,12 +113,14 @@ class Block(ABC):
         return values if self.place is None else values.reshape(-1, 2)[self.place].ravel()
 
     def spread(self, values: npt.NDArray[Values]) -> npt.NDArray[Values]:
-        """An array over the block's slots as one over all slots, with zeros where the block has no coin."""
+        """Sums over the block's slots as sums over all slots, with zeros where the block has no coin.
+
+        The table of all slots is not made here: `added` makes one for many blocks.
+        """
         if self.place is None:
             return values
-        everywhere = np.zeros((self.n_coins, 2), values.dtype)
-        everywhere[self.place] = values.reshape(-1, 2)
-        return everywhere.ravel()
+        # Whoever sees it takes it for an array: it becomes one as soon as it is added up or looked at.
+        return cast("npt.NDArray[Values]", SpreadSums(self.place, values, self.n_coins))
 
     def places_among(self, items: Ints) -> Codes:
         """(n_items,) place of each item of the block in the ordered `items`, −1 where it is not there."""
@@ -184,15 +212,26 @@ def added(results: Iterable[Result]) -> Result:
     """
     total: Any = None
     for result in results:
-        total = result if total is None else type(total)(*map(_plus, total, result))  # type: ignore[call-overload]
+        if total is None:
+            spread = any(isinstance(value, SpreadSums) for value in result)  # type: ignore[attr-defined]
+            total = type(result)(*map(_table, result)) if spread else result  # type: ignore[call-overload]
+        else:
+            total = type(total)(*map(_plus, total, result))  # type: ignore[call-overload]
     return total  # type: ignore[no-any-return]
 
 
+def _table(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, SpreadSums) else value
+
+
 def _plus(total: Any, value: Any) -> Any:
-    if isinstance(total, np.ndarray):
+    if not isinstance(total, np.ndarray):
+        return total + value
+    if isinstance(value, SpreadSums):
+        value.add_to(total)
+    else:
         total += value
-        return total
-    return total + value
+    return total
 
 
 def coin_keys(worker: npt.NDArray[Any], label: npt.NDArray[Any], n_labels: int) -> Ints:

@@ -220,6 +220,14 @@ def update_rates(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCoun
     )  # fmt: skip
 
 
+def same_strengths(one: Crowd, other: Crowd) -> bool:
+    """Whether all groups lend their workers as much as in the other crowd."""
+    return all(
+        np.array_equal(getattr(one, kind).strength, getattr(other, kind).strength)
+        for kind in ("hit", "false_alarm", "uninformative")
+    )
+
+
 def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
     """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present", expected over what is not known.
 

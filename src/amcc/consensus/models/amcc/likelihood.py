@@ -11,22 +11,44 @@ A round is one pass over the votes and a few over the coins times groups.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
 from amcc.arrays import Floats
-from amcc.consensus.models.amcc.crowd import CoinCounts, Crowd, CrowdPrior, slot_evidence, update_members, update_rates
+from amcc.consensus.models.amcc.crowd import (
+    CoinCounts,
+    Crowd,
+    CrowdPrior,
+    same_strengths,
+    slot_evidence,
+    update_members,
+    update_rates,
+)
 from amcc.consensus.models.amcc.frequency import LabelFrequency, update_usual
 from amcc.consensus.monitor import Monitor
 from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round
 from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.passes import Belief
+from amcc.votes import Coins
 
-# In every third round strengths are looked at, and all groups for all workers: they move slowly and cost most.
+# In every third round all groups are tried for all workers: they move slowly.
 THOROUGH = 3
+
+# Strengths cost most: they are tried every third round while they move, and after a try that changed none of them, twice
+# as many rounds later than the last time.
+STRENGTHS_WAIT = 3
+
+# Rounds whose steps are as long as Bayes' rule says. They decide which of several maxima is climbed, and the bound does
+# not say which of them is the right one.
+PLAIN_ROUNDS = 8
+
+# Later steps are stretched: each half as much again as the last while the bound rises, up to three times. Near its end
+# every round goes the same small share of the way that is left, so a stretch of three saves up to two rounds of three. A
+# step that falls costs one more pass over the votes; with longer stretches more of them fall than are saved.
+STRETCH_GROWTH, LONGEST_STRETCH = 1.5, 3.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +75,8 @@ class Ascent:
     crowd, counts, frequency, belief : of the last round; belief is None before the first
     present, label_present, entropy, change : what the votes made of that belief, see `rounds.Step`
     history, reported : the bound in every round, and the change that was last reported
+    plain, stretch : the belief by Bayes' rule, and how many times as far the step to `belief` was
+    strengths_at, strengths_wait : the round in which strengths are tried next, and how long that was put off
     """
 
     crowd: Crowd
@@ -65,6 +89,10 @@ class Ascent:
     change: float
     history: tuple[float, ...]
     reported: float
+    plain: Belief | None = None
+    stretch: float = 1.0
+    strengths_at: int = 0
+    strengths_wait: int = STRENGTHS_WAIT
 
 
 def start_ascent(first: Start, crowd: Crowd, belief: Belief | None, prior: CrowdPrior) -> Ascent:
@@ -105,39 +133,75 @@ def fit_likelihood(
     given = first if start is None or checked == 1 else engine.total(first_look, None)
     at = engine.recall("fit", Ascent) or start_ascent(first, crowd, start, prior)
     monitor = Monitor(tol, max_iter, at.history, at.reported)
-    for number in monitor.rounds():
+
+    def grouped(at: Ascent, *, thorough: bool) -> tuple[Ascent, float]:
+        """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
         counts = CoinCounts.of_slots(_mixed(checked, at.present, given.present), first.slot_votes)
         label_present = _mixed(checked, at.label_present, given.label_present)
-        frequency = LabelFrequency(
-            label_present, _rest(first.asked, label_present), at.frequency.usual, prior.settings.pseudo_votes
-        )
-        thorough = number % THOROUGH == 0
+        frequency = replace(at.frequency, present=label_present, absent=_rest(first.asked, label_present))
         crowd, explained = update_members(at.crowd, coins, counts, thorough=thorough)
         # The bound of what the last round left: after it the parameters move, and each term would need another pass.
         bound = explained + at.crowd.log_prior(prior) + frequency.bound(prior.settings) + checked * at.entropy
-        monitor.report(bound, at.change)
-        crowd = update_rates(crowd, prior, coins, counts, strengths=thorough)
-        frequency = update_usual(frequency, prior.settings)
-        # Given workers and frequencies, presence of pairs is Bayes' rule: the exact maximum of the bound over q.
-        belief = Belief(slot_evidence(crowd, coins, counts), frequency.log_odds)
-        step = engine.total(one_round, belief, at.belief)
-        at = Ascent(
-            crowd,
-            counts,
-            frequency,
-            belief,
-            step.present,
-            step.label_present,
-            entropy_of(step, belief.evidence),
-            # Root mean square, not the largest: a pair that swings between two readings must not keep the others going.
-            change=float(np.sqrt(step.squares / max(engine.n_pairs, 1))),
-            history=tuple(monitor.history),
-            reported=monitor.change,
-        )
+        return replace(at, crowd=crowd, counts=counts, frequency=frequency), bound
+
+    for number in monitor.rounds():
+        thorough = number % THOROUGH == 0
+        now, bound = grouped(at, thorough=thorough)
+        if at.stretch > 1 and bound < monitor.history[-1]:
+            now, bound = grouped(_without_stretch(engine, at), thorough=thorough)
+        # What a plain step would have moved: so a fit ends as near to its goal as without stretches.
+        monitor.report(bound, now.change / now.stretch)
+        now = _next_rates(now, prior, coins, number)
+        now = _next_belief(engine, now, number)
+        at = replace(now, history=tuple(monitor.history), reported=monitor.change)
         engine.keep("fit", at)  # a fit that is stopped here goes on from here
-    assert at.belief is not None  # for the type checker: there was a round
+    assert at.plain is not None  # for the type checker: there was a round
     return LikelihoodFit(
-        at.crowd, at.counts, at.frequency.mean, at.belief.evidence, LabelPrior(at.belief.log_odds), monitor
+        at.crowd, at.counts, at.frequency.mean, at.plain.evidence, LabelPrior(at.plain.log_odds), monitor
+    )
+
+
+def _next_rates(at: Ascent, prior: CrowdPrior, coins: Coins, number: int) -> Ascent:
+    """Rates of groups and frequencies of labels, by what the votes count for."""
+    strengths = number >= at.strengths_at
+    crowd = update_rates(at.crowd, prior, coins, at.counts, strengths=strengths)
+    at = replace(at, crowd=crowd, frequency=update_usual(at.frequency, prior.settings))
+    if not strengths:
+        return at
+    wait = 2 * at.strengths_wait if same_strengths(crowd, at.crowd) else STRENGTHS_WAIT
+    return replace(at, strengths_at=number + wait, strengths_wait=wait)
+
+
+def _next_belief(engine: Engine, at: Ascent, number: int) -> Ascent:
+    """What is believed of votes and labels, perhaps stretched, and what the votes make of it."""
+    # Given workers and frequencies, presence of pairs is Bayes' rule: the exact maximum of the bound over q.
+    plain = Belief(slot_evidence(at.crowd, engine.coins, at.counts), at.frequency.log_odds)
+    if number < PLAIN_ROUNDS or at.belief is None:
+        return _with_step(engine, at, plain, plain, 1.0)
+    stretch = min(at.stretch * STRETCH_GROWTH, LONGEST_STRETCH)
+    stretched = Belief(*(old + stretch * (new - old) for old, new in zip(at.belief, plain, strict=True)))
+    return _with_step(engine, at, stretched, plain, stretch)
+
+
+def _without_stretch(engine: Engine, at: Ascent) -> Ascent:
+    """The same with the plain step instead of one that was too long."""
+    assert at.plain is not None  # for the type checker: the step was stretched
+    shorter = _with_step(engine, at, at.plain, at.plain, 1.0)
+    return replace(shorter, change=at.change / at.stretch)  # from where both steps began
+
+
+def _with_step(engine: Engine, at: Ascent, belief: Belief, plain: Belief, stretch: float) -> Ascent:
+    step = engine.total(one_round, belief, at.belief)
+    return replace(
+        at,
+        belief=belief,
+        plain=plain,
+        stretch=stretch,
+        present=step.present,
+        label_present=step.label_present,
+        entropy=entropy_of(step, belief.evidence),
+        # Root mean square, not the largest: a pair that swings between two readings must not keep the others going.
+        change=float(np.sqrt(step.squares / max(engine.n_pairs, 1))),
     )
 
 
