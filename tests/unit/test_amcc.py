@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
@@ -11,7 +12,7 @@ from amcc import AMCC, Votes, load_model, metrics
 from amcc.consensus.models.amcc.crowd import coin_rates
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.data.simulate import CrowdSpec, simulate_crowd
-from amcc.errors import ParameterError
+from amcc.errors import ParameterError, TooLargeError
 
 MODELS = AMCC, PaperAMCC
 
@@ -172,3 +173,24 @@ def test_new_votes_predict_their_unasked_pairs_too(sparse, sparse_model):
     assert_allclose(
         sparse_model.predict_proba(sparse.votes), sparse_model.predict_proba(), rtol=0, atol=1e-9
     )  # fmt: skip
+
+
+def test_sets_need_no_table_of_all_items_and_labels():
+    """A label that all said is present is expected everywhere; a table of 2·10⁹ cells would not fit."""
+    n_items, n_labels = 40_000, 50_000
+    item = np.repeat(np.arange(n_items), 2)
+    label = 1 + item % (n_labels - 1)
+    table = pa.table({
+        "worker": np.concatenate([np.tile([0, 1], n_items), [0, 1, 2] * 10]),
+        "item": np.concatenate([item, np.repeat(np.arange(10), 3)]),
+        "label": np.concatenate([label, np.zeros(30, int)]),
+        "value": np.concatenate([np.where(label % 3 == 0, 1, -1), np.ones(30, int)]),
+    })  # fmt: skip
+    model = AMCC().fit(Votes.from_frame(table))
+    with pytest.raises(TooLargeError, match="a table of all items and labels"):
+        model.predict()
+    sets = model.sets(frame="arrow")
+    assert sets["labels"].combine_chunks().flatten().null_count == 0
+    found = dict(zip(sets["item"].to_pylist(), map(set, sets["labels"].to_pylist()), strict=True))
+    assert all(0 in found[item] for item in (0, 9, 10, n_items - 1)), "asked, and not asked"
+    assert 3 in found[2] and 1 not in found[0]

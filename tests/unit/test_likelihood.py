@@ -15,6 +15,7 @@ from scipy.stats import beta, betabinom
 from amcc import AMCC
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.amcc import coins as coin_sums
+from amcc.consensus.models.amcc import likelihood
 from amcc.consensus.models.amcc.coins import Counts, Usual, effective_votes, expected_log_rates, group_fit, mean_rates
 from amcc.consensus.models.amcc.crowd import (
     CoinCounts,
@@ -335,6 +336,37 @@ def test_bound_never_falls(changes, gold_share):
     assert len(history) > 5
     assert np.diff(history).min() >= -1e-6 * abs(history[0])
     assert_allclose(pair_proba(fit, engine)[gold.known], gold.present[gold.known], rtol=0, atol=1e-9)
+
+
+def test_hurried_fits_climb_as_high_in_fewer_rounds(monkeypatch):
+    """Large fits stretch their steps, and go back where one was too long: the bound never falls."""
+
+    def history_of(changes, no_hurry):
+        monkeypatch.setattr(likelihood, "NO_HURRY", no_hurry)
+        crowd = simulate_crowd(CrowdSpec(**{"n_items": 150, "n_workers": 20, "n_labels": 5, "seed": 1, **changes}))
+        start = start_crowd(crowd.votes.n_workers, crowd.votes.n_labels, 5, PRIOR)
+        return fit_likelihood(InMemory(crowd.votes), start, PRIOR, max_iter=400, tol=1e-5).monitor.history
+
+    pairs = [(history_of(changes, 10**9), history_of(changes, 0)) for changes in CROWDS.values()]
+    for plain, hurried in pairs:
+        assert np.diff(hurried).min() >= -1e-6 * abs(hurried[0])
+        assert hurried[-1] > plain[-1] - 1e-3 * abs(plain[-1])
+    assert sum(len(hurried) for _, hurried in pairs) < 0.8 * sum(len(plain) for plain, _ in pairs)
+
+
+def test_a_step_that_is_too_long_is_taken_back(monkeypatch):
+    """With stretches far beyond what helps, many fall; the fit still climbs, and tries again."""
+    monkeypatch.setattr(likelihood, "NO_HURRY", 0)
+    monkeypatch.setattr(likelihood, "STRETCH_GROWTH", 30.0)
+    monkeypatch.setattr(likelihood, "LONGEST_STRETCH", 900.0)
+    taken_back = []
+    shorter = likelihood._without_stretch
+    monkeypatch.setattr(likelihood, "_without_stretch", lambda *given: taken_back.append(1) or shorter(*given))
+    crowd = simulate_crowd(CrowdSpec(n_items=150, n_workers=20, n_labels=5, seed=1))
+    start = start_crowd(20, 5, 5, PRIOR)
+    history = fit_likelihood(InMemory(crowd.votes), start, PRIOR, max_iter=60, tol=1e-5).monitor.history
+    assert len(taken_back) > 3
+    assert np.diff(history).min() >= -1e-6 * abs(history[0])
 
 
 def chosen_crowd(seed, n_workers=12, shape=(150, 6)):

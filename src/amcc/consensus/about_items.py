@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import Codes, Floats, Mask, weight_per_code
+from amcc.arrays import Codes, Floats, Ints, Mask, weight_per_code
 from amcc.consensus.about_workers import AboutWorkers
 from amcc.consensus.item_features import ItemPrior
 from amcc.consensus.item_results import ItemResults, block_tables, check_all_pairs, pair_reader, pair_table, set_table
@@ -44,7 +44,17 @@ class AboutItems(AboutWorkers):
 
     def _unasked(self, found: ItemResults) -> Floats:
         """(n_items, n_labels) probabilities of pairs that nobody was asked about; others are written over these."""
-        return np.tile(found.label_prior, (len(found.item_names), 1))
+        return self._unasked_of(found, np.arange(len(found.label_names)))
+
+    def _unasked_of(self, found: ItemResults, labels: Ints) -> Floats:
+        """(n_items, len(labels)) the same for some labels."""
+        return np.tile(found.label_prior[labels], (len(found.item_names), 1))
+
+    def _expected_labels(self, found: ItemResults) -> Ints | None:
+        """Labels that may be more likely present than absent where nobody was asked; None where all labels may."""
+        if self.item_state_ is not None or found.item_prior is not None:
+            return None
+        return np.flatnonzero(found.label_prior > 0.5)
 
     def _repr_html_(self) -> str:
         """For notebooks: what was learned from what, at a glance; nothing is computed for it."""
@@ -114,11 +124,23 @@ class AboutItems(AboutWorkers):
         """What features say about the items, and how far it is trusted; None without features."""
         return None if self.results_ is None else self.results_.item_prior
 
-    @property
-    def expects_unasked(self) -> bool:
-        """Whether labels may be expected to be present where nobody was asked."""
+    def expected_unasked(self) -> tuple[Ints, Ints] | None:
+        """Items and labels that nobody was asked about and that are expected all the same; None where any may be.
+
+        Only for labels that may be: among a million labels these are few, and a table of all does not fit.
+        """
         found = self.item_results()
-        return self.item_state_ is not None or found.item_prior is not None or bool((found.label_prior > 0.5).any())
+        labels = self._expected_labels(found)
+        if labels is None:
+            return None
+        check_all_pairs(len(found.item_names), len(labels))
+        expected = self._unasked_of(found, labels) > 0.5
+        column = np.full(len(found.label_names), -1)
+        column[labels] = np.arange(len(labels))
+        asked = column[found.pair_label] >= 0
+        expected[found.pair_item[asked], column[found.pair_label[asked]]] = False
+        item, place = np.nonzero(expected)
+        return item, labels[place]
 
     def tables(
         self, engine: Engine, *, sets: bool = False, all_labels: bool = False, decode: Rule = "threshold",

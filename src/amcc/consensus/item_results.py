@@ -109,10 +109,15 @@ def pair_table(
 def set_table(model: AboutItems, *, decode: Rule, k: int | None) -> pa.Table:
     """The table of `ConsensusModel.sets`."""
     found = model.item_results()
-    if decode == "threshold" and not model.expects_unasked:
+    unasked = model.expected_unasked() if decode == "threshold" else None
+    if unasked is not None:
         present = model.pair_present(decode=decode, k=k)
-        item, label = found.pair_item[present], found.pair_label[present]
-    else:  # labels may be expected where nobody was asked
+        item = np.concatenate([found.pair_item[present], unasked[0]]).astype(np.int32)
+        label = np.concatenate([found.pair_label[present], unasked[1]]).astype(np.int32)
+        if len(unasked[0]):  # asked pairs alone are in order already
+            order = np.lexsort((label, item))
+            item, label = item[order], label[order]
+    else:  # any label may be expected where nobody was asked
         rows, columns = np.nonzero(model.predict(decode=decode, k=k))
         item, label = rows.astype(np.int32), columns.astype(np.int32)
     start = np.append(0, np.cumsum(np.bincount(item, minlength=len(found.item_names))))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from amcc.arrays import Floats, Mask, Signs
+from amcc.arrays import Floats, Ints, Mask, Signs
 from amcc.engine.base import NOTHING_KNOWN, Engine, InMemory
 from amcc.fields import Each
 from amcc.passes import CERTAIN, Judgement
@@ -69,9 +69,9 @@ class ItemKinds:
     share: Annotated[Floats, Each("item", "kind of item")]
     frequency: Annotated[Floats, Each("kind of item", "label of items")]
 
-    def expected(self) -> Floats:
-        """(n_items, n_labels) probability of labels by the kinds alone."""
-        return self.share @ self.frequency
+    def expected(self, labels: Ints | None = None) -> Floats:
+        """(n_items, n_labels) probability of all labels, or of some, by the kinds alone."""
+        return self.share @ (self.frequency if labels is None else self.frequency[:, labels])
 
 
 class Learned(NamedTuple):

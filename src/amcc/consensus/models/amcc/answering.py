@@ -109,13 +109,19 @@ class LearnedCrowd(GroupedModel):
 
     # -- pairs that nobody was asked about -----------------------------------------------------------------------
 
-    def _unasked(self, found: ItemResults) -> Floats:
-        independent = super()._unasked(found)
+    def _expected_labels(self, found: ItemResults) -> Ints | None:
+        if self.item_state_ is None or found.item_prior is not None:
+            return super()._expected_labels(found)
+        # A mixture of shares is above a half only where one of them is.
+        return np.flatnonzero((found.label_prior > 0.5) | (self.item_state_.frequency > 0.5).any(axis=0))
+
+    def _unasked_of(self, found: ItemResults, labels: Ints) -> Floats:
+        independent = super()._unasked_of(found, labels)
         if self.item_state_ is None:
             return independent
         # Of an item without votes nothing is known but the priors: its kinds are those of all items.
         weight = self.blend_["correlation"] * found.item_answered[:, None]
-        return np.asarray((1 - weight) * independent + weight * self.item_state_.expected())
+        return np.asarray((1 - weight) * independent + weight * self.item_state_.expected(labels))
 
     def _kinds(self, votes: Votes, evidence: Evidence) -> ItemKinds | None:
         """Kinds of the items, where they say something about pairs that nobody was asked about."""

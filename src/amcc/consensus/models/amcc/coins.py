@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from amcc.arrays import Floats, unsigned
+from amcc.arrays import Floats, Ints, unsigned
 from amcc.consensus.models.amcc.bayes import sums_per_code
 from amcc.fields import Each
 from amcc.special import digamma, gammaln
@@ -61,10 +61,12 @@ def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Flo
         yes, no = _all_votes(coins, counts, usual)
         log_beta = gammaln(yes) + gammaln(no) - gammaln(yes + no)
         return sums_per_code(coins.worker, log_beta - without_votes.T[coins.label], len(member))
-    # One table per thread, added up at the end: threads never write to one place, and sums do not depend on timing.
-    fit = np.zeros((n_pieces(0), *member.T.shape))
-    _run_compiled("group_fit", coins, counts, usual, lambda block, _: (without_votes, member.T, fit[block]))
-    return np.asarray(fit.sum(axis=0).T)
+    # One table for all threads: coins stand in the order of workers, and all coins of a worker are in one piece.
+    fit, of_group = np.zeros(member.T.shape), np.ascontiguousarray(member.T)
+    cuts = np.linspace(0, len(coins), n_pieces(len(coins)) + 1)[1:-1].astype(np.int64)
+    bounds = np.concatenate([[0], np.searchsorted(coins.worker, coins.worker[cuts]), [len(coins)]])
+    _run_compiled("group_fit", coins, counts, usual, bounds, lambda *_: (without_votes, of_group, fit))
+    return np.asarray(fit.T)
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,12 @@ def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) 
             for now, rest in zip(_all_votes(coins, counts, usual), at_rest, strict=True)
         )
     else:
-        gain = np.zeros((n_pieces(0), 2, *usual.yes.shape))
-        _run_compiled("effective_votes", coins, counts, usual, lambda block, _: (*at_rest, member.T, gain[block]))
+        # One table per piece, added up at the end: threads never write to one place, and sums do not depend on timing.
+        bounds = _even_bounds(coins, 2 * usual.yes.size)
+        gain, of_group = np.zeros((len(bounds) - 1, 2, *usual.yes.shape)), np.ascontiguousarray(member.T)
+        _run_compiled(
+            "effective_votes", coins, counts, usual, bounds, lambda piece, _: (*at_rest, of_group, gain[piece])
+        )
         yes, no = gain.sum(axis=0)
     return Effective(usual.yes * yes, usual.no * no)
 
@@ -106,8 +112,9 @@ def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Float
         # E[log rate] = Ψ(yes) − Ψ(yes + no) of a Beta variable. Below the log of the mean: unsure rates count less.
         total = digamma(yes + no)
         return np.stack([(member[coins.worker] * (digamma(each) - total)).sum(axis=1) for each in (yes, no)])
-    log_rates = np.zeros((2, len(coins)))
-    _run_compiled("expected_log_rates", coins, counts, usual, lambda _, here: (member.T, *log_rates[:, here]))
+    log_rates, of_group = np.zeros((2, len(coins))), np.ascontiguousarray(member.T)
+    bounds = _even_bounds(coins, 0)
+    _run_compiled("expected_log_rates", coins, counts, usual, bounds, lambda _, here: (of_group, *log_rates[:, here]))
     return log_rates
 
 
@@ -125,19 +132,27 @@ def _all_votes(coins: Coins, counts: Counts, usual: Usual) -> tuple[Floats, Floa
     return usual.yes.T[coins.label] + counts.yes[:, None], usual.no.T[coins.label] + counts.no[:, None]
 
 
+def _even_bounds(coins: Coins, n_sums: int) -> Ints:
+    """First coin of each piece, and the number of coins; each piece has a table of so many sums."""
+    return np.linspace(0, len(coins), n_pieces(len(coins), n_sums) + 1).astype(np.int64)
+
+
 def _run_compiled(
-    name: str, coins: Coins, counts: Counts, usual: Usual, further: Callable[[int, slice], tuple[Any, ...]]
+    name: str,
+    coins: Coins,
+    counts: Counts,
+    usual: Usual,
+    bounds: Ints,
+    further: Callable[[int, slice], tuple[Any, ...]],
 ) -> None:
-    """The loop of that name over blocks of coins, on both cores; `further` gives its last arguments."""
+    """The loop of that name over pieces of the coins, on all cores; `further` gives its last arguments."""
     from amcc.loops import coins as coin_loops  # here, for compiled loops take longer to load than small fits need
 
-    bounds = np.linspace(0, len(coins), n_pieces(0) + 1).astype(np.int64)
     columns = unsigned(coins.worker), unsigned(coins.label), counts.yes, counts.no
     loop = getattr(coin_loops, name)
 
-    def run(block: int) -> None:
-        here = slice(bounds[block], bounds[block + 1])
-        arrays = *(column[here] for column in columns), usual.yes, usual.no, *further(block, here)
-        loop(*map(np.ascontiguousarray, arrays))  # nothing to do for most: only members are the other way round
+    def run(piece: int) -> None:
+        here = slice(bounds[piece], bounds[piece + 1])
+        loop(*(column[here] for column in columns), usual.yes, usual.no, *further(piece, here))
 
-    in_threads(run, n_pieces(0))
+    in_threads(run, len(bounds) - 1)

@@ -32,22 +32,25 @@ from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_lo
 from amcc.engine.base import Engine
 from amcc.fields import Each
 from amcc.passes import Belief
-from amcc.votes import Coins
 
 # In every third round all groups are tried for all workers: they move slowly.
 THOROUGH = 3
 
-# Strengths cost most: they are tried every third round while they move, and after a try that changed none of them, twice
-# as many rounds later than the last time.
+# Votes up to which nothing is done to hurry: such a fit takes a second or so, and what its readings are worth is seen
+# more sharply the closer it comes to its maximum.
+NO_HURRY = 200_000
+
+# Strengths cost most: they are tried every third round while they move. After a try that changed none, in a hurry, the
+# next one waits for twice as many rounds as the last.
 STRENGTHS_WAIT = 3
 
 # Rounds whose steps are as long as Bayes' rule says. They decide which of several maxima is climbed, and the bound does
 # not say which of them is the right one.
 PLAIN_ROUNDS = 8
 
-# Later steps are stretched: each half as much again as the last while the bound rises, up to three times. Near its end
-# every round goes the same small share of the way that is left, so a stretch of three saves up to two rounds of three. A
-# step that falls costs one more pass over the votes; with longer stretches more of them fall than are saved.
+# In a hurry, later steps are stretched: each half as much again as the last while the bound rises, up to three times.
+# Near its end every round goes the same small share of the way that is left, so a stretch of three saves up to two
+# rounds of three. A step that falls costs one more pass over the votes; of longer stretches more fall than are saved.
 STRETCH_GROWTH, LONGEST_STRETCH = 1.5, 3.0
 
 
@@ -151,7 +154,7 @@ def fit_likelihood(
             now, bound = grouped(_without_stretch(engine, at), thorough=thorough)
         # What a plain step would have moved: so a fit ends as near to its goal as without stretches.
         monitor.report(bound, now.change / now.stretch)
-        now = _next_rates(now, prior, coins, number)
+        now = _next_rates(engine, now, prior, number)
         now = _next_belief(engine, now, number)
         at = replace(now, history=tuple(monitor.history), reported=monitor.change)
         engine.keep("fit", at)  # a fit that is stopped here goes on from here
@@ -161,14 +164,15 @@ def fit_likelihood(
     )
 
 
-def _next_rates(at: Ascent, prior: CrowdPrior, coins: Coins, number: int) -> Ascent:
+def _next_rates(engine: Engine, at: Ascent, prior: CrowdPrior, number: int) -> Ascent:
     """Rates of groups and frequencies of labels, by what the votes count for."""
     strengths = number >= at.strengths_at
-    crowd = update_rates(at.crowd, prior, coins, at.counts, strengths=strengths)
+    crowd = update_rates(at.crowd, prior, engine.coins, at.counts, strengths=strengths)
+    settled = engine.n_votes > NO_HURRY and same_strengths(crowd, at.crowd)
     at = replace(at, crowd=crowd, frequency=update_usual(at.frequency, prior.settings))
     if not strengths:
         return at
-    wait = 2 * at.strengths_wait if same_strengths(crowd, at.crowd) else STRENGTHS_WAIT
+    wait = 2 * at.strengths_wait if settled else STRENGTHS_WAIT
     return replace(at, strengths_at=number + wait, strengths_wait=wait)
 
 
@@ -176,7 +180,7 @@ def _next_belief(engine: Engine, at: Ascent, number: int) -> Ascent:
     """What is believed of votes and labels, perhaps stretched, and what the votes make of it."""
     # Given workers and frequencies, presence of pairs is Bayes' rule: the exact maximum of the bound over q.
     plain = Belief(slot_evidence(at.crowd, engine.coins, at.counts), at.frequency.log_odds)
-    if number < PLAIN_ROUNDS or at.belief is None:
+    if number < PLAIN_ROUNDS or at.belief is None or engine.n_votes <= NO_HURRY:
         return _with_step(engine, at, plain, plain, 1.0)
     stretch = min(at.stretch * STRETCH_GROWTH, LONGEST_STRETCH)
     stretched = Belief(*(old + stretch * (new - old) for old, new in zip(at.belief, plain, strict=True)))
