@@ -1,7 +1,7 @@
 """What large fits gain by stretching their steps (`likelihood.NO_HURRY`), and what that does to their results.
 
-Rounds, seconds of all cores together, Jaccard index and log-loss against the truth of simulated crowds, without and with
-it. Shapes are votes and workers.
+Rounds, seconds of all cores together, Jaccard index and log-loss against the truth of simulated crowds, without and
+with it. Shapes are votes and workers.
 
     python benchmarks/hurry.py --shapes 5e5,500 5e5,25000
 """
