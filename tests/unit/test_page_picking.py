@@ -161,3 +161,11 @@ def test_labels_of_a_page_are_asked_one_after_the_other():
             ValueOfInformation(), cold_beliefs(votes), Anything(votes), Prices(np.array([5, 5]), 3), 6, rng
         )
         assert len(set(found.asked.pages())) <= 3
+
+
+def test_a_page_has_the_overhead_of_three_pages():
+    """One vote at 2 on a page at 4: the value is divided by 2 + 3 · 2 + 4 + 3 · 4."""
+    votes = without_votes(Votes.from_dense(np.ones((1, 1, 1), dtype=int)))
+    prices, rng = Prices(np.array([2]), 4), np.random.default_rng(0)
+    found = select_with_pages(ValueOfInformation(), cold_beliefs(votes), Anything(votes), prices, 1, rng)
+    assert_allclose(found.utility, found.parts["value"] / 24)

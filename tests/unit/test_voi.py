@@ -210,6 +210,19 @@ def test_a_further_answer_at_once_must_be_as_good_a_buy():
     assert len(chosen(certain, n=9)) == 2  # worth nothing: one question each, and no second
 
 
+def test_what_a_worker_is_asked_in_this_batch_counts_as_said():
+    """One is asked about the open pair, the other about the clear one; the latter's second question is their second."""
+    known = practised([0.5, 0.9], n_wrong=[20, 20], n_items=20)
+    answers = known.votes.to_dense().copy()
+    answers[:, 1:] = 1  # nothing is left to ask but the first item
+    known = beliefs(known.proba, answers)
+    found = ValueOfInformation().select(known, Anything(known.votes), np.ones(2), 4, np.random.default_rng(0))
+    assert found.asked.label.tolist() == [0, 1, 0]
+    first, _, third = found.parts["skill_to_ask"] ** 2
+    n_votes = np.array([40, 41])
+    assert first / third == pytest.approx(np.divide(*said_by_few(n_votes, 40.0)[::-1]))
+
+
 def test_answers_that_are_coming_count_as_votes():
     known = practised([0.5, 0.5], n_wrong=[40, 40])
     coming = Triplets(np.zeros(3, np.int64), np.array([1, 1, 0]), np.array([0, 1, 0]))
