@@ -14,6 +14,8 @@ from script import parser_of
 from amcc.active.assignment import Outlook
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Anything
+from amcc.active.pages import select_with_pages
+from amcc.active.prices import Prices
 from amcc.active.strategies import STRATEGIES
 from amcc.votes import Votes
 
@@ -40,14 +42,13 @@ def random_beliefs(n_items: int, n_labels: int, n_workers: int, n_votes: int) ->
     return CurrentBeliefs(votes, proba, hit, false_alarm, votes.answers_per_worker, correlation, np.abs(correlation))
 
 
-def seconds(strategy: str, beliefs: CurrentBeliefs, batch: int) -> float:
-    """The shortest of a few runs, from the votes to the questions."""
-    prices = np.random.default_rng(SEED).uniform(1.0, 5.0, beliefs.votes.n_workers)
+def seconds(strategy: str, beliefs: CurrentBeliefs, batch: int, page: int = 0) -> float:
+    """The shortest of a few runs, from the votes to the questions; page : what a page costs beside its votes."""
+    prices = Prices(np.random.default_rng(SEED).integers(100, 500, beliefs.votes.n_workers), page, decimals=2)
     spent = []
     for repeat in range(REPEATS):
-        start = time.perf_counter()
-        candidates = Anything(beliefs.votes)
-        STRATEGIES[strategy]().select(beliefs, candidates, prices, batch, np.random.default_rng(repeat))
+        start, rng = time.perf_counter(), np.random.default_rng(repeat)
+        select_with_pages(STRATEGIES[strategy](), beliefs, Anything(beliefs.votes), prices, batch, rng)
         spent.append(time.perf_counter() - start)
     return min(spent)
 
@@ -78,7 +79,8 @@ def main() -> None:
     prepared, page = seconds_of_page(beliefs)
     print(f"one worker's next page: {1000 * page:.1f} ms at most, after {prepared:.2f} s once something was learned")
     for strategy in options.strategies:
-        print(f"{strategy:10} {seconds(strategy, beliefs, options.batch):6.2f} s")
+        print(f"{strategy:16} {seconds(strategy, beliefs, options.batch):6.2f} s")
+    print(f"voi, page prices {seconds('voi', beliefs, options.batch, page=300):6.2f} s")
 
 
 if __name__ == "__main__":

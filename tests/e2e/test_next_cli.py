@@ -289,7 +289,7 @@ PRICES = ("--budget", "9", "--prices", "prices.csv")
         (["--budget", "9", "--decimals", "9"], "decimals must be a whole number from 0 to 6; got 9"),
         (["--budget", "2", "--price", "3"], "the budget must pay for at least one vote, 3; got 2. Raise --budget"),
         (["--budget", "2", "--price", "0"], "a vote must cost at least one minor unit"),
-        (["--budget", "9", "--batch", "0"], "batch must be at least 1; got 0"),
+        (["--budget", "9", "--batch", "0"], "--batch must be at least 1; got 0"),
         (["--budget", "9", "--strategy", "magic"], "--strategy must be one of amcc, "),
         (["--budget", "9", "--strategy", "vio"], "got 'vio'. Did you mean 'voi'?"),
         (["--budget", "9", "--price", "-1"], "--price must not be negative; got -1"),

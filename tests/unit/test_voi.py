@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from amcc.active.beliefs import Expert, Learner, cold_beliefs
@@ -26,8 +28,11 @@ from amcc.active.strategies.voi import (
 from amcc.active.value import value_by_skill
 from amcc.active.yourself import with_expert
 from amcc.consensus import AMCC
+from amcc.consensus.families import Sharing
+from amcc.consensus.families.tree import tree_of
+from amcc.consensus.families.views import Views
 from amcc.errors import ParameterError
-from amcc.roster import Roster
+from amcc.roster import HUMAN, MODEL, Roster, Seats
 from amcc.votes import Votes
 
 
@@ -105,7 +110,7 @@ def test_only_a_part_of_what_tells_workers_apart_is_believed():
     """Squares of .36 and .04 have the mean .2: with 30 %, .2 ± .3 · .16. Who is known is taken at their word."""
     skills = Skills(np.array([0.6, 0.2, 0.98]), np.array([2e5, 2e5, KNOWN]))
     assert_allclose(skills.believed_square(0.3), [0.248, 0.152, 0.98**2], atol=1e-3)
-    assert_allclose(skills.believed_square(1.0), skills.expected_square())
+    assert_allclose(skills.believed_square(1.0), skills.expected_square)
     assert_allclose(Skills(np.array([0.9]), np.array([KNOWN])).believed_square(0.3), 0.81, atol=1e-3)
 
 
@@ -205,6 +210,19 @@ def test_a_further_answer_at_once_must_be_as_good_a_buy():
     assert len(chosen(certain, n=9)) == 2  # worth nothing: one question each, and no second
 
 
+def test_what_a_worker_is_asked_in_this_batch_counts_as_said():
+    """One is asked about the open pair, the other about the clear one; the latter's second question is their second."""
+    known = practised([0.5, 0.9], n_wrong=[20, 20], n_items=20)
+    answers = known.votes.to_dense().copy()
+    answers[:, 1:] = 1  # nothing is left to ask but the first item
+    known = beliefs(known.proba, answers)
+    found = ValueOfInformation().select(known, Anything(known.votes), np.ones(2), 4, np.random.default_rng(0))
+    assert found.asked.label.tolist() == [0, 1, 0]
+    first, _, third = found.parts["skill_to_ask"] ** 2
+    n_votes = np.array([40, 41])
+    assert first / third == pytest.approx(np.divide(*said_by_few(n_votes, 40.0)[::-1]))
+
+
 def test_answers_that_are_coming_count_as_votes():
     known = practised([0.5, 0.5], n_wrong=[40, 40])
     coming = Triplets(np.zeros(3, np.int64), np.array([1, 1, 0]), np.array([0, 1, 0]))
@@ -241,7 +259,7 @@ def test_the_utility_is_value_for_cost_and_the_parts_say_of_what():
     assert list(found.asked.rows()) == [(0, 0, 1)]
     skills = Skills.of(known, 1.0)
     n_votes = np.bincount(known.votes.worker)
-    believed, option = skills.believed_square(0.3)[1], skills.option()[1]
+    believed, option = skills.believed_square(0.3)[1], skills.option[1]
     skill = np.sqrt((believed + option) / said_by_few(n_votes, n_votes.mean())[1])
     value = 0.5 * value_by_skill("log", np.array([0.5]), np.array([skill]), 5)
     parts = {name: float(part[0]) for name, part in found.parts.items()}
@@ -289,6 +307,54 @@ def test_a_judge_tells_less_the_more_of_its_family_have_answered():
     assert_allclose(new[0], 1.0)
     assert (np.diff(new[:, 0]) < 0).all()  # the next judge
     assert new[-1, 0] < 0.1 < new[-1, 1]  # a seventh judge tells almost nothing, a person does
+
+
+def test_a_copy_of_an_answer_that_is_there_tells_almost_nothing():
+    """Models that always say the same: once one of them has answered, the next adds a twentieth, a person all."""
+    answers, kinds = family(3)
+    answers[1:3] = answers[0]
+    answers[1:, 0] = 0
+    names = sorted(kinds)
+    table = {"worker": names, "kind": [kinds[name] for name in names], "family": ["f"] * 3 + [None] * 2}
+    votes, roster = Votes.from_dense(answers, worker_names=names), Roster.from_frame(pa.table(table))
+    asked = Triplets(np.zeros(2, np.int64), np.zeros(2, np.int64), np.array([1, 4]))
+    copy, person = not_heard_before(Learner(AMCC, roster=roster).learn(votes), asked)
+    assert copy < 0.06 and person > 0.9
+
+
+def shared_views(n_models, n_people, seed):
+    """Views of a family of models, of all models, and of people, with correlations at random."""
+    kinds = [MODEL] * (n_models + 1) + [HUMAN] * n_people
+    seats = Seats(np.array(kinds), np.array([0] * n_models + [-1] * (1 + n_people)), ("f",))
+    tree, rng = tree_of(seats, np.ones(len(kinds)), truth=False), np.random.default_rng(seed)
+    return Views(tree, rng.uniform(0.05, 0.99, tree.n_sources), rng.uniform(0.05, 0.99, len(tree.view_kind)))
+
+
+@given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_no_vote_makes_the_next_tell_more_and_those_of_a_family_make_it_tell_less(n_models, n_people, seed):
+    views = shared_views(n_models, n_people, seed)
+    sharing = Sharing(views, correlations=None, weight=None, standing=None)
+    n_votes = np.random.default_rng(seed).integers(0, 4, (1, views.tree.n_sources)).astype(float)
+    before = sharing.new_in_next(n_votes)[0]
+    assert (before >= 0).all() and (before <= 1).all()
+    for source, more in enumerate(np.eye(views.tree.n_sources)):
+        after = sharing.new_in_next(n_votes + more)[0]
+        assert (after <= before + 1e-9).all()
+        if views.tree.is_model[source]:
+            assert after[source] < before[source]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["voi", "voi-decision"]), st.booleans())
+def test_no_question_is_worth_less_than_nothing_and_none_is_asked_again(seed, name, correlated):
+    """Whatever is believed: the worst workers, certain pairs, anything as a correlation of labels."""
+    rng = np.random.default_rng(seed)
+    answers = rng.choice([-1, 0, 0, 1], (4, 5, 3))
+    known = beliefs(rng.beta(0.2, 0.2, (5, 3)), answers)
+    known = replace(known, correlation=np.corrcoef(rng.random((3, 4))))
+    strategy = replace(make_strategy(name), correlated=correlated)
+    found = strategy.select(known, Anything(known.votes), rng.uniform(0.1, 9, 4), 60, rng)
+    assert (found.utility >= 0).all() and (found.parts["value"] >= 0).all()
+    assert not answers[found.asked.worker, found.asked.item, found.asked.label].any()
 
 
 def test_the_requester_has_no_family_and_is_new_to_everybody():

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from amcc.active.picking import distinct, without_ties
+from amcc.active.picking import distinct, in_groups, without_ties
 from amcc.active.questions import Questions, Triplets
 from amcc.arrays import Floats, Ints
 
@@ -38,6 +39,61 @@ def promise_of_pages(promise: Floats, vote_price: float, page_price: float) -> F
     return np.where(on_page & ~np.isnan(promise), per_money.max(axis=1)[:, None], alone)
 
 
+class _Sorted(NamedTuple):
+    """Questions page by page, the pages of an item together, the best question of a page first.
+
+    rows : (n,) places of the questions. start : (n_pages + 1,) where each page begins.
+    """
+
+    rows: Ints
+    start: Ints
+
+    @classmethod
+    def of(cls, asked: Triplets, value: Floats) -> _Sorted:
+        """Of all these questions."""
+        item, worker = distinct(asked.item)[1], distinct(asked.worker)[1]
+        page = item * (int(worker.max(initial=0)) + 1) + worker
+        rows = in_groups(page, value)
+        return cls(rows, _starts(page[rows]))
+
+    def part(self, first: int, last: int) -> _Sorted:
+        """The pages from the first to before the last."""
+        start = self.start[first : last + 1]
+        return _Sorted(self.rows[start[0] : start[-1]], start - start[0])
+
+    def rows_of(self, page: int) -> Ints:
+        """Places of the questions of a page, the best first."""
+        return self.rows[self.start[page] : self.start[page + 1]]
+
+    def worth(self, value: Floats, price: Floats, page_price: Floats) -> Floats:
+        """(n_pages,) value for the money of the best first questions of each page, see `best_prefix`."""
+        if not len(self.rows):
+            return np.empty(0)
+        of_page = np.repeat(self.start[:-1], np.diff(self.start))
+        total = [np.concatenate([[0.0], np.cumsum(each[self.rows])]) for each in (value, price)]
+        so_far = [each[1:] - each[of_page] for each in total]
+        return np.asarray(np.maximum.reduceat(so_far[0] / (page_price[self.rows] + so_far[1]), self.start[:-1]))
+
+
+def _starts(code: Ints) -> Ints:
+    """Where each run of equal codes begins, and where the last one ends.
+
+    >>> _starts(np.array([3, 3, 5])).tolist()
+    [0, 2, 3]
+    """
+    return np.append(np.flatnonzero(np.diff(code, prepend=-1)), len(code))
+
+
+def worth_of_pages(
+    asked: Triplets, value: Floats, price: Floats, page_price: Floats, rng: np.random.Generator
+) -> Floats:
+    """(n,) value for the money of each question's page, with all that is worth asking there; no two pages are equal."""
+    pages, found = _Sorted.of(asked, value), np.empty(len(asked))
+    worth = without_ties(pages.worth(value, price, page_price).astype(np.float32), rng)
+    found[pages.rows] = np.repeat(worth, np.diff(pages.start))
+    return found
+
+
 def pick_pages(
     asked: Triplets, value: Floats, price: Floats, page_price: Floats, batch: int, rng: np.random.Generator, *,
     parts: Mapping[str, Floats],
@@ -47,38 +103,38 @@ def pick_pages(
     value, price, page_price : (n,) of each question, the last equal for all of a page.
     parts : what the utility was made of, to be kept for those that are chosen.
 
-    What a page is worth falls when another one asks about its pairs. So the page that seems best is valued again with
-    what is left of it, and put back where another is better now.
+    What a page is worth falls when another one asks about its pairs, but these are pairs of the same item. So items
+    wait in a queue by their best page, and when it is chosen, all that is left of the item is valued again.
     """
-    n_items, n_labels = (int(code.max(initial=0)) + 1 for code in (asked.item, asked.label))
-    page, pair = distinct(asked.worker * n_items + asked.item)[1], asked.item * n_labels + asked.label
-    order = np.lexsort((-value, page))
-    start = np.searchsorted(page[order], np.arange(int(page.max(initial=-1)) + 2))
-    first_guess = _value_for_money(value[order], price[order], page_price[order], start)
+    pages = _Sorted.of(asked, value)
     # Equals come in random order, or the first item of the table would be asked first, again and again.
-    queue = [(-worth, number) for number, worth in enumerate(without_ties(first_guess.astype(np.float32), rng))]
+    worth = without_ties(pages.worth(value, price, page_price).astype(np.float32), rng)
+    first_page = _starts(asked.item[pages.rows[pages.start[:-1]]])  # of each item
+    best = np.maximum.reduceat(worth, first_page[:-1]) if len(worth) else worth
+    queue = [(-most, item) for item, most in enumerate(best.tolist())]
     heapq.heapify(queue)
-    taken: set[int] = set()
+    left: dict[int, _Sorted] = {}  # of items of which a page was chosen
+    opening = page_price.copy()  # what is left of a page that is open costs its votes only
     chosen: list[int] = []
     utility: list[float] = []
     while queue and len(chosen) < batch:
-        number = heapq.heappop(queue)[1]
-        rows = [row for row in order[start[number] : start[number + 1]].tolist() if int(pair[row]) not in taken]
-        best, worth = best_prefix(value[rows], price[rows], float(page_price[order[start[number]]]))
-        if queue and worth < -queue[0][0] * (1 - ROUNDED):
-            if best:
-                heapq.heappush(queue, (-worth, number))
+        item = heapq.heappop(queue)[1]
+        here = left.get(item) or pages.part(*first_page[[item, item + 1]])
+        mine = here.rows_of(int(without_ties(here.worth(value, price, opening).astype(np.float32), rng).argmax()))
+        n_best, per_money = best_prefix(value[mine], price[mine], float(opening[mine[0]]))
+        if not n_best:  # nothing more is worth anything here
             continue
-        best = min(best, batch - len(chosen))
-        chosen += rows[:best]
-        utility += [worth] * best
-        taken.update(int(pair[row]) for row in rows[:best])
+        opening[mine] = 0.0
+        mine = mine[: min(n_best, batch - len(chosen))]
+        chosen += mine.tolist()
+        utility += [per_money] * len(mine)
+        rows = here.rows[(value[here.rows] > 0) & ~np.isin(asked.label[here.rows], asked.label[mine])]
+        if len(rows):
+            left[item] = _Sorted(rows, _starts(asked.worker[rows]))
+            rest = left[item].worth(value, price, opening).max().astype(np.float32)
+            heapq.heappush(queue, (-float(without_ties(rest, rng)), item))
     places = np.array(chosen, dtype=np.int64)
     return Questions(asked.take(places), np.array(utility), {name: part[places] for name, part in parts.items()})
-
-
-# Single precision, in which pages are first compared, is off by less.
-ROUNDED = 1e-6
 
 
 def best_prefix(value: Floats, price: Floats, page_price: float) -> tuple[int, float]:
@@ -92,13 +148,3 @@ def best_prefix(value: Floats, price: Floats, page_price: float) -> tuple[int, f
     per_money = np.cumsum(value) / (page_price + np.cumsum(price))
     best = int(per_money.argmax())
     return best + 1, float(per_money[best])
-
-
-def _value_for_money(value: Floats, price: Floats, page_price: Floats, start: Ints) -> Floats:
-    """(n_pages,) `best_prefix` of many pages at once, whose questions stand together, the best first."""
-    n = np.diff(start)
-    of_page = np.repeat(np.arange(len(n)), n)
-    total = [np.concatenate([[0.0], np.cumsum(each)]) for each in (value, price)]
-    so_far = [each[1:] - each[start[of_page]] for each in total]
-    per_money = so_far[0] / (page_price + so_far[1])
-    return np.asarray(np.maximum.reduceat(per_money, start[:-1])) if len(value) else np.empty(0)

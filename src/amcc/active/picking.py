@@ -131,3 +131,19 @@ def distinct(code: Ints) -> tuple[Ints, Ints]:
     used = np.zeros(int(code.max(initial=-1)) + 1, dtype=bool)
     used[code] = True
     return np.flatnonzero(used), (np.cumsum(used) - 1)[code]
+
+
+def in_groups(group: Ints, *scores: Floats) -> Ints:
+    """Places, those of a group together, the highest scores first; a further score decides between equals.
+
+    The same as `np.lexsort`, in half the time: a choice sorts up to `LOOKED_AT` questions several times.
+
+    >>> in_groups(np.array([1, 0, 1, 0]), np.array([0.2, 0.9, 0.5, 0.9])).tolist()
+    [1, 3, 2, 0]
+    """
+    order = np.arange(len(group))
+    for score in reversed(scores):
+        order = order[np.argsort(-score[order], kind="stable")]
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return np.argsort(group * len(order) + rank)  # no two are equal, so that the quickest way to sort will do

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,9 @@ class Skills:
 
     def worth_asking(self) -> Floats:
         """(n_workers,) the skill by which to choose whom to ask: what is expected, and what asking teaches."""
-        return np.sqrt(self.expected_square() + self.option())
+        return np.sqrt(self.expected_square + self.option)
 
+    @cached_property
     def expected_square(self) -> Floats:
         """(n_workers,) E[s²]: an answer is worth about the square of its worker's skill."""
         return self._square_above(0.0)
@@ -82,10 +84,11 @@ class Skills:
         What looks like skill is agreement with the consensus. A part of it is taste, and with few votes the consensus
         is that of those who gave most of them.
         """
-        square, known = self.expected_square(), self.evidence >= KNOWN
+        square, known = self.expected_square, self.evidence >= KNOWN
         usual = float(square[~known].mean()) if not known.all() else 0.0
         return np.where(known, square, (1.0 - share) * usual + share * square)
 
+    @cached_property
     def option(self) -> Floats:
         """(n_workers,) what asking teaches about the worker, in squares of skill.
 
@@ -97,7 +100,7 @@ class Skills:
         for one further answer: much for strangers, nothing for those who are known. So newcomers get their turn because
         it pays, and not by luck.
         """
-        expected = self.expected_square()
+        expected = self.expected_square
         usual = float(np.median(expected))
         best = self._square_above(np.sqrt(usual)) + usual * betainc(*self._beta, (1 + np.sqrt(usual)) / 2)
         return np.asarray(np.maximum(best - np.maximum(expected, usual), 0.0))

@@ -126,14 +126,12 @@ def value_by_skill(loss: str, proba: Floats, skill: Floats, most: int) -> Floats
 
     Read from a table, between the four nearest entries.
     """
-    drop = _table(loss, most).drop
+    drop, width = _table(loss, most).drop.ravel(), SKILL_STEPS + 1
     row, column = 2.0 * DOUBT_STEPS * np.minimum(proba, 1.0 - proba), SKILL_STEPS * np.clip(skill, 0.0, 1.0)
-    row, column = np.broadcast_arrays(row, column)
     i, j = np.minimum(row.astype(np.int32), DOUBT_STEPS - 1), np.minimum(column.astype(np.int32), SKILL_STEPS - 1)
-    down, right = row - i, column - j
-    above = (1.0 - right) * drop[i, j] + right * drop[i, j + 1]
-    below = (1.0 - right) * drop[i + 1, j] + right * drop[i + 1, j + 1]
-    return np.asarray((1.0 - down) * above + down * below)
+    down, right, place = row - i, column - j, i * width + j
+    above, below = (drop[start] + right * (drop[start + 1] - drop[start]) for start in (place, place + width))
+    return np.asarray(above + down * (below - above))
 
 
 def answers_ahead(loss: str, proba: Floats, skill: Floats, most: int) -> Ints:

@@ -57,6 +57,7 @@ AS_OPTIONS = {
     "the labels (labels=…)": "--labels",
     "give up what waits (release)": "give up what waits (--release)",
     "decimals must be": "--decimals must be",
+    "batch must be": "--batch must be",
     "Release questions that wait": "Give up questions that wait (--release)",
     "a roster (roster=…)": "a workers file (--workers FILE)",
     "in the roster": "in the workers file",

@@ -92,7 +92,7 @@ class Learned:
         prior = np.asarray(nothing).astype(np.float16).astype(np.float64)
         return cls(
             version, n_votes, log_odds.astype(np.float16), prior, known.hit, known.false_alarm, skills.mean,
-            skills.believed_square(strategy.skill_share), skills.option(), known.sharing, known.settling, chosen,
+            skills.believed_square(strategy.skill_share), skills.option, known.sharing, known.settling, chosen,
             next_money,
         )  # fmt: skip
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Candidates
-from amcc.active.page_picking import pick_pages, promise_of_pages
-from amcc.active.picking import distinct, pick_batch, questions_about
+from amcc.active.page_picking import pick_pages, promise_of_pages, worth_of_pages
+from amcc.active.picking import distinct, in_groups, pick_batch, questions_about
 from amcc.active.prices import Prices
 from amcc.active.questions import NOTHING_ASKED, Questions, Triplets
 from amcc.active.skills import Skills
@@ -60,16 +60,21 @@ def said_by_few(n_votes: Ints, usual: float) -> Floats:
     return np.asarray(1.0 + n_votes / usual)
 
 
-def places_among_own(worker: Ints, utility: Floats) -> Ints:
+def places_among_own(worker: Ints, utility: Floats, of_page: Floats | None = None) -> Ints:
     """(n,) how many better questions there are to the same worker, for whom all cost the same.
+
+    of_page : (n,) what the page of each question is worth, where a page costs something: then the worker's pages come
+        one after the other, the best first, because labels of one page are asked together.
 
     >>> places_among_own(np.array([0, 1, 0, 0]), np.array([0.2, 0.9, 0.5, 0.1])).tolist()
     [1, 0, 0, 2]
+    >>> places_among_own(np.zeros(3, int), np.array([0.9, 0.3, 0.5]), of_page=np.array([7.0, 7.0, 2.0])).tolist()
+    [0, 1, 2]
     """
-    order = np.lexsort((-utility, worker))
-    first = np.searchsorted(worker[order], worker[order])  # where the worker's questions begin
+    order = in_groups(worker, *([] if of_page is None else [of_page]), utility)
+    n_own = np.bincount(worker)
     place = np.empty(len(worker), dtype=np.int64)
-    place[order] = np.arange(len(worker)) - first
+    place[order] = np.arange(len(worker)) - (np.cumsum(n_own) - n_own)[worker[order]]  # less where their own begin
     return place
 
 
@@ -202,6 +207,8 @@ class ValueOfInformation(UsualStrategy):
         pair, cost = (asked.item, asked.label), prices[asked.worker]
         new = not_heard_before(beliefs, asked, coming)
         price = cost + self.overhead * np.median(prices)
+        # A page takes its place as well as a question does.
+        opening = None if page is None else page[asked.worker] + self.overhead * np.median(page)
         proba, beside = beliefs.proba[pair], self.beside(beliefs, asked)
 
         def value_of(skill: Floats) -> Floats:
@@ -210,7 +217,9 @@ class ValueOfInformation(UsualStrategy):
 
         alone = self.skill_to_ask(beliefs, skills)[asked.worker]
         on_their_way = np.bincount(coming.worker, minlength=beliefs.votes.n_workers)[asked.worker]
-        before = places_among_own(asked.worker, value_of(alone)) + on_their_way
+        first_guess = value_of(alone)
+        of_page = None if opening is None else worth_of_pages(asked, first_guess, price, opening, rng)
+        before = places_among_own(asked.worker, first_guess, of_page) + on_their_way
         skill = self.skill_to_ask(beliefs, skills, asked.worker, before)
         value = value_of(skill)
         ahead = answers_ahead(self.loss, self.hedged(proba), skill * np.sqrt(new), self.ahead).astype(np.float64)
@@ -218,9 +227,7 @@ class ValueOfInformation(UsualStrategy):
         to_know = option / np.maximum(option + skills.believed_square(self.skill_share)[asked.worker], LEAST)
         of_worker = {"skill": skills.mean[asked.worker], "skill_to_ask": skill, "to_know": to_know, "new": new}
         parts = {"probability": proba, **of_worker, "ahead": ahead, "value": value, "c": cost}
-        if page is not None:
-            # A page takes its place as well as a question does.
-            opening = page[asked.worker] + self.overhead * np.median(page)
+        if opening is not None:
             return pick_pages(asked, value, price, opening, batch, rng, parts=parts)
         return pick_batch(asked, value / price, batch, rng, parts=parts)
 
@@ -242,7 +249,7 @@ class ValueOfInformation(UsualStrategy):
     def _option(self, beliefs: CurrentBeliefs, skills: Skills, worker: Ints, before: Ints) -> Floats:
         """(n,) what asking teaches about the worker, in squares of skill, until about an answer of theirs is there."""
         to_learn = before < max(1, round(self.answers_of_stranger * beliefs.votes.n_labels))
-        return np.where(to_learn, skills.option()[worker], 0.0)
+        return np.where(to_learn, skills.option[worker], 0.0)
 
     def beside(self, beliefs: CurrentBeliefs, asked: Triplets) -> Floats | float:
         """(n,) what answers are worth beside their own pair, as far as it can be said in the unit of the loss."""
