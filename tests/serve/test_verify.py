@@ -9,7 +9,7 @@ import pytest
 from small import opened, page_of, work
 
 from amcc.active.accounts import Account
-from amcc.errors import FileFormatError, InputError
+from amcc.errors import FileFormatError, InputError, StoreError
 from amcc.serve.service import Service, restore
 from amcc.serve.store.schema import ledger
 
@@ -25,6 +25,15 @@ CHANGES = {
     "UPDATE workers SET earned = earned + 1 WHERE id = 0": "workers row 0",
     "UPDATE questions SET state = 'released' WHERE number = 0": "questions row 0",
     "UPDATE questions SET price = 1 WHERE number = 0": "questions row 0",
+    "UPDATE questions SET fee = 2 WHERE number = 0": "questions row 0",
+    "UPDATE questions SET fee = 1 WHERE number = 1": "questions row 1",
+    "UPDATE leases SET page_price = 9 WHERE id = 1": "leases row 1",
+    "UPDATE leases SET item_id = 0 WHERE id = (SELECT max(id) FROM leases)": "leases row",
+    "UPDATE leases SET state = 'expired' WHERE id = 1": "leases row 1",
+    "UPDATE votes SET at = at + 1 WHERE id = 2": "votes row 2",
+    "UPDATE skips SET at = at - 1": "skips row 0",
+    "UPDATE workers SET n_pages = n_pages + 1 WHERE id = 2": "workers row 2",
+    "UPDATE workers SET n_answers = 0 WHERE id = 1": "workers row 1",
     "DELETE FROM ledger WHERE seq = 2": "ledger row 2",
     "DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)": "ledger row",
 }
@@ -78,6 +87,39 @@ def test_any_byte_of_the_ledger(copy):
             database.execute("UPDATE ledger SET line = ? WHERE seq = ?", (line, seq))
     database.close()
     assert copy.verify() == []
+
+
+def test_any_byte_of_the_file(copy, tmp_path):
+    """Whatever byte it is: no crash; and where the ledger or a vote is another one now, it is said."""
+    rng, path = random.Random(3), copy.folder / "campaign.db"
+    copy.close()
+    whole, before, named = path.read_bytes(), rows_of(path), 0
+    used = [place for place, byte in enumerate(whole) if byte]  # most of a small file is empty
+    for place in rng.sample(used, 80):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
+        now = rows_of(path)
+        try:
+            with Service.open(copy.folder, clock=copy.clock) as service:
+                found = [each.where for each in service.verify()]
+        except StoreError as error:
+            found = [str(error)]
+            assert "damaged" in found[0] or "cannot be used" in found[0] or "must " in found[0]
+        assert found or now == before
+        named += now is not None and now != before
+        for left in path.parent.glob("campaign.db-*"):
+            left.unlink()
+    assert named > 3  # or this would say nothing
+
+
+def rows_of(path):
+    """The ledger and the votes in a file; None where SQLite cannot read it."""
+    database = sqlite3.connect(path)
+    try:
+        return [database.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in ("ledger", "votes")]
+    except (sqlite3.Error, UnicodeDecodeError):
+        return None
+    finally:
+        database.close()
 
 
 def test_the_ledger_is_that_of_amcc_next(copy, tmp_path):
