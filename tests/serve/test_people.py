@@ -96,6 +96,9 @@ def test_who_comes_from_prolific(tmp_path, database_url):
 def test_a_general_parameter(tmp_path):
     with opened(tmp_path, worker_param="who") as service:
         assert service.worker_by_platform({"who": "participant-7"}).id == 3
+        for formula in ("=1+1", "+1", "-1", "@SUM(A1)"):  # it would be one in the list of payments
+            with pytest.raises(LinkError):
+                service.worker_by_platform({"who": formula})
     with opened(tmp_path / "closed") as service, pytest.raises(LinkError, match="needs an invitation"):
         service.worker_by_platform({"PROLIFIC_PID": PROLIFIC})
 

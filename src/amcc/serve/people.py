@@ -30,8 +30,9 @@ from amcc.serve.views import Link, WorkerInfo
 # then refused once.
 PSEUDONYM_BYTES = 5
 
-# An id of a platform: printable, not longer than any platform has.
-EXTERNAL = re.compile(r"[^\x00-\x20\x7f-\x9f<>\"'{}%]{1,128}")
+# An id of a platform: printable, not longer than any platform has. Strangers choose it, and it stands in the list of
+# payments: a spreadsheet would take one that begins with these signs for a formula.
+EXTERNAL = re.compile(r"(?![=+@-])[^\x00-\x20\x7f-\x9f<>\"'{}%]{1,128}")
 
 INVITED = "invited"
 
