@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
@@ -155,8 +154,7 @@ def has_all_pages(worker: Row, settings: Settings, others: int = 0) -> bool:
 
 def share_left(worker: Row, settings: Settings, till: Till) -> int:
     """What a worker can still earn of the share of the budget that is the most for one."""
-    share = int(Decimal(str(settings.worker_cap)) * till.budget)  # as it was written: 0.29 of 100 is 29, and not 28
-    return int(share - worker["earned"] - worker["reserved"])
+    return int(settings.share_of(till.budget) - worker["earned"] - worker["reserved"])
 
 
 def prices_of(worker: Row, settings: Settings) -> tuple[int, int]:
