@@ -121,7 +121,7 @@ def test_bad_tables_leave_nothing(place, name, text, words):
         ("--price", "0"), ("--price", "0.001"), ("--price", "-1"), ("--budget", "0"), ("--budget", "much"),
         ("--audit-share", "2"), ("--most-labels", "0"), ("--worker-cap", "0"), ("--lease-minutes", "0"),
         ("--lease-minutes", "nan"), ("--lease-minutes", "inf"), ("--language", "xx"), ("--worker-cap", "0.0001"),
-        ("--pages-per-worker", "-1"),
+        ("--pages-per-worker", "-1"), ("--open-leases-per-pair", "0"), ("--max-workers", "0"),
         ("--completion-url", "javascript:alert(1)"), ("--database", "mysql://x/y"),
     ],
 )  # fmt: skip

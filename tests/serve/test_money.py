@@ -291,6 +291,16 @@ def test_a_share_of_the_budget_is_the_most_one_can_earn(tmp_path, database_url):
         assert isinstance(service.next_page(1), WorkPage)
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_no_more_than_so_many_work_on_a_pair_at_once(tmp_path, database_url, most):
+    with opened(tmp_path, database_url, n_items=1, workers=5, open_leases_per_pair=most) as service:
+        pages = [service.next_page(worker) for worker in range(5)]
+        assert [isinstance(page, WorkPage) for page in pages] == [True] * most + [False] * (5 - most)
+        service.answer(0, pages[0].lease_id, all_said(pages[0]))
+        assert isinstance(service.next_page(4), WorkPage)  # there is room again
+        assert service.next_page(3) == NoWork("nothing")
+
+
 def test_a_late_answer_earns_nobody_more_than_their_share(tmp_path, database_url, clock):
     with opened(tmp_path, database_url, clock=clock, worker_cap=0.1) as service:
         late = page_of(service, 0)

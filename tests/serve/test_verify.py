@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from small import opened, page_of, work
+from small import new, opened, page_of, work
 
 from amcc.active.accounts import Account
 from amcc.errors import FileFormatError, InputError, StoreError
 from amcc.serve.service import Service, restore
 from amcc.serve.store.schema import ledger
+from amcc.serve.views import Receipt
 
 CHANGES = {
     "UPDATE account SET due = due + 1, budget = budget + 1": "account.budget",
@@ -155,6 +159,35 @@ def test_a_backup_restores_to_the_same(worked, tmp_path, database_url, into, req
         assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "pets.csv").read_bytes()
         assert again.check_password("not a secret") and not again.check_password("another one")
         assert work(again, 1)  # and it goes on
+
+
+def test_a_backup_while_many_answer(tmp_path, database_url):
+    """It holds one moment: whatever was written meanwhile is in it whole, or not at all."""
+    folder = new(tmp_path, database_url, n_items=60, budget="50.00")
+    over = threading.Event()
+    with Service.open(folder, server=True, learn=False) as service, ThreadPoolExecutor(4) as pool:
+        service.invite([f"person {n}" for n in range(4)], actor="test")
+
+        def answer(worker):
+            while not over.is_set() and isinstance(work(service, worker), Receipt):
+                pass
+
+        workers = [pool.submit(answer, worker) for worker in range(4)]
+        try:
+            while service.status().n_votes < 20:
+                time.sleep(0.01)
+            with Service.open(folder) as beside:  # as `amcc campaign backup` does
+                copies = [beside.backup(tmp_path / f"{n}.backup") for n in range(3)]
+        finally:
+            over.set()
+        for each in workers:
+            each.result()
+        after = service.votes_table()
+    for n, path in enumerate(copies):
+        with Service.open(restore(path, tmp_path / f"copy {n}")) as copy:
+            assert copy.verify() == []
+            votes = copy.votes_table()
+            assert 20 <= len(votes) <= len(after) and votes == after.slice(0, len(votes))
 
 
 def test_what_is_no_backup(worked, tmp_path):

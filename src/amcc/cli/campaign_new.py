@@ -91,14 +91,21 @@ class RuleOptions(OptionGroup):
         int | None,
         typer.Option(help="Pages that one worker can answer, at most; 0: as many as there are, which is the default."),
     ] = None
+    open_leases_per_pair: Annotated[
+        int | None, typer.Option(help="Workers who may have a question about a pair open at once. Default: 1.")
+    ] = None
+    max_workers: Annotated[
+        int | None, typer.Option(help="Workers who may come from a platform, at most. Default: 10,000.")
+    ] = None
     pay_skips: Annotated[
         bool | None, typer.Option("--pay-skips/--no-pay-skips", help="Pay “cannot tell” like an answer. Default: yes.")
     ] = None
 
     def settings(self) -> dict[str, Any]:
         """Those that were given, as the campaign names them."""
-        given = {name: getattr(self, name) for name in ("most_labels", "audit_share", "check_share", "worker_cap",
-                                                        "pages_per_worker", "pay_skips")}  # fmt: skip
+        names = ("most_labels", "audit_share", "check_share", "worker_cap", "pages_per_worker", "open_leases_per_pair",
+                 "max_workers", "pay_skips")  # fmt: skip
+        given = {name: getattr(self, name) for name in names}
         if self.lease_minutes is not None:
             if not math.isfinite(self.lease_minutes):
                 raise ParameterError(f"--lease-minutes must be a number of minutes; got {self.lease_minutes}.")
