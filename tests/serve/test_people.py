@@ -30,6 +30,7 @@ def test_links_are_signed_and_end(service):
     (link,) = service.invite(["dan"], actor="test")
     worker = service.worker_by_token(link.token)
     assert re.fullmatch("w[a-z2-7]{8}", worker.name) and worker.name == link.worker
+    assert len(link.token.rpartition(".")[2]) == 43  # SHA-256 as text
     for place in (0, 5, len(link.token) // 2, len(link.token) - 3):
         other = "A" if link.token[place] != "A" else "B"
         assert reason(service, link.token[:place] + other + link.token[place + 1 :]) == "forged"
