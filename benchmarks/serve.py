@@ -3,7 +3,7 @@
 Two loads, each on our server and on Potato's, on this machine, one after the other:
 
 - *people*: every worker takes two to four seconds for a page, as quick people do. How long do they wait for the next
-  page, and for their answer to be stored? Ours is measured while a fit runs.
+  page, and for their answer to be stored? The requester decides pairs meanwhile, so that fits run all the time.
 - *flat out*: nobody pauses. How many pages with answers are stored in a second?
 
 Both are visited as a browser visits them: our annotator pages, Potato's. Ours is also measured through its API.
@@ -16,6 +16,8 @@ Both are visited as a browser visits them: our annotator pages, Potato's. Ours i
 from __future__ import annotations
 
 import asyncio
+import compileall
+import itertools
 import json
 import random
 import re
@@ -23,9 +25,10 @@ import secrets
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,11 +38,15 @@ from load import free_port
 from script import parser_of, whole_number, write_between
 from visitors import Gone, Times, Visitor
 
+import amcc
 from amcc.serve.scenes import WORDS
 from amcc.serve.service import Service, new_campaign
 
 # Seconds that people take for a page in the first load: quick ones.
 THINKING = (2.0, 4.0)
+
+# Seconds between two decisions of the requester.
+DECIDING = 2.0
 
 # Seconds until a server must answer: Potato reads all items first.
 PATIENCE = 600.0
@@ -230,9 +237,31 @@ async def measure_ours(folder: Path, workers: int, seconds: float, log: Path) ->
             ("pages, people", by_page, page_step, True),
             ("API, people", by_api, api_step, True),
         ):
-            found[name] = await load(visitors, step, seconds, thinking, lambda: fit_runs(folder))
+            with deciding(folder) if thinking else nullcontext():
+                found[name] = await load(visitors, step, seconds, thinking, lambda: fit_runs(folder))
             machine.memory = max(machine.memory, megabytes(process.pid))
         return machine, found
+
+
+@contextmanager
+def deciding(folder: Path) -> Iterator[None]:
+    """A requester who decides a pair now and then: the server fits again, though its votes have grown by little."""
+    over = threading.Event()
+
+    def decide() -> None:
+        with Service.open(folder) as beside:
+            for item in itertools.count():
+                if over.wait(DECIDING):
+                    return
+                beside.decide(item, 0, True, "benchmark")
+
+    thread = threading.Thread(target=decide)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def fit_runs(folder: Path) -> bool:
@@ -375,6 +404,7 @@ def main() -> None:
     parser.add_argument("--potato", type=Path, help="virtual environment with potato-annotation")
     parser.add_argument("--write", action="store_true", help=f"into {DOCS.name}")
     given = parser.parse_args()
+    compileall.compile_dir(Path(amcc.__file__).parent, quiet=1)  # as pip does when it installs
     with tempfile.TemporaryDirectory(prefix="serve") as place:
         folder, log = Path(place) / "campaign", Path(place) / "log"
         made = make_campaign(folder, given.items, given.labels)

@@ -41,7 +41,7 @@ def main() -> None:
             links = service.invite([*(f"simulated-{n}" for n in range(10)), "you", "phone"], actor="screenshots")
             truth = read_answers(scenes.truth_file)
             Crowd(address, [each.token for each in links[:10]], truth, pause=0.3).run(PAGES, SECONDS)
-            wait_for_fit(service)
+            wait_for_fit(folder)
             with visiting(browser) as page:
                 page.goto(f"{address}/w/{links[10].token}")
                 take(page, "serve-welcome")
@@ -64,11 +64,14 @@ def main() -> None:
                 take(page, "serve-end")
 
 
-def wait_for_fit(service: Service) -> None:
+def wait_for_fit(folder: Path) -> None:
     """Until the learner has seen most of the votes: the dashboard then shows what it is for."""
-    end = time.monotonic() + SECONDS * 4
-    while (now := service.status()).fitted_votes < 0.7 * now.n_votes and time.monotonic() < end:
+    end, learned = time.monotonic() + SECONDS * 4, False
+    while not learned and time.monotonic() < end:
         time.sleep(0.5)
+        with Service.open(folder) as service:  # anew each time: only a server takes over what is learned meanwhile
+            now = service.status()
+        learned = now.fitted_votes >= 0.7 * now.n_votes
 
 
 def work(page: Page, *, with_picture: bool) -> None:

@@ -120,7 +120,8 @@ def test_bad_tables_leave_nothing(place, name, text, words):
     [
         ("--price", "0"), ("--price", "0.001"), ("--price", "-1"), ("--budget", "0"), ("--budget", "much"),
         ("--audit-share", "2"), ("--most-labels", "0"), ("--worker-cap", "0"), ("--lease-minutes", "0"),
-        ("--pages-per-worker", "-1"),
+        ("--lease-minutes", "nan"), ("--lease-minutes", "inf"), ("--language", "xx"), ("--worker-cap", "0.0001"),
+        ("--pages-per-worker", "-1"), ("--open-leases-per-pair", "0"), ("--max-workers", "0"),
         ("--completion-url", "javascript:alert(1)"), ("--database", "mysql://x/y"),
     ],
 )  # fmt: skip
@@ -177,10 +178,13 @@ def test_a_platform_has_one_address(pets):
 
 @pytest.mark.parametrize(
     "options",
-    [(), ("ann", "--platform", "prolific"), ("--platform", "other"), ("ann", "--days", "0"), ("ann", "--url", "x")],
-)
+    [(), ("ann", "--platform", "prolific"), ("--platform", "other"), ("ann", "--days", "0"), ("ann", "--days", "1e9"),
+     ("ann", "--days", "inf"), ("ann", "--url", "x")],
+)  # fmt: skip
 def test_bad_invitations(pets, options):
     assert "error: " in amcc("campaign", "invite", pets, *options, code=2).stderr
+    with Service.open(pets) as service:
+        assert service.status().n_workers == 0
 
 
 def test_who_is_blocked_gets_no_page_until_it_is_undone(pets):
@@ -259,8 +263,10 @@ def test_what_cannot_change(pets):
     for options in (
         (), ("--labels", "renamed.csv"), ("--add-items", "again.csv"), ("--add-budget", "-20"), ("--price", "0.001"),
         ("--worker", "zoe"), ("--audit-share", "3"), ("--price", "0"), ("--price", "0", "--page-price", "0"),
+        ("--worker-cap", "0.0001"), ("--language", "xx"),
     ):  # fmt: skip
-        assert "error: " in amcc("campaign", "change", pets, *options, code=2, cwd=place).stderr
+        told = amcc("campaign", "change", pets, *options, code=2, cwd=place).stderr
+        assert "error: " in told and "--decimals" not in told  # which cannot be changed any more
     assert json.loads(said("campaign", "status", pets, "--json")[0]) == before
 
 

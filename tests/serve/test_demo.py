@@ -91,12 +91,15 @@ def test_a_crowd_keeps_to_its_pages_and_the_money(scenes, tmp_path, live_server)
         assert right > 0.6  # a hundred votes of good and of random workers: .7 ± .04
 
 
-def test_simulate_needs_a_server(scenes, tmp_path, monkeypatch):
-    monkeypatch.setattr("amcc.serve.client.WAITS", ())
+def test_simulate_needs_a_server(scenes, tmp_path):
     new_campaign(tmp_path / "c", items=scenes.items, labels=scenes.labels, budget="2.00", price="0.02",
                  password="correct horse")  # fmt: skip
     for options in (("--workers", "0"), ("--pages", "0"), ("--url", "nowhere")):
         amcc("campaign", "simulate", tmp_path / "c", *options, code=2)
+    told = amcc("campaign", "simulate", tmp_path / "c", "--url", "http://127.0.0.1:9", code=1).stderr
+    assert "must answer" in told
+    with Service.open(tmp_path / "c") as service:
+        assert service.status().n_workers == 0  # nobody was invited for nothing
 
 
 def test_the_live_demo_shows_its_addresses_and_ends(tmp_path):

@@ -19,6 +19,9 @@ from amcc.serve.views import WorkPage
 WORKERS = st.integers(0, 2)
 ANSWERS = st.sampled_from(["yes", "no", "skip"])
 
+# The share of the budget that is the most for one worker: so small that it is reached.
+CAP = 0.25
+
 
 class Leases(RuleBasedStateMachine):
     """What a campaign may go through. The model is small: which pages there are, and who gave which answers."""
@@ -36,6 +39,7 @@ class Leases(RuleBasedStateMachine):
         self.pages: list[tuple[int, WorkPage]] = []
         self.answered: dict[int, dict[int, str]] = {}
         self.earned = [0, 0, 0]
+        self.largest_budget = 0
         self.forgotten: set[int] = set()
 
     def teardown(self) -> None:
@@ -136,6 +140,8 @@ class Leases(RuleBasedStateMachine):
         assert min(now.paid, now.due, now.reserved, now.left) >= 0
         assert now.paid + now.due == sum(self.earned)
         assert [self.service.progress(n).earned for n in range(3)] == self.earned
+        self.largest_budget = max(self.largest_budget, now.budget)
+        assert max(self.earned) <= CAP * self.largest_budget
 
     @invariant()
     def nothing_is_there_twice_and_the_ledger_agrees(self) -> None:
@@ -148,7 +154,7 @@ class Leases(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("pay_skips", [True, False])
 def test_any_order_of_events(tmp_path, pay_skips):
-    folder = new(tmp_path, n_items=2, budget="0.60", pay_skips=pay_skips, clock=Clock())
+    folder = new(tmp_path, n_items=2, budget="0.60", pay_skips=pay_skips, worker_cap=CAP, clock=Clock())
     with Service.open(folder, clock=Clock()) as service:
         service.invite(["ann", "bob", "cyd"], actor="test")
     machine = type("LeasesOfTest", (Leases,), {"template": folder})

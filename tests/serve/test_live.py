@@ -136,6 +136,23 @@ def test_a_fit_is_stored_and_taken_over_with_the_votes_since(tmp_path, database_
         assert service.verify() == []
 
 
+def test_items_that_come_later_are_not_taken_for_known(tmp_path):
+    """Where all pairs without votes are known truth, that says nothing about an item that nobody has seen."""
+    known = tmp_path / "truth.csv"
+    rows = [f"i{item},{label},1\n" for item in range(4) for label in ("cat", "dog", "bird")]
+    known.write_text("item,label,truth\n" + "".join(rows))
+    with opened(tmp_path, n_items=8, budget="50.00", truth=[known]) as service:
+        answer_some(service, 30)
+        fitting.run(str(service.folder))
+        assert service._core.take_new_beliefs()
+        prior = live_of(service).believed.learned.prior
+        assert np.abs(prior).max() < 3, prior  # odds of 20 to 1, by four items with votes
+        (tmp_path / "more.csv").write_text("item,text\nlater,Another text\n")
+        service.add_items(tmp_path / "more.csv", actor="test")
+        page = page_of(service, 0)
+        assert page.item.name == "later" and len(page.questions) == 3
+
+
 def test_what_is_learned_is_stored_without_pickle():
     learned = Learned.cold(3)
     content = learned.to_bytes()

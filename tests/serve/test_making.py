@@ -86,6 +86,8 @@ def test_bad_files(tmp_path, given, name, content, problem):
         ({"audit_share": 0.6, "check_share": 0.6}, "together must be at most 1"),
         ({"lease_seconds": 1}, "lease_seconds must be a whole number from 10"),
         ({"worker_cap": 0}, "worker_cap must be above 0"),
+        ({"worker_cap": 0.01}, "worker_cap must let a worker earn at least one answer, 0.02; 0.01 of the budget is"),
+        ({"languages": ("en", "xx")}, "a language must be one of en, de, es, zh; got 'en, xx'"),
         ({"platform": "mturk"}, "platform must be"),
         ({"completion_url": "javascript:1"}, "completion_url must begin with"),
         ({"items": "nowhere.csv"}, "nowhere.csv"),

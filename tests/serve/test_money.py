@@ -291,6 +291,38 @@ def test_a_share_of_the_budget_is_the_most_one_can_earn(tmp_path, database_url):
         assert isinstance(service.next_page(1), WorkPage)
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_no_more_than_so_many_work_on_a_pair_at_once(tmp_path, database_url, most):
+    with opened(tmp_path, database_url, n_items=1, workers=5, open_leases_per_pair=most) as service:
+        pages = [service.next_page(worker) for worker in range(5)]
+        assert [isinstance(page, WorkPage) for page in pages] == [True] * most + [False] * (5 - most)
+        service.answer(0, pages[0].lease_id, all_said(pages[0]))
+        assert isinstance(service.next_page(4), WorkPage)  # there is room again
+        assert service.next_page(3) == NoWork("nothing")
+
+
+def test_a_late_answer_earns_nobody_more_than_their_share(tmp_path, database_url, clock):
+    with opened(tmp_path, database_url, clock=clock, worker_cap=0.1) as service:
+        late = page_of(service, 0)
+        clock.pass_by(1801)
+        service.expire()
+        page_of(service, 1)  # somebody else gets the same
+        page = page_of(service, 0)  # another one: 7 of 10 cents, as the page before
+        assert page.item != late.item
+        for done in (False, True):
+            with pytest.raises(RefusedError, match="as much as one can") as refused:
+                service.answer(0, late.lease_id, all_said(late))
+            assert refused.value.reason == "late"
+            if not done:
+                service.answer(0, page.lease_id, all_said(page))
+        assert sums(service) == (0, 7, 7, 86)
+
+
+def test_a_share_is_counted_as_it_was_written(tmp_path):
+    with opened(tmp_path, worker_cap=0.29, page_price="0.27") as service:  # 0.29 * 100 is 28.999… in binary numbers
+        assert page_of(service, 0).most == 29
+
+
 @pytest.mark.parametrize("state", ["paused", "ended"])
 def test_no_pages_while_it_rests_but_open_ones_count(service, state):
     page = page_of(service, 0)
@@ -391,6 +423,17 @@ def test_pages_per_worker_are_the_most_one_can_answer(tmp_path, database_url):
         with pytest.raises(RefusedError, match="not needed any more"):
             service.answer(0, late.lease_id, all_said(late))  # it would be a third one
         assert sums(service) == before
+        late = page_of(service, 2)
+        service.clock.pass_by(service.settings.lease_seconds + 1)
+        service.expire()
+        page_of(service, 1)  # somebody else gets the same
+        work(service, 2)
+        last = page_of(service, 2)  # it is the second one, so that the late one would be too many
+        assert late.item != last.item
+        with pytest.raises(RefusedError, match="not needed any more"):
+            service.answer(2, late.lease_id, all_said(late))
+        service.answer(2, last.lease_id, all_said(last))
+        assert service.progress(2).pages == 2
         service.pause("test")
         assert service.next_page(0) == NoWork("pages", done=True)  # whoever is done gets their code, also now
         service.resume("test")

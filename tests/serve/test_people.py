@@ -30,6 +30,7 @@ def test_links_are_signed_and_end(service):
     (link,) = service.invite(["dan"], actor="test")
     worker = service.worker_by_token(link.token)
     assert re.fullmatch("w[a-z2-7]{8}", worker.name) and worker.name == link.worker
+    assert len(link.token.rpartition(".")[2]) == 43  # SHA-256 as text
     for place in (0, 5, len(link.token) // 2, len(link.token) - 3):
         other = "A" if link.token[place] != "A" else "B"
         assert reason(service, link.token[:place] + other + link.token[place + 1 :]) == "forged"
@@ -96,6 +97,9 @@ def test_who_comes_from_prolific(tmp_path, database_url):
 def test_a_general_parameter(tmp_path):
     with opened(tmp_path, worker_param="who") as service:
         assert service.worker_by_platform({"who": "participant-7"}).id == 3
+        for formula in ("=1+1", "+1", "-1", "@SUM(A1)"):  # it would be one in the list of payments
+            with pytest.raises(LinkError):
+                service.worker_by_platform({"who": formula})
     with opened(tmp_path / "closed") as service, pytest.raises(LinkError, match="needs an invitation"):
         service.worker_by_platform({"PROLIFIC_PID": PROLIFIC})
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from small import opened, page_of, work
+from small import new, opened, page_of, work
 
 from amcc.active.accounts import Account
-from amcc.errors import FileFormatError, InputError
+from amcc.errors import FileFormatError, InputError, StoreError
 from amcc.serve.service import Service, restore
 from amcc.serve.store.schema import ledger
+from amcc.serve.views import Receipt
 
 CHANGES = {
     "UPDATE account SET due = due + 1, budget = budget + 1": "account.budget",
@@ -25,6 +29,15 @@ CHANGES = {
     "UPDATE workers SET earned = earned + 1 WHERE id = 0": "workers row 0",
     "UPDATE questions SET state = 'released' WHERE number = 0": "questions row 0",
     "UPDATE questions SET price = 1 WHERE number = 0": "questions row 0",
+    "UPDATE questions SET fee = 2 WHERE number = 0": "questions row 0",
+    "UPDATE questions SET fee = 1 WHERE number = 1": "questions row 1",
+    "UPDATE leases SET page_price = 9 WHERE id = 1": "leases row 1",
+    "UPDATE leases SET item_id = 0 WHERE id = (SELECT max(id) FROM leases)": "leases row",
+    "UPDATE leases SET state = 'expired' WHERE id = 1": "leases row 1",
+    "UPDATE votes SET at = at + 1 WHERE id = 2": "votes row 2",
+    "UPDATE skips SET at = at - 1": "skips row 0",
+    "UPDATE workers SET n_pages = n_pages + 1 WHERE id = 2": "workers row 2",
+    "UPDATE workers SET n_answers = 0 WHERE id = 1": "workers row 1",
     "DELETE FROM ledger WHERE seq = 2": "ledger row 2",
     "DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)": "ledger row",
 }
@@ -80,6 +93,39 @@ def test_any_byte_of_the_ledger(copy):
     assert copy.verify() == []
 
 
+def test_any_byte_of_the_file(copy, tmp_path):
+    """Whatever byte it is: no crash; and where the ledger or a vote is another one now, it is said."""
+    rng, path = random.Random(3), copy.folder / "campaign.db"
+    copy.close()
+    whole, before, named = path.read_bytes(), rows_of(path), 0
+    used = [place for place, byte in enumerate(whole) if byte]  # most of a small file is empty
+    for place in rng.sample(used, 80):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
+        now = rows_of(path)
+        try:
+            with Service.open(copy.folder, clock=copy.clock) as service:
+                found = [each.where for each in service.verify()]
+        except StoreError as error:
+            found = [str(error)]
+            assert "damaged" in found[0] or "cannot be used" in found[0] or "must " in found[0]
+        assert found or now == before
+        named += now is not None and now != before
+        for left in path.parent.glob("campaign.db-*"):
+            left.unlink()
+    assert named > 3  # or this would say nothing
+
+
+def rows_of(path):
+    """The ledger and the votes in a file; None where SQLite cannot read it."""
+    database = sqlite3.connect(path)
+    try:
+        return [database.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in ("ledger", "votes")]
+    except (sqlite3.Error, UnicodeDecodeError):
+        return None
+    finally:
+        database.close()
+
+
 def test_the_ledger_is_that_of_amcc_next(copy, tmp_path):
     """Its lines, in a file, are an account that `amcc pay` reads."""
     with copy._core.database.read() as connection:
@@ -113,6 +159,35 @@ def test_a_backup_restores_to_the_same(worked, tmp_path, database_url, into, req
         assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "pets.csv").read_bytes()
         assert again.check_password("not a secret") and not again.check_password("another one")
         assert work(again, 1)  # and it goes on
+
+
+def test_a_backup_while_many_answer(tmp_path, database_url):
+    """It holds one moment: whatever was written meanwhile is in it whole, or not at all."""
+    folder = new(tmp_path, database_url, n_items=60, budget="50.00")
+    over = threading.Event()
+    with Service.open(folder, server=True, learn=False) as service, ThreadPoolExecutor(4) as pool:
+        service.invite([f"person {n}" for n in range(4)], actor="test")
+
+        def answer(worker):
+            while not over.is_set() and isinstance(work(service, worker), Receipt):
+                pass
+
+        workers = [pool.submit(answer, worker) for worker in range(4)]
+        try:
+            while service.status().n_votes < 20:
+                time.sleep(0.01)
+            with Service.open(folder) as beside:  # as `amcc campaign backup` does
+                copies = [beside.backup(tmp_path / f"{n}.backup") for n in range(3)]
+        finally:
+            over.set()
+        for each in workers:
+            each.result()
+        after = service.votes_table()
+    for n, path in enumerate(copies):
+        with Service.open(restore(path, tmp_path / f"copy {n}")) as copy:
+            assert copy.verify() == []
+            votes = copy.votes_table()
+            assert 20 <= len(votes) <= len(after) and votes == after.slice(0, len(votes))
 
 
 def test_what_is_no_backup(worked, tmp_path):

@@ -60,11 +60,11 @@ EQ12 = ("eq12", "eq12-printed")
 PRICE_AT_ONE = 100
 
 
-def minor_units(amount: Any, decimals: int = 0, what: str = "an amount") -> int:
+def minor_units(amount: Any, decimals: int = 0, what: str = "an amount", *, fixed: bool = False) -> int:
     """An amount of money as a whole number of minor units.
 
     `decimals` is how many digits after the point amounts may have: 0 where they are given in minor units, 2 for
-    euros and cents.
+    euros and cents. `fixed` says that this cannot be changed any more, so that nobody is told to.
 
     >>> minor_units("0.05", decimals=2), minor_units(12)
     (5, 12)
@@ -75,10 +75,8 @@ def minor_units(amount: Any, decimals: int = 0, what: str = "an amount") -> int:
     if number > LARGEST or (units := number.scaleb(decimals)) > LARGEST:
         raise InputError(f"{what} must be at most {major_units(LARGEST, decimals)}; got {amount}.")
     if units != units.to_integral_value():
-        raise InputError(
-            f"{what} must {_precision(decimals)}; got {amount}. Round it, or say how many decimals amounts have: "
-            f"{_way_out(number)}."
-        )
+        way_out = "" if fixed else f", or say how many decimals amounts have: {_way_out(number)}"
+        raise InputError(f"{what} must {_precision(decimals)}; got {amount}. Round it{way_out}.")
     return int(units)
 
 

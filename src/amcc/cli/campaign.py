@@ -264,10 +264,12 @@ def simulate(
     Their answers are votes and cost money like any others: do it on a copy, or on a campaign made for it.
     """
     CLIENT.check("amcc campaign simulate")
+    from amcc.serve.client import check_answers_at
     from amcc.serve.simulated import Crowd, read_answers
 
     address = address_of(url)
     known = read_answers(truth) if truth else {}
+    check_answers_at(address)  # before anybody is invited for nothing
     with opened(folder) as service:
         links = service.invite([f"simulated-{seed}-{n}" for n in range(workers)], kind="human", actor=actor())
     crowd = Crowd(address, [each.token for each in links], known, seed=seed, pause=pause_seconds)
@@ -381,7 +383,7 @@ def _chosen(service: Service, wanted: Sequence[str] | None) -> list[Payment]:
     people = service.payments()
     for name in wanted or ():
         if not any(is_named(each, name) for each in people):
-            raise InputError(f"--worker must name somebody who earned something; {name!r} is none of {len(people):,}.")
+            raise InputError(f"--worker must name somebody who earned something; {name!r} has not, or is nobody here.")
     return [each for each in people if wanted is None or any(is_named(each, name) for name in wanted)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from amcc.serve.views import Link
 
 Platform = Literal["prolific", "other"]
+
+# Days that a link is valid, at most: ten years, longer than any study.
+MOST_DAYS = 3650
 
 PasswordFile = Annotated[
     Path | None,
@@ -87,15 +91,24 @@ class RuleOptions(OptionGroup):
         int | None,
         typer.Option(help="Pages that one worker can answer, at most; 0: as many as there are, which is the default."),
     ] = None
+    open_leases_per_pair: Annotated[
+        int | None, typer.Option(help="Workers who may have a question about a pair open at once. Default: 1.")
+    ] = None
+    max_workers: Annotated[
+        int | None, typer.Option(help="Workers who may come from a platform, at most. Default: 10,000.")
+    ] = None
     pay_skips: Annotated[
         bool | None, typer.Option("--pay-skips/--no-pay-skips", help="Pay “cannot tell” like an answer. Default: yes.")
     ] = None
 
     def settings(self) -> dict[str, Any]:
         """Those that were given, as the campaign names them."""
-        given = {name: getattr(self, name) for name in ("most_labels", "audit_share", "check_share", "worker_cap",
-                                                        "pages_per_worker", "pay_skips")}  # fmt: skip
+        names = ("most_labels", "audit_share", "check_share", "worker_cap", "pages_per_worker", "open_leases_per_pair",
+                 "max_workers", "pay_skips")  # fmt: skip
+        given = {name: getattr(self, name) for name in names}
         if self.lease_minutes is not None:
+            if not math.isfinite(self.lease_minutes):
+                raise ParameterError(f"--lease-minutes must be a number of minutes; got {self.lease_minutes}.")
             given["lease_seconds"] = round(self.lease_minutes * 60)
         return {name: value for name, value in given.items() if value is not None}
 
@@ -241,8 +254,8 @@ def invite(
     by_platform = platform is not None or worker_param is not None
     if sum((bool(names), workers is not None, by_platform)) != 1:
         raise ParameterError("whom to invite must be said in one way: names, --workers, or --platform.")
-    if not days > 0:
-        raise ParameterError(f"--days must be above 0; got {days:g}.")
+    if not 0 < days <= MOST_DAYS:
+        raise ParameterError(f"--days must be above 0 and at most {MOST_DAYS:,}; got {days:g}.")
     with opened(folder) as service:
         if by_platform:
             show_platform(service, platform, worker_param, address, as_json)

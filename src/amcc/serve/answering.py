@@ -15,7 +15,17 @@ from sqlalchemy import Connection, Row, bindparam, func, select
 
 from amcc.errors import InputError, NotFoundError, RefusedError
 from amcc.serve.events import tell_answers, tell_money
-from amcc.serve.leasing import CLOSE, MOVE, OF_LEASE, end_lease, has_all_pages, lease_row, worker_row
+from amcc.serve.leasing import (
+    CLOSE,
+    MOVE,
+    OF_LEASE,
+    end_lease,
+    has_all_pages,
+    lease_row,
+    open_lease,
+    share_left,
+    worker_row,
+)  # fmt: skip
 from amcc.serve.money import Till
 from amcc.serve.settings import Settings
 from amcc.serve.store.prepared import Prepared
@@ -101,9 +111,10 @@ def _check_still_wanted(
     connection: Connection, till: Till, lease: Lease, asked: Sequence[Row[Any]], settings: Settings
 ) -> None:
     """Raise RefusedError where late answers are of no use any more; an overdue lease is not ended by this."""
-    worker = worker_row(connection, lease["worker_id"])
-    works = worker is not None and worker["state"] == "active" and not has_all_pages(worker, settings)
-    wanted = works and settings.state != "ended"
+    worker, open_now = worker_row(connection, lease["worker_id"]), open_lease(connection, lease["worker_id"])
+    assert worker is not None  # the lease is theirs
+    others = int(open_now is not None and open_now["id"] != lease["id"])  # a page that they were given since
+    wanted = worker["state"] == "active" and settings.state != "ended" and not has_all_pages(worker, settings, others)
     again = {"worker": lease["worker_id"], "item": lease["item_id"], "last": asked[-1].number,
              "asked": [each.label_id for each in asked]}  # fmt: skip
     if not wanted or connection.execute(_AGAIN, again).scalar():
@@ -111,6 +122,8 @@ def _check_still_wanted(
     cost = sum(each.price + each.fee for each in asked)
     if lease["state"] != "open" and cost > till.left:
         raise RefusedError("the time for this page was over, and its money has been spent since.", "late")
+    if lease["state"] != "open" and cost > share_left(worker, settings, till):
+        raise RefusedError("the time for this page was over, and you have earned as much as one can since.", "late")
 
 
 def _store(

@@ -36,6 +36,8 @@ def change(connection: Connection, changes: Mapping[str, Any], actor: str, reaso
     after = before.changed(**changes)
     if after == before:
         return
+    if after.worker_cap != before.worker_cap:
+        after.refuse_small_cap(till.budget)
     connection.execute(campaign.update().values(settings=json.dumps(after.as_json())))
     old, new = before.as_json(), after.as_json()
     shown = {name: value for name, value in new.items() if value != old[name] and name != "instructions"}
@@ -53,7 +55,7 @@ def add_budget(connection: Connection, amount: Any, actor: str, key: str | None,
     decimals = settings.decimals
     written = str(amount).strip()
     less = written.startswith("-")
-    units = minor_units(written.lstrip("+-"), decimals, "the amount")
+    units = minor_units(written.lstrip("+-"), decimals, "the amount", fixed=True)
     if units == 0:
         raise InputError(f"an amount must be above 0; got {amount}.")
 
@@ -77,7 +79,7 @@ def set_price(
     """Other prices of one worker, or of everybody without their own."""
     till, settings = Till.open(connection), _stored(connection)
     given = {"vote_price": vote_price, "page_price": page_price}
-    new = {what: minor_units(amount, settings.decimals, f"the {what.replace('_', ' ')}")
+    new = {what: minor_units(amount, settings.decimals, f"the {what.replace('_', ' ')}", fixed=True)
            for what, amount in given.items() if amount is not None}  # fmt: skip
     if not new:
         raise ParameterError("a price must be given: of votes, of pages, or both.")

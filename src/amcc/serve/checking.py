@@ -7,6 +7,7 @@ byte shows, and in which row.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,8 +24,8 @@ from amcc.serve.views import Problem
 # Problems that are told of one kind: the first ones say what is wrong, and a damaged file has thousands.
 MOST = 20
 
-# What became of a question, in the ledger's words.
-IN_LEDGER = {"waiting": "waiting", "answered": "answered", "released": "released"}
+# What may become of the questions of a page, by what became of the page; of all others they are released.
+OF_PAGE = {"open": {"waiting"}, "answered": {"answered", "skipped"}}
 
 
 def verify(connection: Connection, *, is_sqlite: bool) -> list[Problem]:
@@ -37,7 +38,7 @@ def verify(connection: Connection, *, is_sqlite: bool) -> list[Problem]:
     problems, record = check_ledger(connection, till)
     if record is None:
         return problems
-    for check in (_sums, _workers, _questions, _votes):
+    for check in (_sums, _workers, _questions, _pages, _votes, _counts):
         found_here = []
         for problem in check(connection, till, record):
             found_here.append(problem)
@@ -111,7 +112,9 @@ def _questions(connection: Connection, till: Till, record: Record) -> Iterator[P
     rows = connection.execute(select(questions).order_by(questions.c.number)).all()
     if len(rows) != till.n_questions:
         yield Problem("questions", f"there must be {till.n_questions} rows; there are {len(rows)}")
+    page = None
     for place, (row, known) in enumerate(zip(rows, record.questions, strict=False)):
+        fee, page = 0 if known.page is page else known.page.fee, known.page  # the first of a page bears it
         where = f"questions row {row.number}"
         if row.number != place:
             yield Problem(f"questions row {place}", "is missing: rows must be numbered without a gap")
@@ -119,17 +122,55 @@ def _questions(connection: Connection, till: Till, record: Record) -> Iterator[P
         key = tuple(
             table.get(each) for table, each in zip(names, (row.item_id, row.label_id, row.worker_id), strict=True)
         )
-        if key != known.key or row.price != known.price:
-            yield Problem(where, f"must ask {known.key} for {known.price} by the ledger; it asks {key} for {row.price}")
+        if (key, row.price, row.fee) != (known.key, known.price, fee):
+            yield Problem(
+                where,
+                f"must ask {known.key} for {known.price} + {fee} by the ledger; it asks {key} for {row.price} + "
+                f"{row.fee}",
+            )
         state = row.state if row.state != "skipped" else "released" if row.number in unpaid else "answered"
         if state != known.state:
             yield Problem(where, f"must be {known.state} by the ledger; it is {row.state}")
 
 
+def _pages(connection: Connection, till: Till, _: Record) -> Iterator[Problem]:
+    """Every page has questions, of its item and worker, at its prices, of which the same became as of the page."""
+    asked: dict[int, list[Row[Any]]] = defaultdict(list)
+    for row in connection.execute(select(questions).order_by(questions.c.number)):
+        asked[row.lease_id].append(row)
+    rows = connection.execute(select(leases).order_by(leases.c.id)).all()
+    if len(rows) != till.n_leases:
+        yield Problem("leases", f"there must be {till.n_leases} rows; there are {len(rows)}")
+    for row in rows:
+        mine, fees = asked[row.id], row.page_price
+        said = {(each.item_id, each.worker_id, each.price) for each in mine}
+        if said != {(row.item_id, row.worker_id, row.vote_price)} or sum(each.fee for each in mine) != fees:
+            yield Problem(f"leases row {row.id}", "its item, worker and prices must be those of its questions")
+        if not {each.state for each in mine} <= OF_PAGE.get(row.state, {"released"}):
+            yield Problem(f"leases row {row.id}", f"is {row.state}, which its questions are not")
+
+
+def _counts(connection: Connection, _: Till, __: Record) -> Iterator[Problem]:
+    """Workers have as many pages, answers and skips as there are of theirs."""
+    counted = {
+        "n_pages": select(leases.c.worker_id).where(leases.c.state == "answered"),
+        "n_answers": select(votes.c.worker_id),
+        "n_skips": select(skips.c.worker_id),
+    }
+    found = {name: Counter(connection.execute(query).scalars()) for name, query in counted.items()}
+    for row in connection.execute(select(workers)).mappings():
+        for name, of_workers in found.items():
+            if row[name] != of_workers[row["id"]]:
+                yield Problem(
+                    f"workers row {row['id']} ({row['name']})",
+                    f"{name} must be {of_workers[row['id']]}; it is {row[name]}",
+                )
+
+
 def _votes(connection: Connection, till: Till, _: Record) -> Iterator[Problem]:
     """Every answered question has one vote, every skipped one a skip, nothing else has; seals fit."""
     asked = {row.number: row for row in connection.execute(select(questions))}
-    kinds = dict(connection.execute(select(leases.c.id, leases.c.kind)).all())
+    pages = {row.id: (row.kind, row.closed_at) for row in connection.execute(select(leases))}
     rows = connection.execute(select(votes).order_by(votes.c.id)).all()
     seal, answered = b"", set()
     for place, row in enumerate(rows):
@@ -143,16 +184,16 @@ def _votes(connection: Connection, till: Till, _: Record) -> Iterator[Problem]:
             seal = bytes(row.seal)
         if not _fits(row, asked.get(row.question), "answered"):
             yield Problem(where, f"must answer question {row.question}, which asks something else or has no answer")
-        elif kinds[asked[row.question].lease_id] != row.kind:
-            yield Problem(
-                where, f"must be of kind {kinds[asked[row.question].lease_id]!r}, as its page; it is {row.kind!r}"
-            )
+        elif pages.get(asked[row.question].lease_id) != (row.kind, row.at):
+            yield Problem(where, "must have the kind of its page, and the time at which that was answered")
         answered.add(row.question)
     if len(rows) != till.n_votes or seal != till.votes_head:
         yield Problem(f"votes row {len(rows)}", f"must be the last of {till.n_votes}, with the seal in the account")
     for row in connection.execute(select(skips)):
         if not _fits(row, asked.get(row.question), "skipped"):
             yield Problem(f"skips row {row.id}", f"must be about question {row.question}, which was not skipped")
+        elif pages.get(asked[row.question].lease_id, ("", None))[1] != row.at:
+            yield Problem(f"skips row {row.id}", "must have the time at which its page was answered")
         answered.add(row.question)
     for number in sorted(n for n, row in asked.items() if row.state in ("answered", "skipped") and n not in answered):
         yield Problem(f"questions row {number}", f"is {asked[number].state}, but its answer is missing")

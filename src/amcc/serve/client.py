@@ -149,6 +149,16 @@ class CampaignClient:
         )
 
 
+def check_answers_at(address: str) -> None:
+    """Raise UnreachableError unless a server is there."""
+    try:
+        well = httpx.get(f"{address}/healthz", timeout=TIMEOUT, trust_env=False).is_success
+    except httpx.TransportError:
+        well = False
+    if not well:
+        raise UnreachableError(f"the campaign at {address} must answer; it does not. Does amcc serve run there?")
+
+
 def _reason(response: httpx.Response) -> str:
     """What a server says about a refusal, in a line."""
     try:

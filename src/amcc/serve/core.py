@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from amcc.active.prices import major_units
-from amcc.errors import StoreError
+from amcc.errors import ParameterError, StoreError
 from amcc.serve.folders import Folder
 from amcc.serve.learned import load_learned, newest_version
 from amcc.serve.leasing import Terms
@@ -61,7 +61,7 @@ class Core:
         if self.terms is None or till.revision != self.terms.revision:
             row = connection.execute(select(campaign)).one()
             found = connection.execute(select(labels).order_by(labels.c.id)).all()
-            settings = Settings.from_json(json.loads(row.settings))
+            settings = _settings_in(row.settings)
             views = tuple(QuestionView(each.id, each.name, each.question, each.help) for each in found)
             self.password: str = str(row.password)
             self.password_version: int = int(row.password_version)
@@ -106,3 +106,14 @@ class Core:
     def text(self, units: int) -> str:
         """Minor units as a person writes them."""
         return major_units(units, self.settings.decimals)
+
+
+def _settings_in(stored: str) -> Settings:
+    """Settings as they are stored; StoreError where these cannot be ours."""
+    try:
+        return Settings.from_json(json.loads(stored))
+    except (ValueError, TypeError, AttributeError, ParameterError) as error:
+        raise StoreError(
+            f"the settings of the campaign are damaged ({type(error).__name__}). Take it from a backup: amcc campaign "
+            "restore."
+        ) from None

@@ -84,12 +84,8 @@ class Learned:
         strategy = ValueOfInformation()
         skills = Skills.of(known, strategy.answers_of_stranger)
         log_odds = np.clip(safe_logit(known.proba), -MOST_SURE, MOST_SURE)[:n_items]
-        unheard = known.vote_counts()[1] == 0
-        # What is believed where nobody has answered; by the median, since some are known by their neighbours. It is
-        # rounded as the others are: who compares them must find that nothing was learned of an item.
-        nothing = [np.median(column[free]) if free.any() else 0.0
-                   for column, free in zip(safe_logit(known.proba).T, unheard.T, strict=True)]  # fmt: skip
-        prior = np.asarray(nothing).astype(np.float16).astype(np.float64)
+        # Rounded as the others are: who compares them must find that nothing was learned of an item.
+        prior = _without_votes(known).astype(np.float16).astype(np.float64)
         return cls(
             version, n_votes, log_odds.astype(np.float16), prior, known.hit, known.false_alarm, skills.mean,
             skills.believed_square(strategy.skill_share), skills.option, known.sharing, known.settling, chosen,
@@ -135,6 +131,21 @@ class Learned:
         about: dict[str, Any] = {"sharing": sharing, "settling": settling, "chosen": (params, n_chosen),
                                  "next_money": None if money is None else NextMoney(*money)}  # fmt: skip
         return cls(version=version, n_votes=n_votes, **{name: arrays[name] for name in names}, **about)
+
+
+def _without_votes(known: CurrentBeliefs) -> Floats:
+    """(n_labels,) log-odds of a pair of which nothing is known, such as those of items that come later.
+
+    What is believed where nobody has answered and no truth was given; by the median, since some are known by their
+    neighbours. Where there is no such pair, by how often the label is present.
+    """
+    proba, unheard = known.proba, known.vote_counts()[1] == 0
+    if known.known is not None:
+        unheard &= ~known.known
+    often = safe_logit((proba.sum(axis=0) + 1.0) / (len(proba) + 2.0))
+    nothing = [np.median(column[free]) if free.any() else usual
+               for column, free, usual in zip(safe_logit(proba).T, unheard.T, often, strict=True)]  # fmt: skip
+    return np.asarray(nothing)
 
 
 def store_learned(database: Database, learned: Learned, at: float) -> int:

@@ -136,9 +136,9 @@ def lease(
         till.close()
         return Taken(proposal.item, tuple(proposal.labels))
     price, fee = prices_of(worker, settings)
-    reserved = worker_row(connection, worker_id)["reserved"] if current is not None else worker["reserved"]  # type: ignore[index]
-    share = int(settings.worker_cap * till.budget) - worker["earned"] - reserved
-    affordable = _affordable(free, price, fee, min(till.left, share))
+    if current is not None:  # its money is free again
+        worker = worker_row(connection, worker_id) or worker
+    affordable = _affordable(free, price, fee, min(till.left, share_left(worker, settings, till)))
     if not affordable:
         till.close()
         return NoWork("money" if till.left < price + fee else "cap")
@@ -147,9 +147,14 @@ def lease(
     return page
 
 
-def has_all_pages(worker: Row, settings: Settings) -> bool:
-    """Whether a worker has answered as many pages as one can."""
-    return bool(0 < settings.pages_per_worker <= worker["n_pages"])
+def has_all_pages(worker: Row, settings: Settings, others: int = 0) -> bool:
+    """Whether a worker has answered as many pages as one can, together with `others` that they hold."""
+    return bool(0 < settings.pages_per_worker <= worker["n_pages"] + others)
+
+
+def share_left(worker: Row, settings: Settings, till: Till) -> int:
+    """What a worker can still earn of the share of the budget that is the most for one."""
+    return int(settings.share_of(till.budget) - worker["earned"] - worker["reserved"])
 
 
 def prices_of(worker: Row, settings: Settings) -> tuple[int, int]:

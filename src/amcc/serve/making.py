@@ -54,6 +54,7 @@ def new_campaign(
     if sum(prices) > money:
         text = (major_units(units, decimals) for units in (sum(prices), money))
         raise InputError(f"the budget must pay for at least one answer, {next(text)}; got {next(text)}.")
+    given.refuse_small_cap(money)
     secret_hash = hashed(password)
 
     def fill(connection: Connection) -> None:

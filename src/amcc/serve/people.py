@@ -12,6 +12,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from itsdangerous import BadSignature, URLSafeSerializer
@@ -30,10 +31,14 @@ from amcc.serve.views import Link, WorkerInfo
 # then refused once.
 PSEUDONYM_BYTES = 5
 
-# An id of a platform: printable, not longer than any platform has.
-EXTERNAL = re.compile(r"[^\x00-\x20\x7f-\x9f<>\"'{}%]{1,128}")
+# An id of a platform: printable, not longer than any platform has. Strangers choose it, and it stands in the list of
+# payments: a spreadsheet would take one that begins with these signs for a formula.
+EXTERNAL = re.compile(r"(?![=+@-])[^\x00-\x20\x7f-\x9f<>\"'{}%]{1,128}")
 
 INVITED = "invited"
+
+# How everything of a campaign is signed; the library's own choice would be SHA-1.
+SIGNED = {"digest_method": sha256, "key_derivation": "hmac"}
 
 # Of a name on the list of those invited: a person's, or the name and version of a model.
 LONGEST_GIVEN = 200
@@ -124,7 +129,7 @@ def by_platform(connection: Connection, params: Mapping[str, str], settings: Set
 
 @lru_cache(maxsize=8)  # each page reads a link by it; several campaigns are open at once in tests only
 def _signer(secret: bytes) -> URLSafeSerializer:
-    return URLSafeSerializer(secret, salt="amcc worker link 1")
+    return URLSafeSerializer(secret, salt="amcc worker link 1", signer_kwargs=SIGNED)
 
 
 def token_for(secret: bytes, worker_id: int, version: int, expires_at: float) -> str:

@@ -29,6 +29,7 @@ from amcc.errors import InputError, ParameterError
 from amcc.serve.folders import Folder
 from amcc.serve.service import Service
 from amcc.serve.web.app import create_app
+from amcc.serve.web.security import LOG, JsonLines
 
 # Seconds that running requests get when the server ends: they take milliseconds, downloads some seconds.
 LAST_SECONDS = 10
@@ -106,8 +107,10 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
 
 def _run(service: Service, plan: ServerPlan, listener: socket.socket, ready: Callable[[], object]) -> None:
     """Serve in this process until a signal comes."""
-    if plan.log:
-        logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[lines])
+    LOG.setLevel(logging.INFO if plan.log else logging.WARNING)
     config = uvicorn.Config(
         create_app(service, https=plan.https, hosts=tuple(plan.hosts)), log_config=None, access_log=False, ws="none",
         server_header=False, date_header=False, timeout_graceful_shutdown=LAST_SECONDS, backlog=BACKLOG,

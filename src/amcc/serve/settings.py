@@ -7,9 +7,10 @@ every server process sees a change before its next page.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, replace
+from decimal import Decimal
 from typing import Any, Literal, get_args
 
-from amcc.active.prices import MOST_DECIMALS
+from amcc.active.prices import MOST_DECIMALS, major_units
 from amcc.errors import InputError, ParameterError
 
 State = Literal["running", "paused", "ended"]
@@ -23,6 +24,9 @@ AUDIT_SHARE = CHECK_SHARE = 0.05
 
 # What the platforms call the parameter that says who comes.
 WORKER_PARAMS = {"prolific": "PROLIFIC_PID"}
+
+# Of the pages, as speakers call them, in the order in which they are offered.
+LANGUAGES = {"en": "English", "de": "Deutsch", "es": "Español", "zh": "中文"}
 
 # Texts are shown on every page: as long as a few printed pages, not a book.
 LONGEST_TEXT = 20_000
@@ -63,7 +67,7 @@ class Settings:
     completion_url: str = ""
     platform: Platform = ""
     worker_param: str = ""
-    languages: tuple[str, ...] = ("en", "de", "es", "zh")
+    languages: tuple[str, ...] = tuple(LANGUAGES)
     state: State = "running"
     media: str = field(default="")
 
@@ -86,7 +90,21 @@ class Settings:
         """As it was stored; what an older version did not have yet gets its default."""
         known = {each.name for each in fields(cls)}
         kept = {name: value for name, value in stored.items() if name in known}
-        return cls(**{**kept, "languages": tuple(kept.get("languages", ("en",)))})
+        known_languages = tuple(each for each in kept.get("languages", ()) if each in LANGUAGES)
+        return cls(**{**kept, "languages": known_languages or ("en",)})
+
+    def share_of(self, budget: int) -> int:
+        """What one worker can earn of a budget, at most, in minor units."""
+        return int(Decimal(str(self.worker_cap)) * budget)  # as it was written: 0.29 of 100 is 29, and not 28
+
+    def refuse_small_cap(self, budget: int) -> None:
+        """Raise InputError where that is less than an answer costs."""
+        share, least = self.share_of(budget), self.vote_price + self.page_price
+        if share < least:
+            raise InputError(
+                f"worker_cap must let a worker earn at least one answer, {major_units(least, self.decimals)}; "
+                f"{self.worker_cap:g} of the budget is {major_units(share, self.decimals)}, and nobody could work."
+            )
 
 
 # What stands in the ledger, or was promised to people who have worked, does not change.
@@ -127,5 +145,5 @@ def _check_texts(given: Settings) -> None:
         raise ParameterError(f"state must be {', '.join(get_args(State))}; got {given.state!r}.")
     if given.platform not in get_args(Platform):
         raise ParameterError(f"platform must be prolific, other or empty; got {given.platform!r}.")
-    if not given.languages or not all(isinstance(each, str) and each for each in given.languages):
-        raise ParameterError(f"languages must name at least one language; got {given.languages!r}.")
+    if not given.languages or any(each not in LANGUAGES for each in given.languages):
+        raise ParameterError(f"a language must be one of {', '.join(LANGUAGES)}; got {', '.join(given.languages)!r}.")

@@ -34,6 +34,15 @@ def test_one_moment_is_no_chart():
     assert drawn([(1.0, 2.0), (1.0, 3.0)]) is None
 
 
+def test_long_numbers_have_room():
+    drawing = draw(
+        "Title", [Line([(0.0, 0.0), (1.0, 10.0)], "line")], x_text=str, y_text=lambda y: f"{y:,.2f} million EUR"
+    )
+    letters = max(len(tick.text) for tick in drawing.y_ticks)
+    assert drawing.left - 8 >= 7 * letters > LEFT  # see chart.html: texts end 8 before the first line
+    assert numbers(drawing.lines[0][1])[0][0] == drawing.left
+
+
 def test_a_line_at_zero_is_drawn():
     drawing = drawn([(0.0, 0.0), (1.0, 0.0)])
     assert {y for _, y in numbers(drawing.lines[0][1])} == {HEIGHT - BOTTOM}

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from page_reading import tags, work_form
 from web_live import HERE, PASSWORD
 
 from amcc.serve.web import app as web_app
-from amcc.serve.web.security import LARGEST_BODY, PAGE_POLICY, WINDOW_SECONDS, WRONG_PASSWORDS, SignInLimit
+from amcc.serve.web.security import (
+    LARGEST_BODY,
+    PAGE_POLICY,
+    WINDOW_SECONDS,
+    WRONG_PASSWORDS,
+    JsonLines,
+    SignInLimit,
+)  # fmt: skip
 
 PAGES = [
     "/signin",
@@ -222,6 +231,35 @@ def test_the_limit_counts_by_address_and_ends():
     assert limit.wait("b") == 0
     now[0] = WINDOW_SECONDS + 1
     assert limit.wait("a") == 0
+
+
+def test_the_limit_holds_while_many_try_at_once():
+    """A list that changes while another thread reads it would be an error of the server."""
+    limit, before = SignInLimit(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def attempt(place: int) -> None:
+        for _ in range(200):
+            limit.wait(str(place))
+            limit.note_wrong(str(place))
+
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(attempt, range(8)))
+    finally:
+        sys.setswitchinterval(before)
+    assert all(limit.wait(str(place)) > 0 for place in range(8))
+
+
+def test_lines_of_others_in_the_log_are_json_without_the_text_of_errors(caplog):
+    try:
+        raise ValueError("ann@example.org")
+    except ValueError:
+        logging.getLogger("uvicorn.error").exception("Exception in ASGI application\n")
+    line = JsonLines().format(caplog.records[-1])
+    assert "ann@example.org" not in line
+    told = json.loads(line)
+    assert (told["event"], told["kind"]) == ("error", "ValueError") and told["lines"]
 
 
 def test_many_addresses_together_are_limited():

@@ -256,6 +256,9 @@ def in_words(url: str) -> Iterator[None]:
         yield
     except (exc.DBAPIError, exc.TimeoutError, _UnsureError) as error:
         raise problem_of(error, url) from error
+    except UnicodeDecodeError as error:  # what SQLite itself says about a file of which a letter is no letter any more
+        where = make_url(url).database
+        raise StoreError(f"{where} is damaged. Take it from a backup: amcc campaign restore.") from error
 
 
 class ServerLock:

@@ -25,6 +25,7 @@ from starlette.staticfiles import StaticFiles
 
 from amcc.errors import AmccError, CampaignError, LinkError, NotFoundError, RefusedError, StoreError
 from amcc.serve.service import Service
+from amcc.serve.settings import LANGUAGES
 from amcc.serve.web.annotator import Annotator, annotator_routes
 from amcc.serve.web.api import PREFIX, Api, ApiError, api_routes
 from amcc.serve.web.dashboard import Dashboard, dashboard_routes
@@ -34,7 +35,6 @@ from amcc.serve.web.pages import HERE, LANGUAGE_COOKIE, LANGUAGE_SECONDS, Pages,
 from amcc.serve.web.security import Guard, SignInLimit, is_api
 from amcc.serve.web.sessions import Sessions
 from amcc.serve.web.signin import HOME, SignIn, signin_routes
-from amcc.serve.web.strings import LANGUAGES
 
 # What a status means to a program, where nothing better is known.
 CODES = {400: "bad_request", 401: "no_token", 403: "forbidden", 404: "not_found", 405: "method", 413: "too_large",

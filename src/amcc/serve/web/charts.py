@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 WIDTH, HEIGHT = 360.0, 200.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 10.0, 30.0
 
+# Of a letter of the vertical axis: digits of 12 pixels are 7 wide. And the room beside them.
+LETTER, BESIDE = 7.0, 10.0
+
 # About as many ticks as have room beside each other on a telephone.
 TICKS = 4
 
@@ -81,9 +84,10 @@ def draw(
     y_high = max([y for _, y in points] + [band.high for band in bands] + [top or 0.0])
     y_values = nice_ticks(0.0, y_high or 1.0)
     y_high = max(y_high, y_values[-1]) or 1.0
+    left = max(LEFT, BESIDE + LETTER * max(len(y_text(y)) for y in y_values))
 
     def place_x(x: float) -> float:
-        return round(LEFT + (x - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
+        return round(left + (x - low) / (high - low) * (WIDTH - left - RIGHT), 1)
 
     def place_y(y: float) -> float:
         return round(HEIGHT - BOTTOM - y / y_high * (HEIGHT - TOP - BOTTOM), 1)
@@ -95,7 +99,7 @@ def draw(
     ]
     legend = [(look, name) for look, _, name in drawn] + [("band", band.name) for band in bands]
     return Drawing(
-        title=title, lines=drawn, legend=legend,
+        title=title, lines=drawn, legend=legend, left=left,
         x_ticks=[Tick(place_x(low), x_text(low)), Tick(place_x(high), x_text(high))],
         y_ticks=[Tick(place_y(y), y_text(y)) for y in y_values],
         bands=[(place_x(b.at), place_y(b.low), place_y(b.value), place_y(b.high)) for b in bands],

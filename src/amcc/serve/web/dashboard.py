@@ -22,7 +22,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from amcc.errors import AmccError, InputError, StoreError
 from amcc.serve.events import EVENTS
 from amcc.serve.service import Service
-from amcc.serve.views import Disputed, ItemView
+from amcc.serve.views import Disputed, ItemView, LogEntry
 from amcc.serve.web.annotator import number_in
 from amcc.serve.web.items import shown_at
 from amcc.serve.web.overview import overview
@@ -38,6 +38,9 @@ ACTOR = "requester"
 MOST_WORKERS = 300
 MOST_DISPUTED = 12
 MOST_LOG = 30
+
+# Entries of the log that are money.
+AMOUNTS = ("budget", "vote_price", "page_price", "total")
 
 # Tables of items that can be sent.
 ITEM_FILES = (".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
@@ -88,8 +91,14 @@ class Dashboard:
             request, "settings", status, settings=settings, balance=self.service.balance, token=token,
             vote_price=self.service.text(settings.vote_price), page_price=self.service.text(settings.page_price),
             webhooks=self.service.webhooks(), events=EVENTS, key=secrets.token_urlsafe(12),
-            log=self.service.log(MOST_LOG), item_files=ITEM_FILES, **values,
+            log=self.service.log(MOST_LOG), details=self._details, item_files=ITEM_FILES, **values,
         )  # fmt: skip
+
+    def _details(self, entry: LogEntry) -> str:
+        """With what something was done, in a line; amounts as people write them."""
+        told = {name: self.service.text(value) if name in AMOUNTS else value for name, value in entry.details.items()}
+        texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in told.items()}
+        return "; ".join(f"{name}: {text}" for name, text in texts.items() if text not in ("", None))
 
     def _page(self, request: Request, name: str, status: int = 200, problem: str = "", **values: Any) -> Response:
         note = self.sessions.note(request)

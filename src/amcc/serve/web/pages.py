@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from amcc.serve.service import Service
-from amcc.serve.settings import Settings
+from amcc.serve.settings import LANGUAGES, Settings
 from amcc.serve.web.security import FRAME_SANDBOX
-from amcc.serve.web.strings import LANGUAGES, Strings, strings_in, wanted_language
+from amcc.serve.web.strings import Strings, strings_in, wanted_language
 
 HERE = Path(__file__).parent
 
@@ -72,7 +72,7 @@ class Pages:
     def render(self, request: Request, template: str, **values: Any) -> str:
         """A template with what all of them use."""
         settings, strings = self.settings(request), self.strings(request)
-        offered = [(code, LANGUAGES[code]) for code in settings.languages if code in LANGUAGES]
+        offered = [(code, LANGUAGES[code]) for code in settings.languages]
         common = {
             "t": strings, "language": strings.language, "languages": offered, "here": here(request),
             "campaign": settings.title or settings.name, "assets": self.assets, "sandbox": FRAME_SANDBOX,

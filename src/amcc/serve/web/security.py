@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
+import threading
 import time
 import traceback
 from collections import deque
@@ -214,27 +215,44 @@ def where(error: BaseException) -> dict[str, object]:
     return {"kind": type(error).__name__, "lines": lines}
 
 
+class JsonLines(logging.Formatter):
+    """Every line of log as JSON. Of an error that others tell, too, only its kind and its place."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See logging."""
+        text, error = record.getMessage().strip(), record.exc_info and record.exc_info[1]
+        if text.startswith("{"):
+            return text
+        told = {"event": record.levelname.lower(), "by": record.name, "message": text}
+        return json.dumps({**told, **(where(error) if error else {})})
+
+
 class SignInLimit:
-    """How often a wrong password may come: in a while from one address, and from all of them."""
+    """How often a wrong password may come: in a while from one address, and from all of them. Threads share it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._lock = threading.Lock()
         self._wrong: deque[tuple[float, str]] = deque()
 
     def wait(self, address: str) -> int:
         """Seconds until the next try from this address; 0 where it may be tried now."""
         now = self._clock()
-        while self._wrong and self._wrong[0][0] <= now - WINDOW_SECONDS:
-            self._wrong.popleft()
-        here = [when for when, who in self._wrong if who == address]
-        limits = [(here, WRONG_PASSWORDS), ([when for when, _ in self._wrong], ALL_WRONG_PASSWORDS)]
+        with self._lock:
+            while self._wrong and self._wrong[0][0] <= now - WINDOW_SECONDS:
+                self._wrong.popleft()
+            wrong = list(self._wrong)
+        here = [when for when, who in wrong if who == address]
+        limits = [(here, WRONG_PASSWORDS), ([when for when, _ in wrong], ALL_WRONG_PASSWORDS)]
         ends = [times[-most] + WINDOW_SECONDS for times, most in limits if len(times) >= most]
         return max((int(end - now) + 1 for end in ends), default=0)
 
     def note_wrong(self, address: str) -> None:
         """A password was wrong."""
-        self._wrong.append((self._clock(), address))
+        with self._lock:
+            self._wrong.append((self._clock(), address))
 
     def forgive(self, address: str) -> None:
         """The right one came: what was mistyped before does not count."""
-        self._wrong = deque(each for each in self._wrong if each[1] != address)
+        with self._lock:
+            self._wrong = deque(each for each in self._wrong if each[1] != address)

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from amcc.errors import LinkError, NotFoundError
+from amcc.serve.people import SIGNED
 from amcc.serve.service import LINK_SECONDS, Service
 from amcc.serve.views import WorkerInfo
 
@@ -129,6 +130,6 @@ class Sessions:
     def _serializer(self, salt: str) -> URLSafeTimedSerializer:
         found = self._serializers.get(salt)
         if found is None:
-            found = URLSafeTimedSerializer(self._service.secret, salt=f"amcc-web-{salt}")
+            found = URLSafeTimedSerializer(self._service.secret, salt=f"amcc-web-{salt}", signer_kwargs=SIGNED)
             self._serializers[salt] = found
         return found

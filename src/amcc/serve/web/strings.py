@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from amcc.active.prices import major_units
-
-# As speakers call it, in the order in which they are offered.
-LANGUAGES = {"en": "English", "de": "Deutsch", "es": "Español", "zh": "中文"}
+from amcc.serve.settings import LANGUAGES
 
 # Where there is no other wish.
 DEFAULT = "en"
