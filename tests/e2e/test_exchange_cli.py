@@ -15,6 +15,7 @@ import pytest
 from amcc.io import FORMATS
 from amcc.io.exchange import TOOLS
 from exchange_files import LABELS, SAMPLES, annotation, as_json, prediction, task
+from judge_records import SAID, mlflow
 from running import run_amcc
 
 
@@ -187,6 +188,7 @@ def test_commands_of_the_page_run(command, tmp_path):
     for name in ("label studio", "label studio csv", "prodigy, rejected", "doccano", "potato csv", "argilla", "mturk",
                  "zooniverse"):  # fmt: skip
         SAMPLES[name].write(tmp_path)
+    (tmp_path / "assessments.json").write_text(json.dumps([mlflow(*said) for said in SAID]))
     amcc(*shlex.split(command), cwd=tmp_path)
 
 
