@@ -70,6 +70,8 @@ def test_traces_with_their_assessments_are_read(tmp_path):
         for item in ("s1", "s2")
     ]  # fmt: skip
     assert said(read_export(written(tmp_path / "traces.json", traces))) == EVERYTHING
+    page = {"traces": traces, "next_page_token": "…"}
+    assert said(read_export(written(tmp_path / "page.json", page))) == EVERYTHING
 
 
 # -- traps -----------------------------------------------------------------------------------------------------------
