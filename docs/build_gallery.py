@@ -27,9 +27,10 @@ KNOWN_ITEMS = 60
 
 @dataclass(frozen=True)
 class Example:
-    """A report of the gallery: what it shows, the crowd, what else the fit is given, and the language."""
+    """A report of the gallery: its title, what to look at, the crowd, what else the fit is given, and the language."""
 
     shows: str
+    about: str
     spec: CrowdSpec
     given: Callable[[SimulatedWorld], dict[str, object]] = lambda crowd: {}
     language: str = "en"
@@ -44,15 +45,25 @@ def known_truth(crowd: SimulatedWorld) -> dict[str, object]:
 
 
 EXAMPLES = {
-    "usual": Example("A usual crowd", CrowdSpec.for_votes(20_000, seed=0)),
+    "usual": Example(
+        "A usual crowd", "20,000 votes, one worker in five a spammer.", CrowdSpec.for_votes(20_000, seed=0)
+    ),
     "truth": Example(
-        "With known truth", CrowdSpec(n_items=400, n_workers=40, n_labels=6, answers_per_item=6, seed=1), known_truth
+        "With known truth",
+        f"{KNOWN_ITEMS} items are known, so that errors are measured beside those that are claimed.",
+        CrowdSpec(n_items=400, n_workers=40, n_labels=6, answers_per_item=6, seed=1),
+        known_truth,
     ),
     "deutsch": Example(
-        "Auf Deutsch", CrowdSpec(n_items=300, n_workers=30, n_labels=5, answers_per_item=6, seed=2), language="de"
+        "Auf Deutsch",
+        "the same kind of report in German.",
+        CrowdSpec(n_items=300, n_workers=30, n_labels=5, answers_per_item=6, seed=2),
+        language="de",
     ),
     "many-labels": Example(
-        "100 labels", CrowdSpec(n_items=300, n_workers=40, n_labels=100, answers_per_item=4, seed=3)
+        "100 labels",
+        "more labels than fit in a picture.",
+        CrowdSpec(n_items=300, n_workers=40, n_labels=100, answers_per_item=4, seed=3),
     ),
 }
 

@@ -1,8 +1,8 @@
 """What the site has beside the pages of this folder: hooks of mkdocs, see mkdocs.yml.
 
 Pages that are made while it is built: the changelog and CONTRIBUTING.md, which lie above this folder; notebooks; the
-Python reference. And `llms.txt`, a list of all pages with a sentence each, and `llms-full.txt`, their text: for readers
-that are programs.
+Python reference; a gallery of reports. And `llms.txt`, a list of all pages with a sentence each, and `llms-full.txt`,
+their text: for readers that are programs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import importlib
 import inspect
 import json
 import re
+import sys
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mkdocs.structure.files import File, Files
@@ -47,6 +50,7 @@ def on_files(files: Files, *, config: Any) -> Files:
     made = {there: (ROOT / here).read_text() for here, there in ABOVE.items()}
     made |= {f"notebooks/{path.stem}.md": notebook_page(path) for path in (ROOT / "docs/notebooks").glob("*.ipynb")}
     made |= {"api/index.md": api_index()} | {f"api/{name.split('.')[-1]}.md": api_page(name) for name in MODULES}
+    made |= gallery()
     for there, text in made.items():
         files.append(File.generated(config, there, content=text))
     return files
@@ -133,6 +137,28 @@ def api_index() -> str:
             said = first_sentence(inspect.getdoc(getattr(importlib.import_module(module), name)) or "")
             lines.append(f"| [`{name}`][{module}.{name}] | {said.replace('|', '&#124;')} |")
     return "\n".join(lines)
+
+
+@cache  # `mkdocs serve` builds again and again
+def gallery() -> dict[str, str]:
+    """Reports about simulated crowds, and a page that leads to them."""
+    sys.path.append(str(ROOT / "docs"))
+    from build_gallery import EXAMPLES, write_gallery
+
+    with TemporaryDirectory() as folder:
+        write_gallery(Path(folder))
+        reports = {f"gallery/{path.name}": path.read_text() for path in Path(folder).glob("report-*.html")}
+    lines = [
+        "# A gallery of reports",
+        "",
+        "What `amcc consensus votes.csv --report report.html` writes, about simulated crowds. Each is one file that "
+        "loads nothing else; [Share a report](report.md) says what is in it.",
+        "",
+        *(f"- [{example.shows}](gallery/report-{name}.html): {example.about}" for name, example in EXAMPLES.items()),
+        "",
+        "![The top of the first report](figures/report-top.png)",
+    ]
+    return {**reports, "gallery.md": "\n".join(lines)}
 
 
 def notebook_page(path: Path) -> str:

@@ -20,7 +20,7 @@ LABELS = ("economy", "politics", "sports")
 Record = dict[str, Any]
 
 
-def as_json(records: Sequence[Record]) -> bytes:
+def as_json(records: Sequence[Record] | Record) -> bytes:
     return json.dumps(records).encode()
 
 
@@ -155,6 +155,10 @@ def zooniverse(
     }  # fmt: skip
 
 
+def judged(item: str, judge: str, label: Any, **other: Any) -> Record:
+    return {"item": item, "judge": judge, "label": label, **other}
+
+
 # -- one export of each tool -------------------------------------------------------------------------------------------
 
 
@@ -202,6 +206,9 @@ SAMPLES = {
     "label studio tsv, called csv": Sample("label-studio-min", "min.csv", as_csv([
         flat_csv(1, 9, "economy", "politics"), flat_csv(1, 10, "economy"), flat_csv(2, 9), flat_csv(2, 10, "sports"),
     ], "\t"), **OFFERED),
+    "label studio csv, one label at most": Sample("label-studio-min", "min.csv", as_csv([
+        flat_csv(1, 9, "economy"), flat_csv(1, 10, "politics"), flat_csv(2, 9), flat_csv(2, 10, "sports"),
+    ]), ("--labels", "economy,politics,sports"), "one label looks like any other text", {"labels": list(LABELS)}),
     "prodigy": Sample("prodigy", "prodigy.jsonl", as_lines([
         prodigy(1, "ann", "economy", "politics"), prodigy(1, "bob", "economy"), prodigy(2, "ann"),
         prodigy(2, "bob", answer="ignore"),

@@ -24,7 +24,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 
 ROOT = Path(__file__).parents[2]
 
-EXTRAS = "report,polars,features,dask,plot,serve"
+EXTRAS = "report,polars,features,dask,excel,plot,serve,label-studio"
 """All that users choose from, except PostgreSQL: it needs a server."""
 
 EVERY_MODULE = """

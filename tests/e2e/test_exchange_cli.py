@@ -15,6 +15,7 @@ import pytest
 from amcc.io import FORMATS
 from amcc.io.exchange import TOOLS
 from exchange_files import LABELS, SAMPLES, annotation, as_json, prediction, task
+from judge_records import SAID, mlflow
 from running import run_amcc
 
 
@@ -79,11 +80,25 @@ def test_check_says_what_was_taken_for_what(tasks):
         "read as Label Studio, JSON (tasks with data and annotations and predictions)",
         "1 questions or items were skipped: they are no votes",
         "1 items are marked as known truth",
+        "what is what: Choices of annotators (completed_by) and predictions on tasks",
     ):
-        assert sentence in told
+        assert sentence in " ".join(told.split())
     as_told = json.loads(amcc("check", tasks, "--json").stdout)
-    assert any("read as Label Studio" in note for note in as_told["notes"])
+    for words in ("read as Label Studio", "what is what: Choices of annotators"):
+        assert any(words in note for note in as_told["notes"])
     assert {family["kind"] for family in as_told["families"]} == {"human", "model"}
+
+
+def test_the_labelling_configuration_says_what_was_offered(tmp_path):
+    path = SAMPLES["label studio, labels not in the tasks"].write(tmp_path)
+    assert "--labels config.xml" in amcc("consensus", path, code=2).stderr
+    named = "".join(f'<Choice value="{label}"/>' for label in (*LABELS, "weather"))
+    config = tmp_path / "config.xml"
+    config.write_text(f'<View><Text name="t" value="$text"/><Choices name="topics" toName="t">{named}</Choices></View>')
+    found = rows(amcc("consensus", path, "-m", "majority", "--labels", config).stdout)
+    assert {row["label"]: row["present"] for row in found if row["item"] == "1"} == {
+        "economy": "1", "politics": "0", "sports": "0", "weather": "0",
+    }  # fmt: skip
 
 
 def test_known_truth_of_an_export_is_used_unless_another_is_named(tasks, tmp_path):
@@ -173,6 +188,7 @@ def test_commands_of_the_page_run(command, tmp_path):
     for name in ("label studio", "label studio csv", "prodigy, rejected", "doccano", "potato csv", "argilla", "mturk",
                  "zooniverse"):  # fmt: skip
         SAMPLES[name].write(tmp_path)
+    (tmp_path / "assessments.json").write_text(json.dumps([mlflow(*said) for said in SAID]))
     amcc(*shlex.split(command), cwd=tmp_path)
 
 

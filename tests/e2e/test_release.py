@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from release import ROOT, Installed, build, names_in
+from release import EXTRAS, ROOT, Installed, build, names_in
 
 import amcc
 
@@ -60,6 +60,12 @@ def test_the_demo_works_from_the_wheel_alone(installed):
 
 def test_a_campaign_is_made_and_served_from_the_wheel(installed):
     installed.serves()
+
+
+def test_all_extras_for_users_are_tried():
+    there = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
+    # PostgreSQL needs a server; the others are for those who work on amcc.
+    assert set(EXTRAS.split(",")) == there - {"postgres", "bench", "bench-snorkel", "docs", "dev"}
 
 
 # -- versions and citation ---------------------------------------------------------------------------------------

@@ -122,3 +122,36 @@ def test_numbers_are_german_in_german(browser, pages):
         opened(page, pages, "de")
         assert page.locator("#items-status").inner_text() == "250 von 250 Objekten"
         assert page.locator("#items-table tbody tr").first.locator("td").last.inner_text().count(",") == 1
+
+
+# Short words of cells that stand on two lines. Unbroken spaces keep words together, so they count as letters.
+BROKEN_WORDS = """() => {
+  const broken = [];
+  for (const cell of document.querySelectorAll("td")) {
+    const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      for (const word of walk.currentNode.data.matchAll(/[^ \\n-]{1,12}(?=[ \\n-]|$)/g)) {
+        const range = document.createRange();
+        range.setStart(walk.currentNode, word.index);
+        range.setEnd(walk.currentNode, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+        if (lines.size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  return broken;
+}"""
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_words_and_keys_are_whole_on_a_phone(browser, pages, language):
+    """Wide tables scroll, and so need not break numbers; keys of charts stand within the screen."""
+    with visiting(browser, **PHONE) as page:
+        opened(page, pages, language)
+        page.wait_for_timeout(1000)  # charts are drawn above what is shown, and move it
+        assert page.evaluate(BROKEN_WORDS) == []
+        keys = page.evaluate(
+            "[...document.querySelectorAll('.role-legend')].map(key => key.getBoundingClientRect().right)"
+        )
+        assert keys
+        assert len([right for right in keys if right > page.viewport_size["width"]]) == 0

@@ -29,6 +29,7 @@ from exchange_files import (
     flat,
     mturk,
     potato,
+    prediction,
     prodigy,
     response,
     task,
@@ -177,8 +178,13 @@ def test_labels_that_nobody_gave_are_offered_by_labels(tmp_path):
 
 def test_the_fields_are_shown_where_one_label_looks_like_any_text(tmp_path):
     path = write(tmp_path, "a.json", as_json([flat(1, 9, "economy"), flat(2, 9)]))
-    with pytest.raises(InputError, match=r"text: 'text 1', 'text 2'; topics: 'economy'\. Say .*--question"):
-        read_votes(path, labels=list(LABELS))
+    with pytest.raises(
+        InputError, match=r"text: 'text 1', 'text 2'; topics: 'economy'\. Say --labels .*--question top"
+    ):
+        read_votes(path)
+    both = write(tmp_path, "b.json", as_json([flat(1, 9, "economy", mood="sports")]))
+    with pytest.raises(InputError, match=r"several questions, 'mood', 'topics'"):
+        read_votes(both, labels=list(LABELS))
 
 
 def test_a_shared_answer_is_nobodys_vote(tmp_path):
@@ -292,6 +298,12 @@ DAMAGED = {
         "a.json", as_json([task(1, 5)]), None, "annotation 1 of record 1 must be an object; it is int"),
     "nobody's annotation": ("a.json", as_json([task(1, annotation(None))]), None, "must say who made it"),
     "result of a wrong type": ("a.json", as_json([task(1, annotation(9, result={}))]), None, "be list; it is dict"),
+    "marks in a text only": (
+        "a.json", as_json([task(1, annotation(9, result=[{"type": "labels", "value": {"labels": ["x"]}}]))]),
+        None, "choices that label the whole task; the results are 'labels' only"),
+    "a consensus of ours, and no answer": (
+        "a.json", as_json([task(1, predictions=[prediction("economy", model="amcc-1")])]), None,
+        "none has one. Predictions of amcc are its own consensus, and no votes"),
     "nothing answered": ("a.json", as_json([task(1), task(2, annotation(9, was_cancelled=True))]), None,
                          "at least one answer; of 2 items none has one, 1 were skipped"),
     "a row that is too short": (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from amcc.io import read_export
+from amcc.io.exchange import TOOLS
+from amcc.io.exchange.feedback import TOOLS_OF_JUDGES
 from exchange_files import (
     LABELS,
     annotation,
@@ -22,6 +25,7 @@ from exchange_files import (
     doccano,
     flat,
     flat_csv,
+    judged,
     mturk,
     potato,
     potato_csv,
@@ -91,6 +95,13 @@ TRAPS = {
         "a.json", as_json([task(1, annotation(9, E), predictions=[prediction()])]), ANN, {"empty": "unasked"}),
     "label studio: who annotated may be an object": Trap(
         "a.json", as_json([task(1, annotation({"id": 9, "email": "nine@example.org"}, E))]), ANN),
+    "label studio: or one with an email only": Trap(
+        "a.json", as_json([task(1, annotation({"email": "n@example.org"}, E))]), answered("n@example.org", "1", E)),
+    "label studio: tasks of our own making name their item, which several may be about": Trap(
+        "a.json", as_json([
+            task(1, annotation(9, E), ask=[E]) | {"data": {"amcc_item": "s1", "ask": [{"value": E}]}},
+            task(2, annotation(9), ask=[P]) | {"data": {"amcc_item": "s1", "ask": [{"value": P}]}},
+        ]), answered("9", "s1", E, asked=(E, P))),
     "label studio: labels that --labels adds were offered": Trap(
         "a.json", as_json([task(1, annotation(9, E), ask=None)]), ANN, ALL),
     "label studio: what is not mentioned was not asked where that is said": Trap(
@@ -106,10 +117,25 @@ TRAPS = {
         "a.json", as_json([flat(1, 9, E), flat(2, 9), flat(3, 9, E, P)]),
         ANN | answered("9", "2") | answered("9", "3", E, P), ALL),
     "json-min: without two labels anywhere, the field is told": Trap(
-        "a.json", as_json([flat(1, 9, E), flat(2, 9)]), ANN | answered("9", "2"), {**ALL, "question": "topics"}),
+        "a.json", as_json([flat(1, 9, E), flat(2, 9)]),
+        answered("9", "1", E, asked=(E,)) | answered("9", "2", asked=(E,)),
+        {"unmentioned": "absent", "question": "topics"}),
+    "json-min: or it is known by the labels": Trap(
+        "a.json", as_json([flat(1, 9, E), flat(2, 9)]), ANN | answered("9", "2"), ALL),
+    "json-min: what the task does not offer was not asked": Trap(
+        "a.json", as_json([flat(1, 9, E, P, ask=[{"value": E}, {"value": P}]), flat(2, 9, ask=[{"value": S}])]),
+        answered("9", "1", E, P, asked=(E, P)) | answered("9", "2", asked=(S,))),
+    "json-min: a task that nobody annotated has a row, and was not asked": Trap(
+        "a.json", as_json([flat(1, 9, E), flat(2, 9, annotator=None, annotation_id=None)]), ANN, ALL),
     "flat csv: an empty cell is none of them": Trap(
         "a.csv", as_csv([flat_csv(1, 9, E), flat_csv(2, 9), flat_csv(3, 9, E, P)]),
         ANN | answered("9", "2") | answered("9", "3", E, P), ALL),
+    "flat csv: what the task does not offer was not asked": Trap(
+        "a.csv", as_csv([flat_csv(1, 9, E, P) | {"ask": json.dumps([{"value": E}, {"value": P}])},
+                         flat_csv(2, 9) | {"ask": json.dumps([{"value": S}])}]),
+        answered("9", "1", E, P, asked=(E, P)) | answered("9", "2", asked=(S,))),
+    "flat csv: a task that nobody annotated has a row, and was not asked": Trap(
+        "a.csv", as_csv([flat_csv(1, 9, E), flat_csv(2, 9) | {"annotator": "", "annotation_id": ""}]), ANN, ALL),
     "flat csv: tabs come under the name of commas": Trap(
         "a.csv", as_csv([flat_csv(1, 9, E), flat_csv(3, 9, E, P)], "\t"), ANN | answered("9", "3", E, P), ALL),
     # Prodigy
@@ -211,6 +237,47 @@ TRAPS = {
     "zooniverse: the same task of another workflow is another question": Trap(
         "a.csv", as_csv([zooniverse("1", "v", [E]), zooniverse("1", "v", [P], workflow_id="8")]), answered("v", "1", E),
         {**ALL, "question": "7/T0"}),
+    # Learning With Disagreements
+    "lewidi: several labels are joined, and what an annotator does not mention is a no": Trap(
+        "a.json", as_json({"s1": {"annotators": "a1,a2", "annotations": {"a1": "economy,politics", "a2": ""}}}),
+        answered("a1", "s1", E, P) | answered("a2", "s1"), ALL),
+    "lewidi: who is named without an annotation gave none, who is not named was not asked": Trap(
+        "a.json", as_json({"s1": {"annotators": "a1,a2", "annotations": {"a1": E}},
+                           "s2": {"annotators": "a1", "annotations": {"a1": S}}}),
+        answered("a1", "s1", E) | answered("a2", "s1") | answered("a1", "s2", S), ALL),
+    "lewidi: a label of the soft label that nobody gave was offered": Trap(
+        "a.json", as_json({"s1": {"annotators": "a1", "annotations": {"a1": E},
+                                  "soft_label": {label: {"0": 0.5, "1": 0.5} for label in LABELS}}}),
+        answered("a1", "s1", E)),
+    # Alternative annotator test
+    "alttest: 0 is a no, null is skipped, and what has no entry was not asked": Trap(
+        "people.json", as_json({"ann": {"s1__economy": 1, "s1__politics": 0, "s1__sports": None},
+                                "bob": {"s1__sports": 1}}),
+        answered("ann", "s1", E, asked=(E, P)) | answered("bob", "s1", S, asked=(S,)), skipped=(("ann", "s1", S),)),
+    "alttest: the files say who is a model": Trap(
+        "both.zip", as_zip({"people.json": as_json({"ann": {"s1__economy": 1}}),
+                            "models.json": as_json({"m1": {"s1__economy": 0}})}),
+        answered("ann", "s1", E, asked=(E,)) | answered("m1", "s1", asked=(E,)), models=("m1",)),
+    # Judges as JSON lines
+    "judges: a value is a yes or no to its label, none is skipped": Trap(
+        "a.jsonl", as_lines([judged("s1", "m1", E, value=True), judged("s1", "m1", P, value=False),
+                             judged("s1", "m2", E, value=None)]),
+        answered("m1", "s1", E, asked=(E, P)), skipped=(("m2", "s1", E),), models=("m1",)),
+    "judges: without values, what a judge lacks was not asked where that is said": Trap(
+        "a.jsonl", as_lines([judged("s1", "m1", E), judged("s1", "m2", P)]),
+        answered("m1", "s1", E, asked=(E,)) | answered("m2", "s1", P, asked=(P,)), {"unmentioned": "unknown"},
+        models=("m1", "m2")),
+    "judges: or is a no where that is said": Trap(
+        "a.jsonl", as_lines([judged("s1", "m1", E), judged("s1", "m2", P)]),
+        answered("m1", "s1", E) | answered("m2", "s1", P), ALL, models=("m1", "m2")),
+}  # fmt: skip
+
+# What the names of traps begin with, and the tool whose export it is.
+TOOL = {
+    "label studio": "label-studio", "json-min": "label-studio-min", "flat csv": "label-studio-min",
+    "prodigy": "prodigy", "doccano": "doccano", "potato": "potato", "argilla": "argilla", "mturk": "mturk",
+    "zooniverse": "zooniverse",
+    "lewidi": "lewidi", "alttest": "alttest", "judges": "judges",
 }  # fmt: skip
 
 
@@ -220,6 +287,7 @@ def test_trap(name, tmp_path):
     path = tmp_path / trap.name
     path.write_bytes(trap.data)
     found = read_export(path, **trap.options)
+    assert found.tool == TOOL[name.partition(":")[0]]
     rows = found.votes.to_arrow().to_pylist()
     # All of them, and no other: a label that was not asked has no vote, one that was has one.
     assert {(row["worker"], row["item"], row["label"]): row["value"] for row in rows} == trap.votes
@@ -230,17 +298,14 @@ def test_trap(name, tmp_path):
     assert {worker for worker, kind in kinds.items() if kind == "model"} == set(trap.models)
 
 
-def test_the_table_names_every_tool():
-    """Those of annotation tools; judges of language models have a table of their own."""
-    tools = {name.partition(":")[0] for name in TRAPS}
-    assert tools == {
-        "label studio",
-        "json-min",
-        "flat csv",
-        "prodigy",
-        "doccano",
-        "potato",
-        "argilla",
-        "mturk",
-        "zooniverse",
-    }
+@pytest.mark.parametrize("name", [name for name in TRAPS if name.endswith("are votes of a model")])
+def test_versions_of_a_model_are_a_family(name, tmp_path):
+    (tmp_path / TRAPS[name].name).write_bytes(TRAPS[name].data)
+    found = read_export(tmp_path / TRAPS[name].name, **TRAPS[name].options)
+    assert {row["worker"]: row["family"] for row in found.workers.to_pylist() if row["kind"] == "model"} == {"m1": "m1"}
+
+
+def test_the_table_has_every_tool():
+    """Evaluation tools have a table of their own, in test_judge_exports.py; spreadsheets and data sets hold votes."""
+    assert {name.partition(":")[0] for name in TRAPS} == set(TOOL)
+    assert set(TOOL.values()) == {tool.name for tool in TOOLS if tool.table is None} - set(TOOLS_OF_JUDGES)

@@ -57,7 +57,7 @@ def test_label_studio_predictions(model, votes, tmp_path):
     write_consensus(model, votes, tmp_path / "p.json", to="label-studio", texts=TEXTS, question="topics", shown="doc")
     tasks = json.loads((tmp_path / "p.json").read_text())
     assert [task["data"] for task in tasks] == [
-        {"item": item, "doc": text} for item, text in zip(*TEXTS.to_pydict().values(), strict=True)
+        {"amcc_item": item, "doc": text} for item, text in zip(*TEXTS.to_pydict().values(), strict=True)
     ]
     first = tasks[0]["predictions"][0]
     assert first["model_version"] == MODEL_VERSION
@@ -76,10 +76,38 @@ def test_the_score_of_a_set_counts_only_what_was_asked(model, votes):
 def test_tasks_to_ask_are_pages_in_the_order_of_their_best_question():
     asked = [("clip2", "cat", "ann"), ("clip1", "dog", "bob"), ("clip2", "dog", "ann")]
     assert tasks_to_ask(asked, {"clip2": "silence"}) == [
-        {"data": {"item": "clip2", "text": "silence", "ask": [{"value": "cat"}, {"value": "dog"}], "ask_for": "ann",
-                  "priority": 1}},
-        {"data": {"item": "clip1", "text": "clip1", "ask": [{"value": "dog"}], "ask_for": "bob", "priority": 2}},
+        {"data": {"amcc_item": "clip2", "text": "silence", "ask": [{"value": "cat"}, {"value": "dog"}],
+                  "ask_for": "ann", "priority": 1}},
+        {"data": {"amcc_item": "clip1", "text": "clip1", "ask": [{"value": "dog"}], "ask_for": "bob", "priority": 2}},
     ]  # fmt: skip
+
+
+def test_answers_to_tasks_that_were_imported_join_the_votes(tmp_path):
+    """Label Studio numbers tasks as they come; each worker had one of their own, about the same item."""
+    asked = [("clip2", "cat", "ann"), ("clip2", "dog", "bob"), ("clip1", "dog", "ann")]
+    tasks = tasks_to_ask(asked)
+    for number, (task, chosen) in enumerate(zip(tasks, (["cat"], [], ["dog"]), strict=True), start=71):
+        result = [{"from_name": "topics", "type": "choices", "value": {"choices": chosen}}] if chosen else []
+        task |= {"id": number, "annotations": [{"completed_by": number % 2, "result": result}]}
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    rows = amcc.read_votes(tmp_path / "export.json").to_arrow().to_pylist()
+    assert {(row["worker"], row["item"], row["label"], row["value"]) for row in rows} == {
+        ("1", "clip2", "cat", 1), ("0", "clip2", "dog", -1), ("1", "clip1", "dog", 1),
+    }  # fmt: skip
+
+
+def test_predictions_that_were_imported_and_corrected_name_their_items(model, votes, tmp_path):
+    write_consensus(model, votes, tmp_path / "p.json", to="label-studio", texts=TEXTS)
+    tasks = json.loads((tmp_path / "p.json").read_text())
+    for number, task in enumerate(tasks, start=71):
+        # An export names predictions by their numbers only.
+        task |= {"id": number, "annotations": [{"completed_by": 9, "result": task["predictions"][0]["result"]}],
+                 "predictions": [number]}  # fmt: skip
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    found = amcc.read_export(tmp_path / "export.json", labels=["dog", "cat"])
+    sets = {row["item"]: row["labels"] for row in found.votes.to_sets("arrow").to_pylist()}
+    assert sets == SETS
+    assert found.texts.to_pylist() == TEXTS.to_pylist()
 
 
 def test_a_folder_for_the_hub_holds_sets_votes_and_a_card(model, votes, tmp_path):
@@ -90,7 +118,7 @@ def test_a_folder_for_the_hub_holds_sets_votes_and_a_card(model, votes, tmp_path
     assert rows[2]["asked"] == ["cat"]
     assert rows[2]["text"] == "meow, <b>twice</b>"
     assert dict(zip(rows[0]["label_names"], rows[0]["probability"], strict=True)).keys() == {"dog", "cat"}
-    assert amcc.read_votes(folder / "votes.parquet") == votes
+    assert amcc.read_votes(folder / "votes.parquet") == amcc.read_votes(folder) == votes
     card = (folder / "README.md").read_text()
     assert card.startswith("---\n")
     assert "Labels of 3 items" in card
@@ -107,6 +135,17 @@ def test_lewidi_keeps_who_said_what(model, votes, tmp_path):
     assert {item: entry["hard_label"] for item, entry in content.items()} == SETS
     assert content["clip1"]["soft_label"]["dog"]["1"] > 0.5 > content["clip1"]["soft_label"]["cat"]["1"]
     assert "dog" not in content["clip3"]["soft_label"], "not asked is not absent"
+
+
+def test_lewidi_is_read_back(tmp_path):
+    """All labels were asked of everybody: what this form can say."""
+    rows = [(worker, item, labels, ["cat", "dog"]) for worker, item, labels, _ in ANSWERS]
+    names = ("worker", "item", "labels", "asked")
+    votes = amcc.Votes.from_frame(pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))))
+    write_consensus(amcc.make_model("majority").fit(votes), votes, tmp_path / "l.json", to="lewidi", texts=TEXTS)
+    found = amcc.read_export(tmp_path / "l.json")
+    assert found.votes == votes
+    assert found.texts.to_pylist() == TEXTS.to_pylist()
 
 
 def test_lewidi_cannot_hold_a_label_with_a_comma(tmp_path):

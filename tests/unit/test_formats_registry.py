@@ -67,7 +67,10 @@ def test_the_suffix_says_the_format_whatever_its_case(name):
     assert name.lower().endswith(format_of(Path(name)).suffixes)
 
 
-@pytest.mark.parametrize("name, message", [("a.xlsx", "save it as CSV"), ("a", "one of .csv"), ("a.gz", "one of .csv")])
+@pytest.mark.parametrize(
+    "name, message",
+    [("a.xlsx", "save it as CSV"), ("a.zip", "unpack it"), ("a", "one of .csv"), ("a.gz", "one of .csv")],
+)
 def test_other_suffixes_are_refused(name, message):
     with pytest.raises(InputError, match=message):
         format_of(Path(name))

@@ -13,6 +13,7 @@ import pytest
 import judge_records as jr
 from amcc.errors import FileFormatError, InputError, MissingExtraError, ParameterError
 from amcc.io import read_export
+from amcc.io.exchange.feedback import TOOLS_OF_JUDGES
 from judge_records import langfuse, langsmith, mlflow, phoenix
 
 EVERYTHING = {(worker, item, label): yes for worker, item, label, yes in jr.SAID}
@@ -69,6 +70,8 @@ def test_traces_with_their_assessments_are_read(tmp_path):
         for item in ("s1", "s2")
     ]  # fmt: skip
     assert said(read_export(written(tmp_path / "traces.json", traces))) == EVERYTHING
+    page = {"traces": traces, "next_page_token": "…"}
+    assert said(read_export(written(tmp_path / "page.json", page))) == EVERYTHING
 
 
 # -- traps -----------------------------------------------------------------------------------------------------------
@@ -105,6 +108,10 @@ TRAPS = {
     ),
     "langfuse: the number of a category is no vote, its word is": Trap(
         [langfuse("ann", "s1", "a", 0, "CATEGORICAL", stringValue="yes")], YES
+    ),
+    "langfuse: booleans are 1 and 0, with words beside them": Trap(
+        [langfuse("ann", "s1", "a", 1, stringValue="True"), langfuse("m1", "s1", "a", 0, stringValue="False")],
+        {("ann", "s1", "a"): True, ("m1", "s1", "a"): False},
     ),
     "langfuse: texts are no votes": Trap(
         [langfuse("ann", "s1", "a", True), langfuse("ann", "s1", "why", "yes", "TEXT")], YES, note="'why' has texts"
@@ -204,6 +211,46 @@ def test_trap(tmp_path, name):
     assert skipped(export) == trap.skips
     assert known(export) == trap.known
     assert trap.note in "; ".join(export.notes)
+
+
+def test_the_table_has_every_evaluation_tool():
+    assert {name.partition(":")[0] for name in TRAPS} == set(TOOLS_OF_JUDGES)
+
+
+# What a source is called, and the kind and family of a worker that come of it.
+SOURCES = {
+    "langfuse": (
+        langfuse("x", "s1", "a", True, source="EVAL", metadata={"evaluator": "strict", "model": "gpt-x"}),
+        langfuse("x", "s1", "a", True, source="API", metadata={"judge": "regex"}),
+        langfuse("ann", "s1", "a", True),
+    ),
+    "langsmith": (
+        langsmith("x", "s1", "a", 1, feedback_source={
+            "type": "model", "metadata": {"evaluator": "strict", "model": "gpt-x"}}),
+        langsmith("x", "s1", "a", 1, feedback_source={
+            "type": "api", "user_id": "owner", "metadata": {"judge": "regex"}}),
+        langsmith("ann", "s1", "a", 1),
+    ),
+    "phoenix": (
+        phoenix("strict", "s1", "a", 1) | {"annotator_kind": "LLM", "metadata": {"model": "gpt-x"}},
+        phoenix("regex", "s1", "a", 1) | {"annotator_kind": "CODE"},
+        phoenix("ann", "s1", "a", 1),
+    ),
+    "mlflow": (
+        mlflow("x", "s1", "a", True, source={"source_type": "LLM_JUDGE", "source_id": "strict"},
+               metadata={"model": "gpt-x"}),
+        mlflow("x", "s1", "a", True, source={"source_type": "CODE", "source_id": "regex"}),
+        mlflow("ann", "s1", "a", True),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", SOURCES)
+def test_kinds_and_families_are_those_of_the_sources(tmp_path, tool):
+    export = read_export(written(tmp_path / "records.json", SOURCES[tool]))
+    assert {tuple(row.values()) for row in export.workers.to_pylist()} == {
+        ("strict", "model", "gpt-x"), ("regex", "code", ""), ("ann", "human", ""),
+    }  # fmt: skip
 
 
 UNDECIDED = {
@@ -439,6 +486,14 @@ def test_splits_with_a_common_item_must_be_chosen(tmp_path):
     with pytest.raises(InputError, match=r"item 's1' is in the splits .*--question test\+train if it is one"):
         read_export(folder)
     assert said(read_export(folder, question="train+test")) == EVERYTHING
+
+
+def test_a_consensus_beside_its_votes_is_left_out(tmp_path):
+    """As `amcc consensus --to huggingface` writes both."""
+    items = pa.table({"item": ["s1", "s2"], "labels": [["correct"], []]})
+    export = read_export(parquet_splits(tmp_path / "hub", TABLE, items))
+    assert said(export) == EVERYTHING
+    assert "left out, as they have no column of workers: test" in export.notes
 
 
 def test_a_saved_data_set_with_splits_is_read(tmp_path):

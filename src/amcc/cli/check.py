@@ -16,6 +16,7 @@ from amcc.cli.console import DASH, notes, screen, titled_table
 from amcc.cli.options.roster import WorkersFile, listed_workers
 from amcc.cli.options.votes import ReadingOptions, VotesPath
 from amcc.cli.output import Json, print_json
+from amcc.io.exchange import tool_named
 from amcc.roster import WORKER_KINDS, Seats
 from amcc.votes import Description, Interval, LabelDescription, Votes
 
@@ -27,14 +28,18 @@ def check(*, path: VotesPath, roster: WorkersFile = None, as_json: Json = False,
     """Validate a file of votes and describe what is in it; with --workers also who gave them."""
     export = reading.export(path)
     votes = export.votes
+    # Other commands leave it out: once is enough to see that a file is read as it is meant.
+    taken = [f"what is what: {tool_named(export.tool).about}"] if export.tool else []
     # Checked as well: a name that is spelt otherwise in the workers file is found here and not after a fit.
     listed = listed_workers(roster, votes.worker_names, export.roster)
     description = votes.describe()
     families = [] if listed is None else _families(votes, listed.seats(votes.worker_names))
     if as_json:
-        said = [*export.notes, *votes.notes()] + ([] if listed is None else listed.notes(votes.worker_names))
+        said = [*export.notes, *taken, *votes.notes()] + ([] if listed is None else listed.notes(votes.worker_names))
         print_json({**description.to_dict(), "families": families, "notes": said})
         return
+    for note in taken:
+        notes.print(note, style="dim")
     screen.print(_summary(description))
     if families:
         screen.print(_families_table(families))

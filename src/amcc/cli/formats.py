@@ -19,8 +19,9 @@ def formats(as_json: Json = False) -> None:
         written = [{"to": writer.name, "title": writer.title} for writer in WRITERS]
         print_json({"tables": [list(kind.suffixes) for kind in FORMATS], "exports": tools, "written": written})
         return
-    rows = [[tool.name, tool.title, tool.about, " ".join(map(flag, tool.uses))] for tool in TOOLS]
-    screen.print(titled_table(["--format", "export of", "what it says", "options"], rows))
+    # Two columns: sentences in narrow ones are hard to read, and most terminals have 80 characters.
+    rows = [[tool.name, f"{tool.title}. {tool.about} Options: {' '.join(map(flag, tool.uses))}"] for tool in TOOLS]
+    screen.print(titled_table(["--format", "whose export, and what it says"], rows))
     screen.print(titled_table(["--to", "what amcc consensus --export writes"], [[w.name, w.title] for w in WRITERS]))
     suffixes = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
     screen.print(f"Tables of votes: {suffixes}. Exports are known by their content; --format is for doubtful ones.")

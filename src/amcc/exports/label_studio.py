@@ -14,6 +14,7 @@ import numpy as np
 
 from amcc.exports.writer import VERSION, Results, Writer, register
 from amcc.files import whole_file
+from amcc.io.exchange.label_studio import ITEM
 
 # What Label Studio shows as the author of a prediction.
 MODEL_VERSION = f"amcc-{VERSION}"
@@ -55,7 +56,7 @@ def set_score(results: Results, item: int) -> float:
 
 def task_data(item: str, texts: Mapping[str, str], shown: str) -> dict[str, Any]:
     """What a task shows, and the item's own name, by which answers are put together again."""
-    return {"item": item, shown: texts.get(item, item)}
+    return {ITEM: item, shown: texts.get(item, item)}
 
 
 def tasks_to_ask(

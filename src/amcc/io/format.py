@@ -65,6 +65,11 @@ def format_of(path: Path) -> Format:
             f"{path} is a spreadsheet: votes can be read from most of them, other tables cannot, and nothing is "
             "written to them; save it as CSV (in most programs: File, Save as, CSV UTF-8)."
         )
+    if path.suffix.lower() == ".zip":
+        raise InputError(
+            f"{path}: an archive must be an export of a tool that amcc knows (amcc formats lists them); it is none, or "
+            "it is damaged or cut off. Export it again, or unpack it and name a file of it."
+        )
     known = ", ".join(suffix for kind in FORMATS for suffix in kind.suffixes)
     raise InputError(f"{path}: the suffix must say the format, one of {known}.")
 

@@ -14,7 +14,7 @@ from amcc.errors import EmptyInputError, InputError
 from amcc.exports import Results
 from amcc.exports.label_studio import prediction
 from amcc.io import Export, read_export
-from amcc.io.exchange.label_studio import OURS, names_of
+from amcc.io.exchange.label_studio import ITEM, OURS, names_of
 from amcc.label_studio.project import Project
 
 # What says who is asked, and in which order. A task that is with nobody keeps none of it.
@@ -41,8 +41,13 @@ def pull(project: Project, labels: Sequence[str] | None = None) -> Export:
     """
     question = project.question
     offered = labels or (None if question.dynamic else question.labels)
+    # Items are tasks by their number: what is pushed goes back to each of them.
+    tasks = [
+        {**task, "data": {name: value for name, value in task["data"].items() if name != ITEM}}
+        for task in project.tasks()
+    ]
     # Predictions of models without a label: a model that was run has looked.
-    return read_export(project.tasks(), format="label-studio", labels=offered, question=question.name, empty="none")
+    return read_export(tasks, format="label-studio", labels=offered, question=question.name, empty="none")
 
 
 def push(

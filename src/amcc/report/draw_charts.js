@@ -1,8 +1,11 @@
 // Draws all charts of the page, which holds them by the id of their place, and how they look.
 // A chart that is wider than the page is drawn narrower, with its legend below, so that its text stays readable. Those
 // with a fixed step per label cannot shrink: the page lets them scroll.
-const [charts, options] = ["data-charts", "data-chart-options"].map(id => JSON.parse(document.getElementById(id).textContent));
 const room = document.querySelector("main").clientWidth;
+// Keys above a chart have one entry per line where there is little room.
+const narrowed = (name, value) => room < 700 && name === "legend" && value?.orient === "top" ? {...value, columns: 1} : value;
+const [charts, options] = ["data-charts", "data-chart-options"].map(
+  id => JSON.parse(document.getElementById(id).textContent, narrowed));
 if (room < 700) {
   const below = {direction: "vertical", anchor: "start"};
   Object.assign(options.config.legend, {orient: "bottom", columns: 2, offset: 24, layout: {bottom: below}});

@@ -45,9 +45,11 @@ class Answers:
 
     same_for_all : whether everybody is offered all labels of the project, so that a label that somebody gave is a no in
     the answers that lack it. Labels that nobody gave are then all that the file may lack.
+    elsewhere : where the labels stand that were offered, if the file lacks them: for the error.
     """
 
     same_for_all: bool = False
+    elsewhere: str = ""
     said: list[Answer] = field(default_factory=list)
     known: list[Answer] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
@@ -138,7 +140,8 @@ class Answers:
             return
         undecided(
             f"a file of {tool} does not say which labels were offered, so a label that an answer lacks may be a "
-            f"no, or not asked; {n_unknown:,} answers are like this. Labels in the file: {listed(seen)}.",
+            f"no, or not asked; {n_unknown:,} answers are like this. Labels in the file: {listed(seen)}."
+            f"{f' All that were offered stand in {self.elsewhere}.' if self.elsewhere else ''}",
             "--labels a,b,c (or a file of them): all that were offered, the others are a no",
             "--unmentioned absent if just those in the file were offered",
             "--unmentioned unknown if what is not mentioned was not asked",

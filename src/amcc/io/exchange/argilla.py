@@ -75,7 +75,7 @@ def _read_response(answers: Answers, item: str, one: Response, decisions: Decisi
     if not one.value and not one.status and decisions.empty is None:
         undecided(
             f"a response in {where} has no label ({one.value!r}) and no status: none of the labels fits, or it is a "
-            "draft, or discarded. Export the status as well, with dataset.records.to_list(flatten=True); or",
+            "draft, or discarded. An export with dataset.records.to_list(flatten=True) has the status.",
             "--empty none if all were submitted",
             "--empty unasked if the empty ones were not",
         )

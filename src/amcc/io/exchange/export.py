@@ -88,6 +88,7 @@ def _export(
         raise EmptyInputError(
             f"the file must hold at least one answer; of {len(answers.items):,} items none has one"
             f"{f', {len(answers.skips):,} were skipped' if answers.skips else ''}."
+            + "".join(f" {note[:1].upper()}{note[1:]}." for note in answers.notes)
         )
     votes = Votes.from_frame(
         table, labels=labels, items=list(answers.items), on_conflict=decisions.on_conflict

@@ -23,8 +23,8 @@ from amcc.io.exchange.values import Judgement, Reading, is_blank
 from amcc.roster import Kind
 from amcc.tables import is_no, is_yes, listed
 
-# Where the answers of these tools' servers keep their records: a page of them, or a trace with its assessments.
-LISTS = ("data", "scores", "feedback", "assessments")
+# Where the answers of these tools' servers keep their records: a page of them, or of traces, each with its assessments.
+LISTS = ("data", "scores", "feedback", "traces", "assessments")
 
 # Where those who send judgements by a program note which model judged.
 MODELS = ("metadata.model", "metadata.model_name", "metadata.judge_model")
@@ -194,7 +194,7 @@ def _unfolded(where: str, record: dict[str, Any]) -> Iterator[tuple[str, dict[st
         place = f"record {number} of {where}" if where else f"record {number}"
         if not isinstance(each, dict):
             raise FileFormatError(f"{place} must be an object; it is {type(each).__name__}.")
-        yield place, {**({"trace_id": holder["trace_id"]} if "trace_id" in holder else {}), **each}
+        yield from _unfolded(place, {**({"trace_id": holder["trace_id"]} if "trace_id" in holder else {}), **each})
 
 
 def _meet(fields: Fields, record: dict[str, Any], answers: Answers) -> str:

@@ -54,10 +54,21 @@ def table(source: Source, question: str | None) -> PlainTable:
     if strange := [name for name in chosen if name not in files]:
         raise InputError(f"--question must name splits of the data set, {listed(files)}; got {listed(strange)}.")
     tables = {name: _joined([_read(source, file) for file in files[name]]) for name in chosen}
+    notes = []
+    if question is None and (others := _without_workers(tables)):
+        tables = {name: rows for name, rows in tables.items() if name not in others}
+        notes.append(f"left out, as they have no column of workers: {', '.join(others)}")
     if len(tables) > 1 and question is None:
         _refuse_common_items(tables)
-    notes = (f"splits read together: {', '.join(chosen)}",) if len(chosen) > 1 else ()
-    return PlainTable(_joined(list(tables.values())), notes)
+    if len(tables) > 1:
+        notes.append(f"splits read together: {', '.join(tables)}")
+    return PlainTable(_joined(list(tables.values())), tuple(notes))
+
+
+def _without_workers(tables: dict[str, pa.Table]) -> list[str]:
+    """Splits that are no votes, such as a consensus beside its votes; none where that holds for all of them."""
+    found = [name for name, rows in tables.items() if not columns_named(ALIASES["worker"], rows.column_names)]
+    return found if len(found) < len(tables) else []
 
 
 def _splits(source: Source) -> dict[str, list[str]]:

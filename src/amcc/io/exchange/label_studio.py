@@ -16,12 +16,19 @@ from amcc.io.exchange.answers import Answers
 from amcc.io.exchange.decisions import Decisions, undecided
 from amcc.io.exchange.source import Source, field
 from amcc.io.exchange.tool import Tool, register
+from amcc.tables import listed
 
 # Kinds of results that are labels of the whole item.
 CHOICES = ("choices", "taxonomy")
 
 # How the model version of our own predictions begins.
 OURS = "amcc-"
+
+# Where tasks of our own making name their item: a task of another worker may be about the same one.
+ITEM = "amcc_item"
+
+# Where the labels stand that a project offers, for errors.
+CONFIGURATION = "the project's labelling configuration (Settings, Labeling Interface, Code): --labels config.xml"
 
 # Where people put what is shown.
 TEXTS = ("text", "sentence", "content", "document", "image", "audio", "video", "url")
@@ -37,12 +44,11 @@ def recognises(source: Source) -> str | None:
 
 def read(source: Source, decisions: Decisions) -> Answers:
     """All annotations and predictions of the tasks."""
-    answers = Answers()
-    question = decisions.only_question(questions_in(source))
+    answers = Answers(elsewhere=CONFIGURATION)
+    question = _question(source, decisions)
     for where, task in source.records():
         data = field(task, "data", dict, where, {})
-        # Tasks that were never imported have no number yet; `amcc consensus --to label-studio` names the item.
-        item = str(field(task, "id", (int, str), where, data.get("item", ...)))
+        item = str(data[ITEM] if ITEM in data else field(task, "id", (int, str), where))
         answers.see(item, next((data[name] for name in TEXTS if isinstance(data.get(name), str)), None))
         for number, annotation in enumerate(field(task, "annotations", list, where, []), start=1):
             place = f"annotation {number} of {where}"
@@ -161,13 +167,26 @@ def labels_in_config(text: str) -> list[str]:
     return labels
 
 
-def questions_in(source: Source) -> Iterator[str]:
-    """Names of the controls that choices come from (from_name)."""
+def _question(source: Source, decisions: Decisions) -> str | None:
+    """Name of the control that choices come from (from_name); None where nobody chose anything."""
+    results = list(_results(source))
+    question = decisions.only_question(str(each.get("from_name")) for each in results if each.get("type") in CHOICES)
+    if question is None and results:
+        kinds = listed(sorted({str(each.get("type")) for each in results}))
+        raise FileFormatError(
+            f"there must be choices that label the whole task; the results are {kinds} only. Marks in texts and "
+            "pictures, texts and ratings are not read."
+        )
+    return question
+
+
+def _results(source: Source) -> Iterator[dict[str, Any]]:
+    """All parts of all annotations and predictions."""
     for _, task in source.records():
         made = (one for group in ("annotations", "predictions") for one in _list(task.get(group)))
-        for each in (each for one in made if isinstance(one, dict) for each in _list(one.get("result"))):
-            if isinstance(each, dict) and each.get("type") in CHOICES:
-                yield str(each.get("from_name"))
+        for one in made:
+            yield from (each for each in _list(one.get("result") if isinstance(one, dict) else None)
+                        if isinstance(each, dict))  # fmt: skip
 
 
 def _list(thing: Any) -> list[Any]:

@@ -59,6 +59,7 @@ def _fill(answers: Answers, decisions: Decisions) -> None:
             "--empty none if every user saw every instance",
         )
     if decisions.empty == "none":
+        answers.note("instances on which nobody ticked anything are not in the file, and so not in the result")
         for user, item in ((user, item) for user in users for item in items if (user, item) not in there):
             answers.say(user, item, yes=[], offered=None)
 

@@ -25,7 +25,7 @@ def recognises(source: Source) -> str | None:
 
 def read(source: Source, decisions: Decisions) -> Answers:
     """All classifications of a task."""
-    answers = Answers()
+    answers = Answers(elsewhere="the workflow, which is another export of the project")
     source.check_columns(*COLUMNS)
     rows = [(where, row, list(_tasks(row["annotations"], where))) for where, row in source.rows()]
     flows = {row.get("workflow_id", "") for _, row, _ in rows}
