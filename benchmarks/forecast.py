@@ -64,7 +64,8 @@ SETS: dict[str, tuple[int | None, int | None]] = {
 SIMULATED = {"n_items": 80, "n_workers": 30, "n_labels": 6, "answers_per_item": 12}
 # Crowds with many labels, or in which everybody answers everything, have fewer or more items: about as many votes.
 ITEMS = {"dense, rare labels": 40, "judges": 120}
-SIMULATED_CROWDS: dict[str, dict[str, float]] = {"no trouble": {}, **SHARED_TROUBLES, **TROUBLES}
+# A crowd has spammers unless it says none: one left out must not be another's double.
+SIMULATED_CROWDS: dict[str, dict[str, float]] = {"no trouble": {"spammers": 0.0}, **SHARED_TROUBLES, **TROUBLES}
 
 # `voi` is what users have; `okg`, too, asks where an answer is expected to change most.
 TURNS = ("voi", "okg")

@@ -37,7 +37,7 @@ COVERAGE = 0.8
 
 # How much of a vote counts where the next answer is weighed. A model reads all votes on a pair together, and each tells
 # less than it would alone. With whole votes, eight replays settled four in ten of the pairs that were promised; a third
-# of a vote was about right there, and two in three in the median of 56 later ones (docs/active.md).
+# of a vote was about right there, and seven in ten in the median of 56 later ones (docs/active.md).
 PART_OF_VOTE = 1 / 3
 
 
@@ -93,7 +93,7 @@ class Experience:
 
 
 # Fitted to replays, every family of sets with the same weight: see docs/active.md, "When to stop".
-REPLAYS = Experience(stretch=1.75, spread=0.56, floor=-5.5, per_votes=3.4, per_distance=4.5)
+REPLAYS = Experience(stretch=1.8, spread=0.59, floor=-5.9, per_votes=3.4, per_distance=4.9)
 
 
 @dataclass(frozen=True)
