@@ -1,8 +1,8 @@
 """What the site has beside the pages of this folder: hooks of mkdocs, see mkdocs.yml.
 
-Pages that are made while it is built: the changelog and CONTRIBUTING.md, which lie above this folder; notebooks; the
-Python reference; a gallery of reports. And `llms.txt`, a list of all pages with a sentence each, and `llms-full.txt`,
-their text: for readers that are programs.
+Pages that are made while it is built: the changelog, CONTRIBUTING.md and SECURITY.md, which lie above this folder;
+notebooks; the Python reference; a gallery of reports. And `llms.txt`, a list of all pages with a
+sentence each, and `llms-full.txt`, their text: for readers that are programs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-ABOVE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+ABOVE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+LEADS_TO = {**ABOVE, "README.md": "index.md"}
+"""Where links to files above this folder lead on the site."""
 MODULES = {
     "amcc": "What most people need: read votes, fit, look at workers, ask next, write a report.",
     "amcc.consensus": "The other models, the base class of all of them, and models by name.",
@@ -59,8 +61,8 @@ def on_files(files: Files, *, config: Any) -> Files:
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Links to notebooks and to files above this folder lead to their pages; note what `llms.txt` says."""
     markdown = re.sub(r"(\]\([^)\s]+)\.ipynb\)(?!{)", r"\1.md)", markdown)  # what has attributes is a download
-    above = "|".join(map(re.escape, ABOVE))
-    markdown = re.sub(rf"\]\((?:\.\./)?({above})", lambda link: f"]({ABOVE[link[1]]}", markdown)
+    above = "|".join(map(re.escape, LEADS_TO))
+    markdown = re.sub(rf"\]\((?:\.\./)?({above})", lambda link: f"]({LEADS_TO[link[1]]}", markdown)
     if page.file.src_uri in ABOVE.values():
         markdown = markdown.replace("](docs/", "](")
     if page.file.src_uri in MEASURED:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from browser import PHONE
@@ -70,6 +71,15 @@ def test_style_sheets_load_nothing_from_another_host(site):
 def test_what_would_be_loaded_from_elsewhere_is_noticed():
     page = '<link href="//cdn.example/a.css"><img src="https://img.example/b.png"><a href="https://ok.example">c</a>'
     assert [elsewhere(address) for address in Loads(page).addresses] == [True, True]
+
+
+def test_links_lead_to_what_is_there(site):
+    """mkdocs does not look at links that leave its folder. The page for what is not found needs a server."""
+    pages = [page for page in site.rglob("*.html") if page.name != "404.html"]
+    links = {(page, link) for page in pages for link in re.findall(r'<a [^>]*?href="([^"#?]+)', page.read_text())}
+    inside = [(page, link) for page, link in links if not re.match(r"[a-z]+:", link)]
+    assert len(inside) > 1000
+    assert not [f"{page.name}: {link}" for page, link in inside if not (page.parent / unquote(link)).exists()]
 
 
 def test_every_page_is_listed_for_programs_with_a_sentence(site):
