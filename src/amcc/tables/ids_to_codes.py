@@ -55,9 +55,11 @@ def encode_ids(column: Column, role: str, name: str, list_start: Ints | None = N
     ([1, 0, 1], ['ann', 'bob'])
     """
     found = distinct_ids(column, role, name, list_start)
-    ordered = _sorted_names(pc.unique(found.names))  # equal names of several chunks are merged here
-    position = np.asarray(pc.index_in(found.names, value_set=ordered)).astype(np.int32)
-    return Ids(found.coded.translated(position), ordered)
+    merged = found.names.dictionary_encode()  # equal names of several chunks
+    order = pc.sort_indices(merged.dictionary)
+    rank = np.empty(len(order), np.int32)
+    rank[np.asarray(order)] = np.arange(len(order), dtype=np.int32)
+    return Ids(found.coded.translated(rank[np.asarray(merged.indices)]), merged.dictionary.take(order))
 
 
 def distinct_ids(column: Column, role: str, name: str, list_start: Ints | None = None) -> Ids:
