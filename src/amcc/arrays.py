@@ -6,7 +6,7 @@ several codes are 64 bits wide, since a product of two of them does not fit in 3
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,10 @@ AnyInts = npt.NDArray[np.integer[Any]]  # codes and counts of whatever width
 # and must not become 4. Millions of roundings (2⁻⁵³ each) add up to less, and no share that anybody means is smaller.
 ROUNDING = 1e-9
 
+# Keys for which a table of flags is made rather than sorting: a hundred megabytes at most, as much as a block of votes
+# takes while it is packed.
+MOST_FLAGS = 10**8
+
 
 def find_sorted(keys: AnyInts, wanted: AnyInts) -> tuple[Ints, Mask]:
     """Where each wanted key stands among the sorted `keys`, and whether it is there at all.
@@ -40,6 +44,36 @@ def find_sorted(keys: AnyInts, wanted: AnyInts) -> tuple[Ints, Mask]:
         return np.zeros(wanted.shape, np.int64), np.zeros(wanted.shape, dtype=bool)
     place = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
     return place, keys[place] == wanted
+
+
+def all_keys(lists: Iterable[AnyInts], n_keys: int) -> Ints:
+    """The keys that are in any of the sorted lists, each once, sorted; all are below `n_keys`.
+
+    (`np.unique` and `np.union1d` put numbers into a hash table first, which takes fifty times as long.)
+
+    >>> all_keys([np.array([2, 5, 9]), np.array([1, 5])], 10).tolist()
+    [1, 2, 5, 9]
+    """
+    if n_keys <= MOST_FLAGS:
+        used = np.zeros(n_keys, dtype=bool)
+        for keys in lists:
+            used[keys] = True
+        return np.flatnonzero(used)
+    merged, waiting = np.empty(0, np.int64), list[AnyInts]()
+    for keys in lists:
+        waiting.append(keys)
+        # Not one by one: to go through all keys for each list would take longer the more lists there are.
+        if sum(map(len, waiting)) > len(merged):
+            merged, waiting = _merged([merged, *waiting]), []
+    return _merged([merged, *waiting])
+
+
+def _merged(lists: list[AnyInts]) -> Ints:
+    keys: Ints = np.concatenate(lists)
+    keys.sort(kind="stable")  # which finds the sorted runs and merges them
+    new = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    return keys[new]
 
 
 def once_per_pair(slow: Callable[..., Any], first: Ints, second: Ints) -> npt.NDArray[Any]:

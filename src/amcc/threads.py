@@ -15,9 +15,14 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from amcc.errors import ParameterError
+
+Made = TypeVar("Made")
+
+# What follows the last thing that `read_ahead` reads.
+END: Any = object()
 
 # The environment variable with the number of threads, for those who share a machine. Without it: all cores that the
 # process may use.
@@ -58,6 +63,45 @@ def in_threads(task: Callable[[int], Any], n_tasks: int) -> list[Any]:
 
     # With one, threads would only take turns.
     return list((_threads(os.getpid(), n_threads()).map if n_threads() > 1 else map)(run, range(n_tasks)))
+
+
+def in_few_threads(task: Callable[[int], Made], n_tasks: int, most: int) -> Iterator[Made]:
+    """The same one by one as they are ready, with `most` tasks at work at a time: for tasks that take much memory.
+
+    Whatever happens, also Ctrl-C, no task is at work any more when this ends.
+
+    >>> list(in_few_threads(lambda number: number**2, 4, most=2))
+    [0, 1, 4, 9]
+    """
+    if n_tasks <= 1 or _is_taken():
+        yield from map(task, range(n_tasks))
+        return
+
+    def run(index: int) -> Made:
+        with one_thread():
+            return task(index)
+
+    if n_threads() == 1:
+        yield from map(run, range(n_tasks))
+        return
+    with ThreadPoolExecutor(min(n_threads(), most)) as threads:
+        yield from threads.map(run, range(n_tasks))
+
+
+def read_ahead(source: Iterator[Made]) -> Iterator[Made]:
+    """What the source gives; while one is looked at, a thread of its own gets the next.
+
+    >>> list(read_ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    if _is_taken() or n_threads() == 1:
+        yield from source
+        return
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, source, END)
+        while (found := coming.result()) is not END:
+            coming = thread.submit(next, source, END)
+            yield found
 
 
 def n_threads() -> int:

@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc.arrays import find_sorted, safe_log, safe_logit, sigmoid, unsigned, weight_per_code
+from amcc import arrays
+from amcc.arrays import all_keys, find_sorted, safe_log, safe_logit, sigmoid, unsigned, weight_per_code
+
+
+@pytest.mark.parametrize("most_flags", [0, 100], ids=["merged", "flags"])
+@given(lists=st.lists(st.lists(st.integers(0, 99), unique=True).map(sorted), max_size=8))
+def test_keys_of_all_lists(most_flags, lists):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "MOST_FLAGS", most_flags)
+        found = all_keys((np.array(each, np.int64) for each in lists), 100)
+    assert found.tolist() == sorted(set().union(*lists))
 
 
 @given(st.lists(st.integers(-50, 50), unique=True).map(sorted), st.lists(st.integers(-60, 60)))

@@ -184,7 +184,7 @@ def test_an_interrupted_packing_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(pack_module, "read_batches", lambda *_, **__: pytest.fail("read once more"))
     packed = pack_votes(tmp_path / "votes.parquet", tmp_path / "packed", block_votes=100)
     assert packed.votes() == read_votes(tmp_path / "votes.parquet")
-    assert written == list(range(len(packed.entries)))
+    assert sorted(written) == list(range(len(packed.entries)))  # each once, in whatever order threads come to it
 
 
 def test_what_killed_packings_leave_is_not_packed_with_the_rest(tmp_path, monkeypatch):

@@ -13,7 +13,16 @@ from numpy.testing import assert_array_equal
 from amcc import AMCC, passes, threads
 from amcc.data import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError
-from amcc.threads import FEWEST_PIECES, MOST_PIECES, in_threads, n_pieces, n_threads, one_thread
+from amcc.threads import (
+    FEWEST_PIECES,
+    MOST_PIECES,
+    in_few_threads,
+    in_threads,
+    n_pieces,
+    n_threads,
+    one_thread,
+    read_ahead,
+)
 
 MANY = 10**9  # rows
 
@@ -169,3 +178,68 @@ def test_pieces_cover_all_pairs_once(n_pairs):
 
 def test_a_pair_with_nearly_all_votes_is_not_cut():
     assert_array_equal(passes.piece_bounds(np.array([0, 1, 100, 101])), [0, 2, 3])
+
+
+# -- a few at a time ---------------------------------------------------------------------------------------------------
+
+
+def test_few_are_at_work_at_a_time(cores):
+    """As many as are allowed, though there are more cores; each sees that threads are taken."""
+    at_work, most = [], []
+
+    def task(number):
+        at_work.append(number)
+        time.sleep(0.02)
+        most.append(len(at_work))
+        at_work.remove(number)
+        return number, n_pieces(MANY)
+
+    assert list(in_few_threads(task, 8, most=2)) == [(number, 1) for number in range(8)]
+    assert max(most) == min(cores, 2)
+    assert n_pieces(MANY) == MOST_PIECES, "threads are free again"
+
+
+@pytest.mark.usefixtures("cores")
+def test_no_task_is_at_work_after_an_error():
+    """Whoever starts again would find what the others still write."""
+    begun, ended = [], []
+
+    def task(number):
+        begun.append(number)
+        if number == 0:
+            raise ZeroDivisionError
+        time.sleep(0.1)
+        ended.append(number)
+
+    with pytest.raises(ZeroDivisionError):
+        list(in_few_threads(task, 20, most=4))
+    assert sorted(begun) == [0, *sorted(ended)]
+    assert len(begun) < 20
+
+
+@pytest.mark.usefixtures("cores")
+def test_reading_ahead_keeps_order_and_errors():
+    def source():
+        yield from range(3)
+        raise ZeroDivisionError
+
+    found = []
+    with pytest.raises(ZeroDivisionError):
+        for number in read_ahead(source()):
+            found.append(number)  # what came before the error counts
+    assert found == [0, 1, 2]
+
+
+def test_the_next_is_read_while_one_is_looked_at(monkeypatch):
+    monkeypatch.setenv(threads.VARIABLE, "2")
+    second = threading.Event()
+
+    def source():
+        yield 1
+        second.set()
+        yield 2
+
+    reading = read_ahead(source())
+    assert next(reading) == 1
+    assert second.wait(10), "the second was read though nobody asked for it"
+    assert list(reading) == [2]

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import tables
-from amcc.arrays import Codes, Ints, find_sorted
+from amcc.arrays import Codes, Ints, all_keys, find_sorted
 from amcc.engine.base import coin_keys
 from amcc.engine.packed import SHARED, Entry, PackedVotes, shared_file, write_block, write_meta, write_shared
 from amcc.errors import ConflictError, IdError, InputError, ParameterError
@@ -269,7 +269,8 @@ class _Append:
         packed, appended = self.packed, self.packed.appended + 1
         folder, n_labels = packed.folder, len(self.names["label"])
         of_both = (coin_keys(coins.worker, coins.label, n_labels) for coins in (packed.coins, self.new.coins))
-        coins = np.stack(np.divmod(np.union1d(*of_both), n_labels)).astype(np.int32)
+        keys = all_keys(of_both, len(self.names["worker"]) * n_labels)
+        coins = np.stack(np.divmod(keys, n_labels)).astype(np.int32)
         checksums = write_shared(folder, self.names["worker"], self.names["label"], coins, appended)
         written = [entry for entry in entries if entry not in packed.entries]
         files = [name for entry in written for name in (entry.file, entry.names_file)]

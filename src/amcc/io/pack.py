@@ -23,16 +23,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import tables
-from amcc.arrays import Codes
+from amcc.arrays import Codes, Ints, all_keys
+from amcc.engine.base import coin_keys
 from amcc.engine.packed import META, Entry, PackedVotes, write_block, write_meta, write_names, write_shared
 from amcc.errors import EmptyInputError, InputError
 from amcc.fields import names_from_bytes
 from amcc.files import make_folder, whole_file, written_to
 from amcc.io import naming, read_batches
+from amcc.threads import in_few_threads, read_ahead
 from amcc.votes import Reading, Terms, Votes, roles_read
 
 # Votes of a block, about: some ten megabytes, a few of which are in memory at a time.
 BLOCK_VOTES = 1_000_000
+
+# Blocks that are made at a time, however many cores there are: one takes some hundred megabytes meanwhile.
+MOST_AT_A_TIME = 4
 
 # Rows of a batch that are looked at to cut ranges: a batch has some 100 000, and ranges need only be about equal.
 SAMPLED_ROWS = 1000
@@ -77,12 +82,12 @@ def pack_votes(
     report = progress or (lambda what, done, total: None)
     source = Source(path, reading, block_votes)
     plan = _resumed(work, source) or _partition(work, source, report)
-    entries, readings = [], []
-    for number in range(len(plan.bounds) + 1):
-        report("packing blocks", number, len(plan.bounds) + 1)
-        entry, decided = _finished(work, number) or _pack_bucket(work, number, source, plan)
+    entries, readings, n_blocks = list[Entry](), list[Reading](), len(plan.bounds) + 1
+    report("packing blocks", 0, n_blocks)
+    for entry, decided in in_few_threads(lambda number: _block(work, number, source, plan), n_blocks, MOST_AT_A_TIME):
         entries.append(entry)
         readings.append(decided)
+        report("packing blocks", len(entries), n_blocks)
     _complete(
         work, [entry for entry in entries if entry.items], _all_of(readings), plan, Terms.of(reading, block_votes)
     )
@@ -113,7 +118,7 @@ class Source:
         def role_columns(names: Sequence[str]) -> list[str]:
             return list(tables.match_columns(names, self.reading.get("columns"), roles=self._roles_read()).values())
 
-        for batch in read_batches(self.path, role_columns, separator=self.reading.get("separator")):
+        for batch in read_ahead(read_batches(self.path, role_columns, separator=self.reading.get("separator"))):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])
 
@@ -177,8 +182,8 @@ class _Survey:
         """Note what the rows of a batch hold."""
         columns = self.source.columns(table)
         with _counting_from(self.rows):
-            item = columns.ids("item")
-            self._add("worker", columns.ids("worker").names)
+            item = columns.distinct_ids("item")
+            self._add("worker", columns.distinct_ids("worker").names)
             stride = max(1, len(item.codes) // SAMPLED_ROWS)
             # Rows, not distinct items: a range must hold about equally many rows, however many an item has.
             self.sample.append(item.names.take(pa.array(item.codes[::stride])))
@@ -193,7 +198,7 @@ class _Survey:
         """Note the labels; how many votes the rows may become."""
         n_votes = int(columns.table.num_rows)
         if columns.has("label"):
-            self._add("label", columns.ids("label").names)
+            self._add("label", columns.distinct_ids("label").names)
         list_roles: tuple[tables.Role, ...] = ("labels", "asked")
         for role in filter(columns.has, list_roles):
             lists = columns.lists(role, self.source.reading.get("label_separator"))
@@ -342,13 +347,18 @@ def _compact(table: pa.Table) -> pa.Table:
 
 def _used_only(cells: pa.DictionaryArray) -> pa.DictionaryArray:
     """The same cells with a dictionary of those entries that occur, renumbered."""
-    used = pc.drop_null(pc.unique(cells.indices))
-    place = np.zeros(len(cells.dictionary), np.int32)
-    place[used.to_numpy()] = np.arange(len(used))
-    return pa.DictionaryArray.from_arrays(pa.array(place).take(cells.indices), cells.dictionary.take(used))
+    indices = cells.indices
+    used = np.bincount(np.asarray(indices.drop_null()), minlength=len(cells.dictionary)) > 0
+    place = pa.array(np.cumsum(used, dtype=np.int32) - 1)
+    return pa.DictionaryArray.from_arrays(place.take(indices), cells.dictionary.filter(pa.array(used)))
 
 
 # -- blocks --------------------------------------------------------------------------------------------------------
+
+
+def _block(work: Path, number: int, source: Source, plan: Plan) -> tuple[Entry, Reading]:
+    """A finished block: of an earlier run, or made now."""
+    return _finished(work, number) or _pack_bucket(work, number, source, plan)
 
 
 def _pack_bucket(work: Path, number: int, source: Source, plan: Plan) -> tuple[Entry, Reading]:
@@ -426,7 +436,7 @@ def _complete(work: Path, entries: Sequence[Entry], reading: Reading, plan: Plan
     """Write the tables that all blocks share, and the description."""
     if sum(entry.votes for entry in entries) == 0:
         raise EmptyInputError("there must be at least one vote; every row is blank, so nobody was asked anything.")
-    coins = _all_coins(work, entries, len(plan.label_names))
+    coins = _all_coins(work, entries, plan)
     checksums = write_shared(work, plan.worker_names, plan.label_names, coins)
     write_meta(work, entries, checksums, reading, terms)
     # The plan goes first: without it, a packing begins again. Buckets and temporary files are left by killed writers.
@@ -435,15 +445,18 @@ def _complete(work: Path, entries: Sequence[Entry], reading: Reading, plan: Plan
         leftover.unlink(missing_ok=True)
 
 
-def _all_coins(work: Path, entries: Sequence[Entry], n_labels: int) -> Codes:
+def _all_coins(work: Path, entries: Sequence[Entry], plan: Plan) -> Codes:
     """(2, n_coins) worker and label of every combination that occurs in any block, sorted."""
-    keys = np.empty(0, np.int64)
-    for entry in entries:
+    n_labels = len(plan.label_names)
+
+    def keys_of(entry: Entry) -> Ints:
         with (work / entry.file).open("rb") as file:
             # In the order of `write_block`: the fifth and sixth are worker and label of the block's coins.
             arrays = [np.load(file, allow_pickle=False) for _ in range(6)]
-        keys = np.union1d(keys, arrays[4].astype(np.int64) * n_labels + arrays[5])
-    return np.stack(np.divmod(keys, max(n_labels, 1))).astype(np.int32)
+        return coin_keys(arrays[4], arrays[5], n_labels)
+
+    keys = all_keys(map(keys_of, entries), len(plan.worker_names) * n_labels)
+    return np.stack(np.divmod(keys, n_labels)).astype(np.int32)
 
 
 def _take_place(work: Path, folder: Path) -> None:

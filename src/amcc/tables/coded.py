@@ -127,8 +127,7 @@ def _used_part(chunk: pa.DictionaryArray) -> tuple[npt.NDArray[Any], Mask, pa.Ar
         indices = pc.fill_null(indices.cast(pa.int64()), len(dictionary))
         dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
     raw = np.asarray(indices)
-    used = np.zeros(len(dictionary), dtype=bool)
-    np.put(used, raw, True)
+    used = np.bincount(raw, minlength=len(dictionary)) > 0  # twice as fast as to set flags
     return raw, used, dictionary.filter(pa.array(used))
 
 

@@ -54,6 +54,19 @@ def encode_ids(column: Column, role: str, name: str, list_start: Ints | None = N
     >>> ids.codes.tolist(), ids.names.to_pylist()
     ([1, 0, 1], ['ann', 'bob'])
     """
+    found = distinct_ids(column, role, name, list_start)
+    merged = found.names.dictionary_encode()  # equal names of several chunks
+    order = pc.sort_indices(merged.dictionary)
+    rank = np.empty(len(order), np.int32)
+    rank[np.asarray(order)] = np.arange(len(order), dtype=np.int32)
+    return Ids(found.coded.translated(rank[np.asarray(merged.indices)]), merged.dictionary.take(order))
+
+
+def distinct_ids(column: Column, role: str, name: str, list_start: Ints | None = None) -> Ids:
+    """The same without sorting: names are in order of appearance, and may be there more than once.
+
+    Enough, and quicker, where only the names themselves are wanted.
+    """
     kind = value_type(column)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or is_text(kind) or pa.types.is_null(kind)
             or is_moment(kind)):  # fmt: skip
@@ -63,9 +76,7 @@ def encode_ids(column: Column, role: str, name: str, list_start: Ints | None = N
         )
     coded, names = by_distinct_cells(column, name)
     coded = replace(coded, list_start=list_start)
-    names = _text_or_whole_numbers(names, coded, role, name)
-    ordered = _sorted_names(pc.unique(names))  # equal names of several chunks are merged here
-    return Ids(coded.translated(np.asarray(pc.index_in(names, value_set=ordered)).astype(np.int32)), ordered)
+    return Ids(coded, _text_or_whole_numbers(names, coded, role, name))
 
 
 def _sorted_names(names: pa.Array) -> pa.Array:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from amcc.errors import ColumnError, ParameterError
 from amcc.tables.arrow_types import is_list, value_type
 from amcc.tables.frames import as_arrow
-from amcc.tables.ids_to_codes import Ids, encode_ids
+from amcc.tables.ids_to_codes import Ids, distinct_ids, encode_ids
 from amcc.tables.label_lists import LabelLists, encode_lists
 from amcc.tables.quoting import listed
 
@@ -169,6 +169,10 @@ class Columns(NamedTuple):
     def ids(self, role: Role) -> Ids:
         """The column's names as codes."""
         return encode_ids(self.cells(role), role, self.roles[role])
+
+    def distinct_ids(self, role: Role) -> Ids:
+        """The same where the names need no order."""
+        return distinct_ids(self.cells(role), role, self.roles[role])
 
     def lists(self, role: Role, separator: str | None = None) -> LabelLists:
         """The column's lists of labels as codes."""
