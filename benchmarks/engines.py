@@ -16,7 +16,8 @@ from typing import Any
 
 from child import Result, clock, measure_apart, measured, options_of, read_parquet
 from hot_loop import hot_loop
-from page import Record, Row, Size, line_of, write_page
+from page import line_of, write_page
+from rows import Record, Row, Size
 from script import parser_of, whole_number
 
 SEED = 0

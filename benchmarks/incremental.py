@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from page import Record, Row, short, write_page
+from page import short, write_page
+from rows import Record, Row
 from script import parser_of, seconds_of, whole_number
 
 SEED = 0

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from cluster import Costs, Round, Work, simulate_round
-from page import DOCS, figure, short, table
+from page import figure, short, table
+from rows import DOCS
 from script import parser_of, seconds_of, whole_number
 
 from amcc.threads import one_thread
@@ -234,9 +235,9 @@ def measure_round(engine: Any) -> float:
 # -- the report ------------------------------------------------------------------------------------------------------
 
 
-def on_cluster(costs: Costs) -> Costs:
-    """The same where bytes also have to cross a network."""
-    return replace(costs, **{way: getattr(costs, way) + 1 / NETWORK for way in ("send", "between", "fetch")})
+def on_cluster(costs: Costs, network: float = NETWORK) -> Costs:
+    """The same where bytes also have to cross a network of so many bytes per second."""
+    return replace(costs, **{way: getattr(costs, way) + 1 / network for way in ("send", "between", "fetch")})
 
 
 def cost_table(costs: Costs) -> list[str]:
