@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import warnings
@@ -30,7 +31,8 @@ from typing import Any
 
 import namespaces
 import scaling
-from cluster import Costs, Work, simulate_round
+from child import Others
+from cluster import Work, simulate_round
 from namespaces import Link, Network
 from page import short, table
 from script import hush, parser_of, seconds_of, whole_number, write_between
@@ -50,7 +52,7 @@ START_SECONDS, PATIENCE = 60, 120
 
 
 def lead(address: str, packed: Path, n_processes: int, victim: int | None) -> dict[str, Any]:
-    """Seconds of rounds, seconds and rounds of a fit, and what the fit says."""
+    """Seconds of rounds, seconds of a fit for each of its rounds, what it says, and how many processes are left."""
     import amcc
     from amcc.consensus.rounds import one_round
 
@@ -62,7 +64,7 @@ def lead(address: str, packed: Path, n_processes: int, victim: int | None) -> di
         rounds = [seconds_of(lambda: engine.total(one_round, *beliefs())) for _ in range(N_TIMED)]
         if victim is not None:
             kill_in_a_round(engine, victim)
-        return {"rounds": rounds, **fitted(engine)}
+        return {"rounds": rounds, **fitted(engine), "left": len(engine._processes())}
 
 
 def fitted(engine: Any) -> dict[str, Any]:
@@ -120,6 +122,8 @@ def measured(net: Network, packed: Path, n_processes: int, *, kill: bool = False
     if done.returncode:
         raise SystemExit(f"the leader of {n_processes} processes failed:\n{done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if found["left"] != n_processes - kill:
+        raise SystemExit(f"{n_processes - kill} processes must be left after the fit, not {found['left']}")
     return found
 
 
@@ -157,11 +161,9 @@ def simulated_rounds(packed: Path, work: Work, numbers: tuple[int, ...]) -> dict
     """Seconds of a round without the leader's part, as scaling.py would say before it sees any of this."""
     from amcc.engine.dask import FAN_IN, N_PARTS
 
-    costs = {"leader": 0.0, **scaling.measure_bytes(packed)}
-    with scaling.dask_engine(packed, 2) as engine:
-        costs |= scaling.measure_processes(engine, packed) | scaling.measure_dask(engine)
-    there = scaling.on_cluster(Costs(**costs), LINK.mbit * 1e6 / 8)
-    return {number: simulate_round(there, work, number, N_PARTS, FAN_IN).seconds for number in numbers}
+    costs = scaling.on_cluster(scaling.measured_costs(packed), LINK.mbit * 1e6 / 8)
+    rounds = {number: simulate_round(costs, work, number, N_PARTS, FAN_IN) for number in numbers}
+    return {number: each.seconds - each.leader for number, each in rounds.items()}
 
 
 def all_cases(packed: Path, simulated: dict[int, float]) -> tuple[list[Case], bool]:
@@ -186,19 +188,22 @@ def all_cases(packed: Path, simulated: dict[int, float]) -> tuple[list[Case], bo
         return cases, net.netem
 
 
-def report(cases: list[Case], work: Work, netem: bool) -> list[str]:
-    """The lines of the page."""
+def report(cases: list[Case], work: Work, netem: bool, others: float) -> list[str]:
+    """The lines of the page; `others` is the share of the processors that other programs took."""
 
     def words(link: Link) -> str:
         return f"{link.mbit:g} Mbit/s and {link.ms:g} ms" if netem else f"{link.mbit:g} Mbit/s"
 
     size = f"{short(round(work.votes))} votes, {work.coins:,.0f} coins, {work.blocks} blocks"
-    about = (
-        f"`sudo python benchmarks/cluster_network.py --write`, {date.today()}, seed {scaling.SEED}: {size}, links of"
-    )
-    rest = f"{words(LINK)} each (the slow one {words(SLOW)}), {os.cpu_count()} cores for all, shared with others."
+    about = f"`sudo python benchmarks/cluster_network.py --write`, {date.today()}, seed {scaling.SEED}: {size},"
+    links = f"links of {words(LINK)} each (the slow one {words(SLOW)}),"
+    cores = f"{os.cpu_count()} cores for all processes together, of which other programs took {others:.0%} meanwhile."
     delay = [] if netem else ["The kernel of this machine has no netem, so packets were not delayed."]
-    return [" ".join([about, rest, *delay]), "", *table(HEAD, [each.line for each in cases])]
+    return [
+        *textwrap.wrap(" ".join([about, links, cores, *delay]), 120),
+        "",
+        *table(HEAD, [each.line for each in cases]),
+    ]
 
 
 def main() -> None:
@@ -222,9 +227,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         packed = scaling.pack_crowd(Path(scratch), options.votes, options.workers)
         work = scaling.work_of(amcc.engine.LocalEngine(packed))
+        others = Others()
         simulated = simulated_rounds(packed, work, (1, 2, 4))
         cases, netem = all_cases(packed, simulated)
-    lines = report(cases, work, netem)
+    lines = report(cases, work, netem, others.share())
     print("\n".join(lines))
     if options.write:
         write_between(scaling.PAGE, "measured in namespaces", lines)

@@ -41,8 +41,9 @@ def test_a_case_compares_the_median_with_the_simulation():
 
 @pytest.mark.parametrize(("netem", "said"), [(True, "1000 Mbit/s and 1 ms each"), (False, "were not delayed")])
 def test_the_report_says_what_links_were(netem, said):
-    lines = cluster_network.report([Case("1", [0.5], 0.4, 0.0)], Work(5e5, 1000, 16), netem)
-    assert said in lines[0] and "shared with others" in lines[0]
+    lines = cluster_network.report([Case("1", [0.5], 0.4, 0.0)], Work(5e5, 1000, 16), netem, others=0.25)
+    about = " ".join(lines)
+    assert said in about and "other programs took 25% meanwhile" in about
     assert lines[-2] == "| 1 | 0.50 (0.50 to 0.50) |  |  | 0.40 | 0e+00 |"
 
 
