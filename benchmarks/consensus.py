@@ -285,6 +285,7 @@ def measure_size(record: Record, folder: Path, n_votes: int, arguments: Any) -> 
     names = [name for name in arguments.only if not why_not[name] and not record.has(name, size)]
 
     def measure(name: str) -> Result:
+        print(f"{name} …", end="\r", flush=True)  # a turn may take minutes
         return measure_apart(__file__, name, folder, PATIENCE.get(name, TIMEOUT))
 
     found = in_turns(names, arguments.turns, measure)

@@ -205,6 +205,7 @@ LIMITS = {
     "default, to reading the Parquet file": ("amcc_default", "read_parquet"),
     "`amcc check` of a CSV, to reading it": ("amcc_check_csv", "read_csv"),
 }
+IN_ROUNDS = {task: (OURS | OTHERS)[task] for task in ("amcc_dawid_skene", "amcc_default", "crowdkit_dawid_skene")}
 PER_ROUND = {
     "Dawid–Skene: crowd-kit": ("crowdkit_dawid_skene", "amcc_dawid_skene"),
     "crowd-kit's Dawid–Skene, to our default": ("crowdkit_dawid_skene", "amcc_default"),
@@ -288,7 +289,7 @@ def _speed(crowds: Measured) -> list[str]:
         *ratios(crowds, PER_ROUND, turns_per_round),
         "Rounds of each:",
         "",
-        *by_size(crowds, OURS | OTHERS, lambda row: figure(row["rounds"]) if "rounds" in row else ""),
+        *by_size(crowds, IN_ROUNDS, lambda row: figure(row["rounds"]) if "rounds" in row else ""),
         "![Seconds by votes](performance-time.svg)",
         "",
         "Our times on more than 10⁷ votes are those on packed votes, see below.",
@@ -415,12 +416,12 @@ def _about(measured: Measured) -> list[str]:
     """When, where and with what; several where a run was taken up again with other packages."""
     about = [f"Measured on {run['date']} on {run['cores']} cores, with {run['versions']}." for run in measured.runs]
     about += [
-        f"Before it began, others took {run['others']:.0%} of the processors (load average {run['load']:.1f})"
+        f"Before it began, others took {run['others']:.0%} of the processors (load average {run['load']:.1f})."
         for run in measured.runs
         if "others" in run
     ]
     if taken := [row["others"] for row in measured.rows if "others" in row]:
-        about[-1] += f", and while a program was measured {statistics.median(taken):.0%}, at worst {max(taken):.0%}."
+        about.append(f"While programs ran, others took {statistics.median(taken):.0%}, at worst {max(taken):.0%}.")
     later = [f"{row['task']} at {short(row['votes'])}" for row in measured.rows if row.get("later")]
     if later:
         about.append(f"Measured later than the rest, so ratios with them are not from one run: {', '.join(later)}.")

@@ -180,7 +180,9 @@ def test_the_page_says_who_else_was_busy():
     run |= {"cores": 2, "versions": "amcc 1", "others": 0.031, "load": 0.24}
     measured = [{**row, "others": 0.02} for row in rows()]
     text = " ".join(page._about(page.Measured([run, *measured], "consensus")))
-    assert "others took 3% of the processors (load average 0.2), and while" in text
+    assert (
+        "others took 3% of the processors (load average 0.2). While programs ran, others took 2%, at worst 2%." in text
+    )
 
 
 def test_the_page_has_the_counts_of_all_loops():
