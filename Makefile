@@ -47,10 +47,10 @@ kills: $(VENV)/.dev  ## kill campaigns, packings and outputs 1,000 times while t
 load: $(VENV)/.dev  ## kill the server of a live campaign 100 times while 50 work, and check the books; KILLS=5 ONLY=sqlite fewer
 	@$(BIN)/python benchmarks/load.py $(if $(KILLS),--kills $(KILLS)) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED)) $(if $(WRITE),--write)
 
-bench: $(VENV)/.bench  ## speed, memory and quality against others, packed votes, simulated clusters; QUICK=1 small, writes nothing
-	@$(BIN)/python benchmarks/consensus.py $(if $(QUICK),--sizes 1e4 1e5,--write)
+bench: $(VENV)/.bench  ## speed, memory and quality against others, packed votes, simulated clusters; QUICK=1 takes five minutes, writes nothing
+	@$(BIN)/python benchmarks/consensus.py $(if $(QUICK),--sizes 1e5 --turns 3,--write)
 	@$(BIN)/python benchmarks/engines.py $(if $(QUICK),--quick,--write)
-	@$(BIN)/python benchmarks/incremental.py $(if $(QUICK),--sizes 1e4 1e5,--write)
+	@$(BIN)/python benchmarks/incremental.py $(if $(QUICK),--sizes 1e5,--write)
 	@$(BIN)/python benchmarks/scaling.py $(if $(QUICK),--votes 1e6 --workers 2e4,--write)
 
 board: $(VENV)/.bench  ## every method, and crowd-kit's, on every crowd with known truth; DATA=folder adds real ones

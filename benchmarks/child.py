@@ -9,7 +9,9 @@ import argparse
 import contextlib
 import gc
 import json
+import os
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -67,6 +69,44 @@ def options_of(
     return None
 
 
+class Others:
+    """How busy programs other than this one and its own keep the processors, by the kernel's count."""
+
+    def __init__(self) -> None:
+        self.start = self._used()
+
+    def share(self) -> float:
+        """Share of all processors that they took since, from 0 to 1."""
+        (busy, own, capacity), before = self._used(), self.start
+        return max(busy - before[0] - (own - before[1]), 0.0) / max(capacity - before[2], 1e-9)
+
+    @staticmethod
+    def _used() -> tuple[float, float, float]:
+        """Seconds of processors: busy, busy with us, and all there were. A guest's time is in that of its host."""
+        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        user, nice, system, idle, waiting, *rest = (tick / os.sysconf("SC_CLK_TCK") for tick in ticks)
+        own = os.times()
+        return user + nice + system + sum(rest), sum(own[:4]), user + nice + system + idle + waiting + sum(rest)
+
+
+# Seconds that we look at the machine before a run: long enough that what comes and goes is seen.
+LOOK_SECONDS = 3.0
+# Others may take a twentieth of the processors: a desktop or a monitor does, and it moves times by no more than that.
+QUIET = 0.05
+
+
+def look_around(seconds: float = LOOK_SECONDS) -> Result:
+    """How busy the machine is before we begin, printed."""
+    others = Others()
+    time.sleep(seconds)
+    found = {"others": others.share(), "load": os.getloadavg()[0]}
+    verdict = "quiet" if found["others"] <= QUIET else "NOT QUIET: believe ratios, not seconds"
+    print(
+        f"others take {found['others']:.0%} of the processors, load average {found['load']:.1f}: {verdict}", flush=True
+    )
+    return found
+
+
 class Stopwatch:
     """Time that passes, except while it is paused."""
 
@@ -93,7 +133,7 @@ clock = Stopwatch()
 def measured(
     task: Callable[[Path], Any], folder: Path, warm: Path, repeats: int, enough_seconds: float
 ) -> tuple[Result, Any]:
-    """Best time of some runs, of fewer if they are long, peak memory, and what the last run returned.
+    """Median time of some runs, of fewer if they are long, peak memory, and what the last run returned.
 
     The task runs on the small crowd `warm` first: imports and compiled code are not what we measure. Growth is the
     memory that came on top of what the process held then.
@@ -112,7 +152,7 @@ def measured(
         returned = task(folder)
         times.append(clock.now() - start)
     peak = _megabytes("VmHWM")
-    return {"seconds": min(times), "megabytes": peak, "growth": peak - before}, returned
+    return {"seconds": statistics.median(times), "megabytes": peak, "growth": peak - before}, returned
 
 
 def _megabytes(what: str) -> float:

@@ -1,7 +1,9 @@
 """Time, memory and quality of our methods and of others', on the same simulated crowds.
 
-Every measurement runs in a process of its own, so that peak memory is its own. Ratios within one run are what counts:
-machines differ. `--write` puts the tables and plots into docs/performance.md.
+Every measurement runs in a process of its own, so that peak memory is its own. Programs take turns: each once, then
+each again, so whoever else uses the machine disturbs all of them. Medians over the turns count, and their range is
+told. Ratios within one run, turn by turn, are what counts: machines differ. `--write` puts the tables and plots into
+docs/performance.md.
 """
 
 from __future__ import annotations
@@ -9,23 +11,37 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
-from child import Result, clock, measure_apart, measured, options_of, read_parquet
-from page import Record, Row, Size, line_of, write_page
+from child import Others, Result, clock, look_around, measure_apart, measured, options_of, read_parquet
+from page import line_of, write_page
+from rows import Record, Row, Size
 from script import parser_of, whole_number
 
 SEED = 0
-# The best of five says what the machine can do; a task that has taken three seconds is not disturbed by a hiccup.
-REPEATS = 5
-ENOUGH_SECONDS = 3.0
+# Turns of all programs: of five, two may be disturbed and the median is not. Who has taken two minutes has had enough:
+# over so long, what disturbs evens out, and the others wait.
+TURNS, ENOUGH_IN_ALL = 5, 120.0
+# Runs within a turn, whose median counts, as long as they take less than this: a run of milliseconds alone says little.
+REPEATS, ENOUGH_SECONDS = 5, 0.5
 # Ten minutes where others take seconds: who is not done by then is out of the race.
 TIMEOUT = 600.0
 
 
-# -- what is measured; each returns a table of pairs, or None ----------------------------------------------------------
+# -- what is measured ------------------------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """A table of pairs, and how many rounds over all votes it took where a program goes round and round."""
+
+    pairs: Any
+    rounds: float | None = None
+
+
+def _fitted(model: Any) -> Found:
+    return Found(model.pairs(frame="arrow"), model.n_iter_)
 
 
 def read_csv(folder: Path) -> None:
@@ -42,39 +58,50 @@ def amcc_check_csv(folder: Path) -> None:
     amcc.read_votes(folder / "votes.csv").describe()
 
 
-def amcc_majority(folder: Path) -> Any:
+def amcc_majority(folder: Path) -> Found:
     """Our majority vote, from the file."""
     import amcc
 
-    return amcc.consensus.MajorityVote().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
+    return Found(amcc.consensus.MajorityVote().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow"))
 
 
-def amcc_dawid_skene(folder: Path) -> Any:
+def amcc_dawid_skene(folder: Path) -> Found:
     """Our Dawid–Skene, from the file."""
     import amcc
 
-    return amcc.consensus.DawidSkene().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
+    return _fitted(amcc.consensus.DawidSkene().fit(amcc.read_votes(folder / "votes.parquet")))
 
 
-def amcc_default(folder: Path) -> Any:
+def amcc_default(folder: Path) -> Found:
     """What `amcc consensus` runs, from the file."""
     import amcc
 
-    return amcc.AMCC().fit(amcc.read_votes(folder / "votes.parquet")).pairs(frame="arrow")
+    return _fitted(amcc.AMCC().fit(amcc.read_votes(folder / "votes.parquet")))
 
 
-def crowdkit_majority(folder: Path) -> Any:
+def crowdkit_majority(folder: Path) -> Found:
     """crowd-kit's majority vote, label by label."""
     from crowdkit.aggregation import MajorityVote
 
     return _label_by_label(folder, lambda votes: _crowdkit(MajorityVote(), votes))
 
 
-def crowdkit_dawid_skene(folder: Path) -> Any:
-    """crowd-kit's Dawid–Skene, label by label."""
+def crowdkit_dawid_skene(folder: Path) -> Found:
+    """crowd-kit's Dawid–Skene, label by label; each label stops when it has settled, after 100 rounds at most."""
     from crowdkit.aggregation import DawidSkene
 
-    return _label_by_label(folder, lambda votes: _crowdkit(DawidSkene(n_iter=100), votes))
+    votes_gone_over, n_votes = 0, 0
+
+    def fitted(votes: Any) -> Any:
+        nonlocal votes_gone_over, n_votes
+        model = DawidSkene(n_iter=100)
+        found = _crowdkit(model, votes)
+        votes_gone_over += len(model.loss_history_) * len(votes)
+        n_votes += len(votes)
+        return found
+
+    pairs, _ = _label_by_label(folder, fitted)
+    return Found(pairs, votes_gone_over / n_votes)
 
 
 def _crowdkit(model: Any, votes: Any) -> Any:
@@ -83,7 +110,7 @@ def _crowdkit(model: Any, votes: Any) -> Any:
     return found.index, found == 1
 
 
-def cleanlab_majority(folder: Path) -> Any:
+def cleanlab_majority(folder: Path) -> Found:
     """cleanlab's majority vote, label by label."""
     import numpy as np
     from cleanlab.multiannotator import get_majority_vote_label
@@ -98,7 +125,7 @@ def cleanlab_majority(folder: Path) -> Any:
     return _label_by_label(folder, majority)
 
 
-def snorkel_label_model(folder: Path) -> Any:
+def snorkel_label_model(folder: Path) -> Found:
     """Snorkel's label model, label by label: workers are labelling functions."""
     from snorkel.labeling.model import LabelModel
 
@@ -123,7 +150,7 @@ def _items_by_workers(votes: Any, not_asked: float) -> tuple[Any, Any]:
     return items, said
 
 
-def _label_by_label(folder: Path, find: Callable[[Any], tuple[Any, Any]]) -> Any:
+def _label_by_label(folder: Path, find: Callable[[Any], tuple[Any, Any]]) -> Found:
     """What `find` says about the votes on each label: items, and whether it is present."""
     import pandas as pd
     import pyarrow as pa
@@ -133,7 +160,7 @@ def _label_by_label(folder: Path, find: Callable[[Any], tuple[Any, Any]]) -> Any
     for label, votes in frame.groupby("label", observed=True):
         items, present = find(votes)
         pieces.append(pd.DataFrame({"item": items.astype(str), "label": str(label), "present": present}))
-    return pa.Table.from_pandas(pd.concat(pieces).astype({"present": int}), preserve_index=False)
+    return Found(pa.Table.from_pandas(pd.concat(pieces).astype({"present": int}), preserve_index=False))
 
 
 TASKS: dict[str, Callable[[Path], Any]] = {
@@ -161,9 +188,15 @@ PATIENCE = {"snorkel_label_model": 180.0}
 def measure_here(name: str, folder: Path) -> Result:
     """Run one task in this process."""
     warnings.simplefilter("ignore")
-    warm = "warm" if name.startswith("amcc") else "tiny"  # only ours compile anything
-    result, consensus = measured(TASKS[name], folder, folder.parent / warm, REPEATS, ENOUGH_SECONDS)
-    return result if consensus is None else {**result, "jaccard": _jaccard(consensus, folder)}
+    # Only ours compile anything, and which loops they need depends on the size.
+    warm = folder.parent / "tiny"
+    if name.startswith("amcc"):
+        warm = min(folder, folder.parent / "warm", key=lambda crowd: (crowd / "votes.parquet").stat().st_size)
+    result, found = measured(TASKS[name], folder, warm, REPEATS, ENOUGH_SECONDS)
+    if found is None:
+        return result
+    rounds = {} if found.rounds is None else {"rounds": found.rounds}
+    return {**result, **rounds, "jaccard": _jaccard(found.pairs, folder)}
 
 
 def _jaccard(consensus: Any, folder: Path) -> float:
@@ -178,15 +211,35 @@ def _jaccard(consensus: Any, folder: Path) -> float:
 # -- the run --------------------------------------------------------------------------------------------------------
 
 
-def measure(name: str, folder: Path, n_votes: int, smaller: list[Row]) -> Result:
-    """Run one task in a process of its own, unless it is known to lead nowhere."""
+def hopeless(name: str, n_votes: int, smaller: list[Row]) -> str:
+    """Why a task need not be tried at this size; empty where it should be."""
     most, why_not = LARGEST.get(name, (n_votes, ""))
     if n_votes > most:
-        return {"stopped": why_not}
+        return why_not
     # What did not end on fewer votes will not end on more.
-    if any(row["task"] == name and "stopped" in row for row in smaller):
-        return {"stopped": "not tried"}
-    return measure_apart(__file__, name, folder, PATIENCE.get(name, TIMEOUT))
+    return "not tried" if any(row["task"] == name and "stopped" in row for row in smaller) else ""
+
+
+def in_turns(names: list[str], n_turns: int, measure: Callable[[str], Result]) -> dict[str, Result]:
+    """Each task once, then each again, and so on: what `together` makes of it."""
+    found: dict[str, list[Result]] = {name: [] for name in names}
+    for _ in range(n_turns):
+        for name, results in found.items():
+            if any("stopped" in each for each in results) or sum(each["seconds"] for each in results) > ENOUGH_IN_ALL:
+                continue
+            others = Others()
+            result = measure(name)
+            results.append({**result, "others": others.share()})
+    return {name: together(results) for name, results in found.items()}
+
+
+def together(results: list[Result]) -> Result:
+    """Medians of the times, the most of memory and of what others took, and the rest as it was; or why it stopped."""
+    if stopped := [each for each in results if "stopped" in each]:
+        return {"stopped": stopped[0]["stopped"]}
+    turns = [each["seconds"] for each in results]
+    most = {what: max(each[what] for each in results) for what in ("megabytes", "growth", "others")}
+    return {**results[-1], **most, "seconds": median(turns), "turns": turns}
 
 
 def make_crowd(folder: Path, n_votes: int) -> Size:
@@ -211,21 +264,34 @@ def main() -> None:
     """Measure everything, print row by row, write the page if asked."""
     parser = parser_of(__doc__)
     parser.add_argument("--sizes", type=whole_number, nargs="+", default=[10**4, 10**5, 10**6, 10**7])
+    parser.add_argument("--turns", type=int, default=TURNS)
     arguments = options_of(parser, TASKS, measure_here)
     if arguments is None:
         return
-    record = Record("consensus", kept=arguments.write, resume=arguments.resume)
+    record = Record("consensus", kept=arguments.write, resume=arguments.resume, look=look_around)
     with tempfile.TemporaryDirectory() as scratch:
         make_crowd(Path(scratch) / "warm", 300_000)  # large enough to compile the kernels
         make_crowd(Path(scratch) / "tiny", 1000)
         for n_votes in arguments.sizes:
-            folder = Path(scratch) / "crowd"
-            size = make_crowd(folder, n_votes)
-            for name in arguments.only:
-                row = record.row(name, size, partial(measure, name, folder, n_votes, list(record.rows)))
-                print(line_of(row), flush=True)
+            measure_size(record, Path(scratch) / "crowd", n_votes, arguments)
     if arguments.write:
         write_page()
+
+
+def measure_size(record: Record, folder: Path, n_votes: int, arguments: Any) -> None:
+    """All programs on a crowd of this size."""
+    size = make_crowd(folder, n_votes)
+    why_not = {name: hopeless(name, n_votes, record.rows) for name in arguments.only}
+    names = [name for name in arguments.only if not why_not[name] and not record.has(name, size)]
+
+    def measure(name: str) -> Result:
+        print(f"{name} …", end="\r", flush=True)  # a turn may take minutes
+        return measure_apart(__file__, name, folder, PATIENCE.get(name, TIMEOUT))
+
+    found = in_turns(names, arguments.turns, measure)
+    for name in arguments.only:
+        result = found.get(name, {"stopped": why_not[name]})
+        print(line_of(record.row(name, size, lambda: result)), flush=True)  # noqa: B023
 
 
 if __name__ == "__main__":

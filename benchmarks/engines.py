@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from child import Result, clock, measure_apart, measured, options_of, read_parquet
+from child import Result, clock, look_around, measure_apart, measured, options_of, read_parquet
 from hot_loop import hot_loop
-from page import Record, Row, Size, line_of, write_page
+from page import line_of, write_page
+from rows import Record, Row, Size
 from script import parser_of, whole_number
 
 SEED = 0
@@ -164,7 +165,7 @@ def main() -> None:
     arguments = options_of(parser, TASKS, measure_here)
     if arguments is None:
         return
-    record = Record("engines", kept=arguments.write, resume=arguments.resume)
+    record = Record("engines", kept=arguments.write, resume=arguments.resume, look=look_around)
     loop = hot_loop(10**6 if arguments.quick else 10**7)
     print("\n".join([*loop, ""]))
     record.row("hot_loop", (1, 0, 0), lambda: {"lines": loop})

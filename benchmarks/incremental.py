@@ -11,7 +11,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from page import Record, Row, short, write_page
+from child import look_around
+from page import short, write_page
+from rows import Record, Row
 from script import parser_of, seconds_of, whole_number
 
 SEED = 0
@@ -64,7 +66,7 @@ def main() -> None:
     arguments = parser.parse_args()
     measure(10**4)  # imports
     measure(3 * 10**5)  # compiling
-    record = Record("incremental", kept=arguments.write, resume=False)
+    record = Record("incremental", kept=arguments.write, resume=False, look=look_around)
     for n_votes in arguments.sizes:
         row = record.row("going_on", (n_votes, 0, 0), partial(measure, n_votes))
         far = f"{row['differing']:.2%} of the decisions differ, {row['differing_seed']:.2%} with another seed"

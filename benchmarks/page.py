@@ -1,83 +1,26 @@
-"""What was measured, row by row in a file, and docs/performance.md with its plots made of it.
-
-Scripts note every row as soon as it is measured, so an interrupted run loses nothing: `--resume` goes on where it was.
-`python benchmarks/page.py` writes the page again from the file.
-"""
+"""docs/performance.md and its plots, made of the rows in docs/performance.jsonl: `python benchmarks/page.py`."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
-import os
+import statistics
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Any
 
-DOCS = Path(__file__).parents[1] / "docs"
-PAGE, ROWS = DOCS / "performance.md", DOCS / "performance.jsonl"
-PACKAGES = "amcc", "crowd-kit", "cleanlab", "snorkel", "polars", "pyarrow", "numba", "numpy", "distributed"
+import instructions
+from rows import DOCS, Row, Size, load, size_of
 
-Row = dict[str, Any]
-Size = tuple[int, int, int]  # votes, labels, workers
-
-
-# -- rows ------------------------------------------------------------------------------------------------------------
-
-
-class Record:
-    """The rows of one script; `kept` are in the file as soon as they are measured, `resume` takes up those in it."""
-
-    def __init__(self, script: str, *, kept: bool, resume: bool) -> None:
-        before = _load() if kept else []
-        self.script, self.kept = script, kept
-        self.rows = [row for row in before if row["script"] == script] if resume else []
-        self.resumed = bool(self.rows)
-        if kept:
-            others = [row for row in before if row["script"] != script]
-            ROWS.write_text("".join(json.dumps(row) + "\n" for row in others + self.rows))
-        self.row("run", (0, 0, 0), run_row)
-
-    def row(self, task: str, size: Size, measure: Callable[[], Row]) -> Row:
-        """The row of a task, measured now unless it is there already."""
-        votes, labels, workers = size
-        key = {"script": self.script, "task": task, "votes": votes, "labels": labels, "workers": workers}
-        for row in self.rows:
-            if key.items() <= row.items():
-                return row
-        row = {**key, **measure(), **({"later": True} if self.resumed else {})}
-        self.rows.append(row)
-        if self.kept:
-            with ROWS.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-        return row
-
-
-def _load() -> list[Row]:
-    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
-
-
-def run_row() -> Row:
-    """When and with what the rows of a script were measured."""
-    return {"date": str(date.today()), "cores": os.cpu_count(), "versions": _versions()}
-
-
-def _versions() -> str:
-    found = []
-    for name in PACKAGES:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            found.append(f"no {name}")
-    return ", ".join(found)
+PAGE = DOCS / "performance.md"
 
 
 def line_of(row: Row) -> str:
     """A row as it is printed while a script runs."""
     what = row.get("stopped") or f"{row['seconds']:9.3f} s {row['megabytes']:6.0f} MB"
+    if "turns" in row:
+        what += f"  {min(row['turns']):.3f} to {max(row['turns']):.3f} s in {len(row['turns'])} turns"
+        what += f", others {row['others']:.0%}"
     quality = f"  Jaccard {row['jaccard']:.3f}" if "jaccard" in row else ""
     size = f"{short(row['votes'])} votes, {row['labels']} labels, {row['workers']} workers"
     return f"{size:40} {row['task']:24} {what}{quality}"
@@ -94,8 +37,8 @@ class Measured:
     def __init__(self, rows: Iterable[Row], script: str) -> None:
         self.rows = [row for row in rows if row["script"] == script and row["votes"]]
         self.runs = [row for row in rows if row["script"] == script and row["task"] == "run"]
-        self.by_task = {(row["task"], _size(row)): row for row in self.rows}
-        self.sizes = sorted({_size(row) for row in self.rows})
+        self.by_task = {(row["task"], size_of(row)): row for row in self.rows}
+        self.sizes = sorted({size_of(row) for row in self.rows})
 
     def of(self, task: str, size: Size) -> Row:
         """The row of a task at a size; empty where it was not tried."""
@@ -108,10 +51,6 @@ class Measured:
     def finished(self, task: str) -> bool:
         """Whether a task came to an end at any size."""
         return any(row["task"] == task and "seconds" in row for row in self.rows)
-
-
-def _size(row: Row) -> Size:
-    return row["votes"], row["labels"], row["workers"]
 
 
 def short(votes: int) -> str:
@@ -161,18 +100,54 @@ def _heads(sizes: list[Size]) -> list[str]:
     return [f"{short(votes)}, {labels} labels, {workers:,} workers" for votes, labels, workers in sizes]
 
 
-def ratios(measured: Measured, pairs: dict[str, tuple[str, str]], key: str = "seconds") -> list[str]:
-    """How many times as long one task takes as another, at every size."""
+Times = Callable[[Row], list[float]]
+
+
+def turns(row: Row) -> list[float]:
+    """Seconds of each turn; of the one that there was, where programs did not take turns."""
+    return row.get("turns") or ([row["seconds"]] if "seconds" in row else [])
+
+
+def turns_per_round(row: Row) -> list[float]:
+    """The same for each round over the votes; none of a program that makes no rounds."""
+    return [seconds / row["rounds"] for seconds in turns(row)] if "rounds" in row else []
+
+
+def fit_alone(row: Row) -> list[float]:
+    """Seconds of the fit without what comes before and after it."""
+    return [row["fit"]] if "fit" in row else []
+
+
+def ratios(measured: Measured, pairs: dict[str, tuple[str, str]], times: Times = turns) -> list[str]:
+    """How many times as long one task takes as another, at every size; see `ratio`."""
     lines = []
     for title, (task, other) in pairs.items():
         cells = []
         for size in measured.sizes:
             row, base = measured.of(task, size), measured.of(other, size)
-            known = key in row and key in base
-            cells.append(f"{figure(row[key] / base[key])} ×" if known else row.get("stopped", ""))
+            cells.append(ratio(times(row), times(base)) or row.get("stopped", ""))
         if any(cells):
             lines.append([title, *cells])
     return table(["", *_heads(measured.sizes)], lines)
+
+
+def ratio(times: list[float], base: list[float]) -> str:
+    """The median of the ratios within each turn, and their range; empty where one of both was not measured.
+
+    >>> ratio([4.0, 6.0, 5.0], [2.0, 2.0, 2.0]), ratio([4.0], [2.0]), ratio([], [2.0])
+    ('2.5 × (2–3)', '2 ×', '')
+    """
+    of_turns = [time / other for time, other in zip(times, base, strict=False)]  # who is slow takes fewer turns
+    return f"{figure(statistics.median(of_turns))} ×{spread(of_turns)}" if of_turns else ""
+
+
+def spread(values: list[float]) -> str:
+    """The smallest and the largest, if there are several.
+
+    >>> spread([0.5, 0.25, 1.0]), spread([0.5])
+    (' (0.25–1)', '')
+    """
+    return f" ({figure(min(values))}–{figure(max(values))})" if len(values) > 1 else ""
 
 
 def growth(measured: Measured, titles: Titles) -> list[str]:
@@ -230,6 +205,11 @@ LIMITS = {
     "default, to reading the Parquet file": ("amcc_default", "read_parquet"),
     "`amcc check` of a CSV, to reading it": ("amcc_check_csv", "read_csv"),
 }
+IN_ROUNDS = {task: (OURS | OTHERS)[task] for task in ("amcc_dawid_skene", "amcc_default", "crowdkit_dawid_skene")}
+PER_ROUND = {
+    "Dawid–Skene: crowd-kit": ("crowdkit_dawid_skene", "amcc_dawid_skene"),
+    "crowd-kit's Dawid–Skene, to our default": ("crowdkit_dawid_skene", "amcc_default"),
+}
 PACKED: Titles = {
     "read_parquet": "reading the Parquet file",
     "pack": "`amcc pack`",
@@ -251,10 +231,12 @@ PROCESSES = {"Dask: 1 process, to 2 on the same blocks": ("dawid_skene_dask_1", 
 HOW_OTHERS_RUN = """\
 Times of one machine mean little. Ratios mean more: they come from one run on the same crowds. Every program starts with
 the Parquet file of the votes and ends with the labels of all items. Imports and compiling (once per machine) are left
-out. Times are the best of up to five. The other programs know one label at a time, so they run label by label, as
-crowd-kit's own `BinaryRelevance` does. cleanlab and Snorkel need a table of items × workers: making it is not timed,
-but its memory counts. For Snorkel, workers are labelling functions that abstain where they were not asked. cleanlab's
-CROWDLAB is not here: it needs predictions of a classifier, and these crowds have none.
+out. Programs take turns, five times; a time is the median of the turns, with the range in parentheses, and a ratio is
+the median of the ratios within each turn. Who has taken two minutes takes no further turn. The other programs know one
+label at a time, so they run label by label, as crowd-kit's own `BinaryRelevance` does. cleanlab and Snorkel need a
+table of items × workers: making it is not timed, but its memory counts. For Snorkel, workers are labelling functions
+that abstain where they were not asked. cleanlab's CROWDLAB is not here: it needs predictions of a classifier, and these
+crowds have none.
 """.splitlines()
 
 
@@ -263,7 +245,7 @@ HEAD = "How long a consensus takes and how much memory it needs, beside other pr
 
 def write_page() -> None:
     """The page and its plots, from the rows in the file."""
-    rows = _load()
+    rows = load()
     crowds, packed = Measured(rows, "consensus"), Measured(rows, "engines")
     lines = ["# Speed and memory", "", HEAD, ""]
     if crowds.rows:
@@ -272,6 +254,7 @@ def write_page() -> None:
         lines += packed_votes(packed)
     if (new := Measured(rows, "incremental")).rows:
         lines += new_votes(new)
+    lines += instruction_counts()
     PAGE.write_text("\n".join(lines).rstrip("\n") + "\n")
     if crowds.rows:
         from plots import draw
@@ -300,13 +283,20 @@ def _speed(crowds: Measured) -> list[str]:
         "Time of the other programs, as a multiple of ours. Columns are numbers of votes.",
         "",
         *ratios(crowds, FASTEST),
+        "crowd-kit's Dawid–Skene stops when a label has settled, so its time depends on the crowd. The same for each",
+        "round over all votes, reading and writing included:",
+        "",
+        *ratios(crowds, PER_ROUND, turns_per_round),
+        "Rounds of each:",
+        "",
+        *by_size(crowds, IN_ROUNDS, lambda row: figure(row["rounds"]) if "rounds" in row else ""),
         "![Seconds by votes](performance-time.svg)",
         "",
         "Our times on more than 10⁷ votes are those on packed votes, see below.",
         "",
         "The same in seconds:",
         "",
-        *by_size(crowds, everybody, lambda row: figure(row["seconds"])),
+        *by_size(crowds, everybody, lambda row: figure(row["seconds"]) + spread(turns(row))),
         "Votes per second, at the largest size that was finished:",
         "",
         *table(["", "votes per second", "votes"], speed),
@@ -349,7 +339,7 @@ def packed_votes(packed: Measured) -> list[str]:
     """The sections about packed votes."""
     loops = [line for row in packed.rows if row["task"] == "hot_loop" for line in row["lines"]]
     packed.rows = [row for row in packed.rows if row["task"] != "hot_loop"]
-    packed.sizes = sorted({_size(row) for row in packed.rows})
+    packed.sizes = sorted({size_of(row) for row in packed.rows})
     out_of_core = max((row["memory"] for row in packed.rows if "memory" in row), default=0) / 1e9
     return [
         "## Packed votes",
@@ -361,7 +351,7 @@ def packed_votes(packed: Measured) -> list[str]:
         *ratios(packed, PACKED_RATIOS),
         "Speed-up of the fit alone, without writing results:",
         "",
-        *ratios(packed, PROCESSES, "fit"),
+        *ratios(packed, PROCESSES, fit_alone),
         "In seconds:",
         "",
         *by_size(packed, PACKED, lambda row: figure(row["seconds"])),
@@ -404,9 +394,34 @@ def new_votes(measured: Measured) -> list[str]:
     ]
 
 
+def instruction_counts() -> list[str]:
+    """The section about the compiled loops."""
+    reference = json.loads(instructions.REFERENCE.read_text())
+    versions = (
+        f"numba {reference['numba']}, llvmlite {reference['llvmlite']}, {reference['machine']} without extensions"
+    )
+    return [
+        "## Instructions",
+        "",
+        f"What the compiled loops take, counted by valgrind ({versions};",
+        "`python benchmarks/instructions.py --write`, seed 0). Unlike times, counts do not depend on who else uses the",
+        "machine. The tests fail where a loop takes over 10 % more. The first two are for each vote, the others for",
+        "each coin (worker, label) of a worker who may belong to half of five groups.",
+        "",
+        *table(["loop", "instructions"], [[f"`{name}`", f"{n:.1f}"] for name, n in reference["counts"].items()]),
+    ]
+
+
 def _about(measured: Measured) -> list[str]:
     """When, where and with what; several where a run was taken up again with other packages."""
     about = [f"Measured on {run['date']} on {run['cores']} cores, with {run['versions']}." for run in measured.runs]
+    about += [
+        f"Before it began, others took {run['others']:.0%} of the processors (load average {run['load']:.1f})."
+        for run in measured.runs
+        if "others" in run
+    ]
+    if taken := [row["others"] for row in measured.rows if "others" in row]:
+        about.append(f"While programs ran, others took {statistics.median(taken):.0%}, at worst {max(taken):.0%}.")
     later = [f"{row['task']} at {short(row['votes'])}" for row in measured.rows if row.get("later")]
     if later:
         about.append(f"Measured later than the rest, so ratios with them are not from one run: {', '.join(later)}.")

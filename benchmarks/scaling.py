@@ -1,7 +1,7 @@
 """What a fit costs on a cluster: parts of a round are measured here, put together by simulation, and carried on.
 
-The simulation (cluster.py) must agree with rounds on one and two Dask processes before it is believed for a thousand.
-`--write` puts the numbers into docs/scaling.md.
+How far the simulation (cluster.py) is from rounds on machines behind real links, cluster_network.py measures. `--write`
+puts the numbers into docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from cluster import Costs, Round, Work, simulate_round
-from page import DOCS, figure, short, table
+from page import figure, short, table
+from rows import DOCS
 from script import parser_of, seconds_of, whole_number
 
 from amcc.threads import one_thread
@@ -48,13 +49,12 @@ CORES = 1, 10, 100, 1000
 # -- measuring -------------------------------------------------------------------------------------------------------
 
 
-def pack_crowd(folder: Path, n_votes: int, n_workers: int | None) -> Path:
+def pack_crowd(folder: Path, n_votes: int, n_workers: int) -> Path:
     """A packed crowd of this size."""
     import amcc
     from amcc.data.simulate import CrowdSpec, write_crowd
 
-    wishes = {} if n_workers is None else {"n_workers": n_workers}
-    write_crowd(CrowdSpec.for_votes(n_votes, n_labels=N_LABELS, seed=SEED, **wishes), folder)
+    write_crowd(CrowdSpec.for_votes(n_votes, n_labels=N_LABELS, n_workers=n_workers, seed=SEED), folder)
     amcc.pack_votes(folder / "votes.parquet", folder / "packed", overwrite=True, block_votes=n_votes // N_BLOCKS)
     return folder / "packed"
 
@@ -224,19 +224,12 @@ def _wait(future: Any) -> None:
     wait(future)
 
 
-def measure_round(engine: Any) -> float:
-    """Seconds of a round without the leader's part."""
-    from amcc.consensus.rounds import one_round
-
-    return best_seconds(partial(engine.total, one_round), in_turn(engine))
-
-
 # -- the report ------------------------------------------------------------------------------------------------------
 
 
-def on_cluster(costs: Costs) -> Costs:
-    """The same where bytes also have to cross a network."""
-    return replace(costs, **{way: getattr(costs, way) + 1 / NETWORK for way in ("send", "between", "fetch")})
+def on_cluster(costs: Costs, network: float = NETWORK) -> Costs:
+    """The same where bytes also have to cross a network of so many bytes per second."""
+    return replace(costs, **{way: getattr(costs, way) + 1 / network for way in ("send", "between", "fetch")})
 
 
 def cost_table(costs: Costs) -> list[str]:
@@ -255,22 +248,6 @@ def cost_table(costs: Costs) -> list[str]:
         ("process to leader, loopback", f"{1e-9 / costs.fetch:.2f} GB/s"),
     ]
     return table(["a round costs", ""], rows)
-
-
-def check_table(checked: list[tuple[Work, int, float, float]]) -> list[str]:
-    """Simulated rounds beside measured ones."""
-    lines = [
-        [
-            short(round(work.votes)),
-            f"{work.coins:,.0f}",
-            str(processes),
-            f"{measured:.2f}",
-            f"{simulated:.2f}",
-            f"{100 * (simulated / measured - 1):+.0f} %",
-        ]
-        for work, processes, measured, simulated in checked
-    ]
-    return table(["votes", "coins", "processes", "measured s", "simulated s", "error"], lines)
 
 
 def rounds_on(
@@ -334,15 +311,16 @@ def main() -> None:
     """Measure, compare, simulate; write if asked."""
     warnings.simplefilter("ignore")
     parser = parser_of(__doc__)
-    parser.add_argument("--votes", type=whole_number, default=4 * 10**6, help="of the crowds measured")
-    parser.add_argument("--workers", type=whole_number, default=10**5, help="of the larger crowd")
+    parser.add_argument("--votes", type=whole_number, default=4 * 10**6, help="of the crowd measured")
+    parser.add_argument("--workers", type=whole_number, default=10**5, help="of the crowd measured")
     parser.add_argument("--write", action="store_true", help="also write docs/scaling.md")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        few = pack_crowd(Path(scratch) / "few", arguments.votes, None)
-        many = pack_crowd(Path(scratch) / "many", arguments.votes, arguments.workers)
-        lines, costs = measured_part(few, many)
-    lines += [
+        costs = measured_costs(pack_crowd(Path(scratch), arguments.votes, arguments.workers))
+    lines = [
+        f"Measured on {date.today()} with amcc's default method on a machine of {os.cpu_count()} cores:",
+        "",
+        *cost_table(costs),
         f"Seconds of a round on a cluster with 10 Gbit/s (assumed), blocks of {short(BLOCK_VOTES)} votes,",
         f"{N_LABELS} labels, and what takes most of it:",
         "",
@@ -365,28 +343,12 @@ def main() -> None:
         draw_plan(on_cluster(costs))
 
 
-def measured_part(few: Path, many: Path) -> tuple[list[str], Costs]:
-    """Costs, and how well rounds simulated from them agree with rounds on Dask; the last, of two processes, counts."""
-    import amcc
-    from amcc.engine.dask import FAN_IN, N_PARTS
-
-    shared = {"leader": measure_leader(many), **measure_bytes(many)}
-    process, rounds = {}, {}
-    for packed in (few, many):
-        for n_processes in (1, 2):
-            with dask_engine(packed, n_processes) as engine:
-                process[packed, n_processes] = measure_processes(engine, packed)
-                rounds[packed, n_processes] = measure_round(engine)
-                if n_processes == 2:
-                    shared |= measure_dask(engine)
-    checked = []
-    for (packed, n_processes), measured in rounds.items():
-        costs, work = Costs(**process[packed, n_processes], **shared), work_of(amcc.engine.LocalEngine(packed))
-        simulated = simulate_round(costs, work, n_processes, N_PARTS, FAN_IN)
-        checked.append((work, n_processes, measured, simulated.seconds - simulated.leader))
-    about = f"Measured on {date.today()} with amcc's default method on a machine of {os.cpu_count()} cores:"
-    agree = "Rounds on Dask without the leader's part, measured and simulated:"
-    return [about, "", *cost_table(costs), agree, "", *check_table(checked)], costs
+def measured_costs(packed: Path) -> Costs:
+    """What the parts of a round cost, on two processes of this machine."""
+    costs = {"leader": measure_leader(packed), **measure_bytes(packed)}
+    with dask_engine(packed, 2) as engine:
+        costs |= measure_processes(engine, packed) | measure_dask(engine)
+    return Costs(**costs)
 
 
 def draw_plan(costs: Costs) -> None:

@@ -10,6 +10,7 @@ import pytest
 from browser import browsing, chromium, visiting
 from live import serving
 from postgres import Cluster, cluster, programs
+
 from required import absent
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from browser import grave_violations
 from live import serving
+
 from required import absent
 
 

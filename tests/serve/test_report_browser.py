@@ -8,11 +8,11 @@ pytest.importorskip("playwright")
 pytest.importorskip("altair")
 
 from browser import browsing, chromium, grave_violations, visiting
-from required import absent
 
 from amcc import AMCC
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.report import write_report
+from required import absent
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 import warnings
@@ -15,7 +16,9 @@ from amcc.errors import ConvergenceWarning
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import child
+import consensus
 import page
+import rows as kept_rows
 import script
 
 
@@ -85,6 +88,53 @@ def test_what_goes_wrong_in_a_process_is_a_result(tmp_path, body, result):
     assert child.measure_apart(str(path), "task", tmp_path, timeout) == result
 
 
+def test_a_program_is_another_until_it_was_ours():
+    """What we started and waited for counts as our own."""
+    others = child.Others()
+    _, own, _ = others.start
+    spinning = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    time.sleep(1)
+    seen = others.share()
+    spinning.kill()
+    spinning.wait()
+    busy, ours, capacity = child.Others._used()
+    assert 0 < seen <= 1
+    assert ours - own > 0.1  # seconds: even where many share the processors
+    assert busy < capacity
+
+
+def test_the_machine_is_looked_at(capsys):
+    found = child.look_around(seconds=0.2)
+    assert 0 <= found["others"] <= 1 and found["load"] >= 0
+    assert "of the processors" in capsys.readouterr().out
+
+
+def test_programs_take_turns():
+    """Each once, then each again; who stopped or had enough is left out."""
+    log = []
+    seconds = {"quick": 1.0, "slow": 70.0}
+
+    def measure(name):
+        log.append(name)
+        if name == "lost":
+            return {"stopped": "out of memory"}
+        return {"seconds": seconds[name] + len(log), "megabytes": len(log), "growth": 0.0, "jaccard": 0.5}
+
+    found = consensus.in_turns(["quick", "lost", "slow"], 3, measure)
+    assert log == ["quick", "lost", "slow", "quick", "slow", "quick"]
+    assert found["lost"] == {"stopped": "out of memory"}
+    assert found["quick"]["turns"] == [2, 5, 7] and found["quick"]["seconds"] == 5
+    assert found["quick"]["megabytes"] == 6 and found["quick"]["jaccard"] == 0.5
+    assert found["slow"]["turns"] == [73, 75]
+
+
+def test_what_leads_nowhere_is_not_tried():
+    stopped = [{"task": "snorkel_label_model", "stopped": "not within 3 min"}]
+    assert consensus.hopeless("snorkel_label_model", 10**6, stopped) == "not tried"
+    assert consensus.hopeless("cleanlab_majority", 10**7, []).startswith("not tried: 4 GB")
+    assert consensus.hopeless("amcc_default", 10**7, stopped) == ""
+
+
 def test_pauses_take_no_time():
     clock = child.Stopwatch()
     start = clock.now()
@@ -116,15 +166,40 @@ def test_ratios_and_growth_by_hand():
     assert measured.finished("slow") and not measured.finished("other")
 
 
+def test_ratios_are_those_within_a_turn():
+    """A turn in which all take twice as long changes nothing; rounds are divided out."""
+    ours = {"turns": [1.0, 2.0, 1.0], "seconds": 1.0, "rounds": 10}
+    theirs = {"turns": [4.0, 8.0, 5.0], "seconds": 5.0, "rounds": 20.0}
+    assert page.ratio(page.turns(theirs), page.turns(ours)) == "4 × (4–5)"
+    assert page.ratio(page.turns_per_round(theirs), page.turns_per_round(ours)) == "2 × (2–2.5)"
+    assert page.ratio(page.turns_per_round({"seconds": 1.0}), page.turns_per_round(ours)) == ""
+
+
+def test_the_page_says_who_else_was_busy():
+    run = {"script": "consensus", "task": "run", "votes": 0, "labels": 0, "workers": 0, "date": "2026-11-18"}
+    run |= {"cores": 2, "versions": "amcc 1", "others": 0.031, "load": 0.24}
+    measured = [{**row, "others": 0.02} for row in rows()]
+    text = " ".join(page._about(page.Measured([run, *measured], "consensus")))
+    assert (
+        "others took 3% of the processors (load average 0.2). While programs ran, others took 2%, at worst 2%." in text
+    )
+
+
+def test_the_page_has_the_counts_of_all_loops():
+    text = "\n".join(page.instruction_counts())
+    assert "| `group_fit` | " in text and "numba" in text
+
+
 def test_a_record_takes_up_what_was_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "ROWS", tmp_path / "rows.jsonl")
-    first = page.Record("script", kept=True, resume=False)
+    monkeypatch.setattr(kept_rows, "ROWS", tmp_path / "rows.jsonl")
+    first = kept_rows.Record("script", kept=True, resume=False)
     assert first.row("task", (1, 2, 3), lambda: {"seconds": 1.0})["seconds"] == 1.0
-    again = page.Record("script", kept=True, resume=True)
+    again = kept_rows.Record("script", kept=True, resume=True)
     assert again.row("task", (1, 2, 3), lambda: pytest.fail("it is there"))["seconds"] == 1.0
+    assert again.has("task", (1, 2, 3)) and not again.has("task", (9, 2, 3))
     later = again.row("task", (9, 2, 3), lambda: {"seconds": 2.0})
     assert later["later"] is True
-    fresh = page.Record("script", kept=True, resume=False)
+    fresh = kept_rows.Record("script", kept=True, resume=False)
     assert [row["task"] for row in fresh.rows] == ["run"]
 
 

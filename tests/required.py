@@ -9,7 +9,7 @@ import pytest
 
 
 def absent(what: str, why: str) -> NoReturn:
-    """Skip the test, or fail it where AMCC_REQUIRE (browser,postgres) names what is absent."""
+    """Skip the test, or fail it where AMCC_REQUIRE (browser,postgres,valgrind) names what is absent."""
     if what in os.environ.get("AMCC_REQUIRE", "").split(","):
         pytest.fail(f"AMCC_REQUIRE names {what}, but {why}", pytrace=False)
     pytest.skip(f"{why} (AMCC_REQUIRE={what} makes this a failure)")
