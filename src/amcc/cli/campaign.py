@@ -22,7 +22,7 @@ from amcc.cli.lazy import prepared
 from amcc.cli.live import CLIENT, HERE, SERVE, Folder, Reason, Url, actor, address_of, check_database, is_named, opened
 from amcc.cli.output import Json, RowsOutput, print_json
 from amcc.cli.paths import FILE, FOLDER, READS, TABLE
-from amcc.cli.pay import counted, write_prolific
+from amcc.cli.pay import MarkPaid, OnlyWorkers, Prolific, counted, write_prolific
 from amcc.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -115,15 +115,9 @@ def export(
 def pay(
     *,
     folder: Folder,
-    worker: Annotated[list[str] | None, typer.Option(help="Only this worker. May be repeated.")] = None,
-    prolific: Annotated[
-        Path | None,
-        typer.Option(help="Also write what is due as Prolific takes it for bonuses: lines id,amount in whole cents."),
-        FILE,
-    ] = None,
-    mark_paid: Annotated[
-        bool, typer.Option("--mark-paid", help="Record that what this call lists is paid: the next one lists the rest.")
-    ] = False,
+    worker: OnlyWorkers = None,
+    prolific: Prolific = None,
+    mark_paid: MarkPaid = False,
     rows: RowsOutput,
     as_json: Json = False,
 ) -> None:

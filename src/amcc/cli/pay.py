@@ -24,6 +24,17 @@ from amcc.cli.paths import FILE, KEEPS, READS
 from amcc.errors import InputError, ParameterError
 from amcc.files import whole_file
 
+# The options of paying, here and in `amcc campaign pay`.
+OnlyWorkers = Annotated[list[str] | None, typer.Option(help="Only this worker. May be repeated.")]
+Prolific = Annotated[
+    Path | None,
+    typer.Option(help="Also write what is due as Prolific takes it for bonuses: lines id,amount in whole cents."),
+    FILE,
+]
+MarkPaid = Annotated[
+    bool, typer.Option("--mark-paid", help="Record that what this call lists is paid: the next one lists the rest.")
+]
+
 
 def pay(
     *,
@@ -33,15 +44,9 @@ def pay(
         typer.Argument(metavar="[VOTES]", help="Table of votes, to see who has answered since the last call."),
         READS,
     ] = None,
-    worker: Annotated[list[str] | None, typer.Option(help="Only this worker. May be repeated.")] = None,
-    prolific: Annotated[
-        Path | None,
-        typer.Option(help="Also write what is due as Prolific takes it for bonuses: lines id,amount in whole cents."),
-        FILE,
-    ] = None,
-    mark_paid: Annotated[
-        bool, typer.Option("--mark-paid", help="Record that what this call lists is paid: the next one lists the rest.")
-    ] = False,
+    worker: OnlyWorkers = None,
+    prolific: Prolific = None,
+    mark_paid: MarkPaid = False,
     rows: RowsOutput,
     as_json: Json = False,
     reading: ReadingOptions,
