@@ -126,7 +126,10 @@ def _placed(block: Any) -> Any:
 
 
 def measure_leader(packed: Path) -> float:
-    """Seconds per coin that the leader takes between two rounds, on all cores of its machine."""
+    """Seconds per coin that the leader takes between two rounds, on all cores of its machine.
+
+    Strengths are left out: in a fit as large as these they are learned from some thousand workers.
+    """
     import amcc
     from amcc.consensus.models.amcc import crowd as model
     from amcc.consensus.models.amcc.likelihood import THOROUGH
@@ -143,7 +146,7 @@ def measure_leader(packed: Path) -> float:
         start = time.perf_counter()
         thorough = number % THOROUGH == 0
         crowd, _ = model.update_members(crowd, engine.coins, counts, thorough=thorough)
-        crowd = model.update_rates(crowd, prior, engine.coins, counts, strengths=thorough)
+        crowd = model.update_rates(crowd, prior, engine.coins, counts)
         model.slot_evidence(crowd, engine.coins, counts)
         times.append(time.perf_counter() - start)
     return np.reshape(times, (-1, THOROUGH)).mean(axis=1).min() / len(engine.coins)

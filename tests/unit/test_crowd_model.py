@@ -21,6 +21,7 @@ from amcc.consensus.models.amcc.crowd import (
     start_crowd,
     update_members,
     update_rates,
+    update_strengths,
 )
 from amcc.consensus.models.amcc.frequency import LabelFrequency, lent_to_all, update_usual
 from amcc.consensus.models.amcc.rates import (
@@ -132,7 +133,9 @@ def test_rates_move_towards_the_votes():
     crowd = start_crowd(6, 4, 1, PRIOR)
     for number in range(20):
         crowd, _ = update_members(crowd, coins, counts)
-        crowd = update_rates(crowd, PRIOR, coins, counts, strengths=number % 3 == 0)
+        if number % 3 == 0:
+            crowd = update_strengths(crowd, PRIOR, coins, counts)
+        crowd = update_rates(crowd, PRIOR, coins, counts)
     assert_allclose(crowd.hit.commonality, 0.9, atol=0.03)
     assert_allclose(crowd.false_alarm.commonality, 0.02, atol=0.01)
     assert (crowd.hit.strength > SETTINGS.pseudo_votes).all()  # all workers are alike

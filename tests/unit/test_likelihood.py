@@ -339,26 +339,25 @@ def test_bound_never_falls(changes, gold_share):
 
 
 def test_hurried_fits_climb_as_high_in_fewer_rounds(monkeypatch):
-    """Large fits stretch their steps, and go back where one was too long: the bound never falls."""
+    """Large fits learn groups from some workers, stretch their steps, and go back where one was too long."""
 
     def history_of(changes, no_hurry):
         monkeypatch.setattr(likelihood, "NO_HURRY", no_hurry)
-        crowd = simulate_crowd(CrowdSpec(**{"n_items": 150, "n_workers": 20, "n_labels": 5, "seed": 1, **changes}))
+        crowd = simulate_crowd(CrowdSpec(**{"n_items": 1000, "n_workers": 100, "n_labels": 5, "seed": 1, **changes}))
         start = start_crowd(crowd.votes.n_workers, crowd.votes.n_labels, 5, PRIOR)
-        return fit_likelihood(InMemory(crowd.votes), start, PRIOR, max_iter=400, tol=1e-5).monitor.history
+        return fit_likelihood(InMemory(crowd.votes), start, PRIOR, max_iter=400, tol=5e-4).monitor.history
 
     pairs = [(history_of(changes, 10**9), history_of(changes, 0)) for changes in CROWDS.values()]
     for plain, hurried in pairs:
         assert np.diff(hurried).min() >= -1e-6 * abs(hurried[0])
         assert hurried[-1] > plain[-1] - 1e-3 * abs(plain[-1])
-    assert sum(len(hurried) for _, hurried in pairs) < 0.8 * sum(len(plain) for plain, _ in pairs)
+    assert sum(len(hurried) for _, hurried in pairs) < 0.7 * sum(len(plain) for plain, _ in pairs)
 
 
 def test_a_step_that_is_too_long_is_taken_back(monkeypatch):
     """With stretches far beyond what helps, many fall; the fit still climbs, and tries again."""
     monkeypatch.setattr(likelihood, "NO_HURRY", 0)
-    monkeypatch.setattr(likelihood, "STRETCH_GROWTH", 30.0)
-    monkeypatch.setattr(likelihood, "LONGEST_STRETCH", 900.0)
+    monkeypatch.setattr(likelihood, "STRETCHES", (1.0, 900.0))
     taken_back = []
     shorter = likelihood._without_stretch
     monkeypatch.setattr(likelihood, "_without_stretch", lambda *given: taken_back.append(1) or shorter(*given))

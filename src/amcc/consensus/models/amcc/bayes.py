@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from amcc import special
 from amcc.arrays import AnyInts, Floats, weight_per_code
-from amcc.special import betaln, digamma
+from amcc.threads import in_threads, n_pieces
 
 # Pseudo-votes beyond these change nothing: fewer than one vote, or more than anybody gives.
 STRENGTH_RANGE = (0.5, 4096.0)
@@ -21,6 +22,10 @@ STRENGTH_RANGE = (0.5, 4096.0)
 # Numbers up to which a table is summed at once: below, the calls cost more than the sums. Larger ones are summed column
 # by column, so that no copy is as wide as the table.
 NARROW = 1 << 16
+
+# Numbers from which compiled loops compute special functions, several times as fast: as many as there are in a table of
+# kinds for coins that compiled loops have seen already (`coins.FEW_COINS`), so that nobody waits for them to load.
+MANY = 24_000
 
 
 def row_posterior(log_joint: Floats) -> tuple[Floats, Floats]:
@@ -53,7 +58,33 @@ def sums_per_code(code: AnyInts, weight: Floats, n_codes: int) -> Floats:
 
 def log_evidence(lent_yes: Floats, lent_no: Floats, yes: Floats, no: Floats) -> Floats:
     """Log-probability of votes (in one order) by coins with these pseudo-votes, rates integrated out."""
-    return np.asarray(betaln(lent_yes + yes, lent_no + no) - betaln(lent_yes, lent_no))
+    return log_beta(lent_yes + yes, lent_no + no) - log_beta(lent_yes, lent_no)
+
+
+def log_beta(yes: Floats, no: Floats) -> Floats:
+    """Log of the beta function of positive numbers, by the compiled loop where they are many."""
+    return special.betaln(yes, no) if np.size(yes) < MANY else _compiled("log_beta", yes, no)
+
+
+def digamma(x: Floats) -> Floats:
+    """The derivative of log-gamma for positive numbers, by the compiled loop where they are many."""
+    return special.digamma(x) if np.size(x) < MANY else _compiled("digamma", x)
+
+
+def _compiled(name: str, *numbers: Floats) -> Floats:
+    """What the loop of that name makes of arrays of one shape, on all cores."""
+    from amcc.loops import coins as coin_loops  # here, for compiled loops take longer to load than small fits need
+
+    loop, shape, result = getattr(coin_loops, name), numbers[0].shape, np.empty(numbers[0].size)
+    flat = [np.ascontiguousarray(each).reshape(-1) for each in numbers]
+    bounds = np.linspace(0, len(result), n_pieces(len(result)) + 1).astype(np.int64)
+
+    def run(piece: int) -> None:
+        here = slice(bounds[piece], bounds[piece + 1])
+        loop(*(each[here] for each in flat), result[here])
+
+    in_threads(run, len(bounds) - 1)
+    return result.reshape(shape)
 
 
 def effective_votes_of(lent: Floats, votes: Floats) -> Floats:

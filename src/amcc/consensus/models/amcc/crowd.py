@@ -7,6 +7,7 @@ tick the same and spammers who tick at random scatter differently: there is an u
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, NamedTuple
@@ -201,23 +202,34 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
     return replace(crowd, member=member, share=share), float(explained.sum())
 
 
-def update_rates(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCounts, *, strengths: bool) -> Crowd:
-    """Commonality of all kinds of rate, and the strengths if wanted."""
+def update_strengths(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCounts) -> Crowd:
+    """How alike workers of each group are, in all kinds of rate."""
 
     def improved(rates: Rates, of_kind: RatePrior, votes: Counts, member: Floats) -> Rates:
-        # Strengths first: effective votes depend on them.
-        if strengths:
-            rates = update_strength(rates, of_kind, coins, votes, member)
+        return update_strength(rates, of_kind, coins, votes, member)
+
+    return _each_kind(crowd, prior, counts, improved)
+
+
+def update_rates(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCounts) -> Crowd:
+    """Commonality of all kinds of rate."""
+
+    def improved(rates: Rates, of_kind: RatePrior, votes: Counts, member: Floats) -> Rates:
         return update_group_rates(rates, of_kind, effective_votes(coins, votes, rates.pseudo_votes, member))
 
+    return _each_kind(crowd, prior, counts, improved)
+
+
+def _each_kind(
+    crowd: Crowd, prior: CrowdPrior, counts: CoinCounts, improved: Callable[[Rates, RatePrior, Counts, Floats], Rates]
+) -> Crowd:
+    """The crowd with each kind of rate improved, by the votes that it explains and the members of its groups."""
     return replace(
         crowd,
         hit=improved(crowd.hit, prior.hit, counts.present, crowd.looking_member),
         false_alarm=improved(crowd.false_alarm, prior.false_alarm, counts.absent, crowd.looking_member),
-        uninformative=improved(
-            crowd.uninformative, prior.uninformative, counts.total, crowd.uninformative_member
-        ),
-    )  # fmt: skip
+        uninformative=improved(crowd.uninformative, prior.uninformative, counts.total, crowd.uninformative_member),
+    )
 
 
 def same_strengths(one: Crowd, other: Crowd) -> bool:

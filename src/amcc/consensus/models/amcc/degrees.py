@@ -24,12 +24,11 @@ import numpy as np
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, unsigned
-from amcc.consensus.models.amcc.bayes import best_of_three, effective_votes_of, log_evidence, row_posterior
+from amcc.consensus.models.amcc.bayes import best_of_three, digamma, effective_votes_of, log_evidence, row_posterior
 from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
-from amcc.special import digamma
 from amcc.threads import in_threads
 
 # Degrees of pairs. From three on they predict about the same, and the cost grows with them.

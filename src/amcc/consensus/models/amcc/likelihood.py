@@ -12,6 +12,7 @@ A round is one pass over the votes and a few over the coins times groups.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -25,8 +26,10 @@ from amcc.consensus.models.amcc.crowd import (
     slot_evidence,
     update_members,
     update_rates,
+    update_strengths,
 )
 from amcc.consensus.models.amcc.frequency import LabelFrequency, update_usual
+from amcc.consensus.models.amcc.representatives import Representatives
 from amcc.consensus.monitor import Monitor
 from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round
 from amcc.engine.base import Engine
@@ -48,10 +51,15 @@ STRENGTHS_WAIT = 3
 # not say which of them is the right one.
 PLAIN_ROUNDS = 8
 
-# In a hurry, later steps are stretched: each half as much again as the last while the bound rises, up to three times.
-# Near its end every round goes the same small share of the way that is left, so a stretch of three saves up to two
-# rounds of three. A step that falls costs one more pass over the votes; of longer stretches more fall than are saved.
-STRETCH_GROWTH, LONGEST_STRETCH = 1.5, 3.0
+# In a hurry, rounds in which groups are learned from `representatives`. While presence moves as much as in these, what
+# they say of groups is near enough to what all workers say.
+ROUNDS_OF_FEW = 10
+
+# In a hurry, later steps are stretched by these factors in turn: near its end every round goes the same small share of
+# the way that is left. What moves quickly is overshot by a long step, so the short ones before it bring that to rest:
+# of what goes a tenth of its way in a round or more, a turn leaves 0.3 (Chebyshev's polynomial; three rounds as they
+# are leave 0.73). A step that lowers the bound is taken back, for one more pass over the votes.
+STRETCHES = (1.0, 2.0, 5.0)
 
 
 @dataclass(frozen=True)
@@ -136,25 +144,30 @@ def fit_likelihood(
     given = first if start is None or checked == 1 else engine.total(first_look, None)
     at = engine.recall("fit", Ascent) or start_ascent(first, crowd, start, prior)
     monitor = Monitor(tol, max_iter, at.history, at.reported)
+    few = Representatives.of(coins, engine.n_workers, engine.n_labels) if in_hurry(engine) else None
+    # Whoever starts with a crowd that was learned from all workers does not want it learned from a few.
+    rounds_of_few = ROUNDS_OF_FEW if few is not None and start is None else 0
 
-    def grouped(at: Ascent, *, thorough: bool) -> tuple[Ascent, float]:
+    def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
         counts = CoinCounts.of_slots(_mixed(checked, at.present, given.present), first.slot_votes)
         label_present = _mixed(checked, at.label_present, given.label_present)
         frequency = replace(at.frequency, present=label_present, absent=_rest(first.asked, label_present))
-        crowd, explained = update_members(at.crowd, coins, counts, thorough=thorough)
+        known = few.learn_groups(at.crowd, prior, counts) if few and number < rounds_of_few else at.crowd
+        crowd, explained = update_members(known, coins, counts, thorough=number % THOROUGH == 0)
         # The bound of what the last round left: after it the parameters move, and each term would need another pass.
-        bound = explained + at.crowd.log_prior(prior) + frequency.bound(prior.settings) + checked * at.entropy
+        bound = explained + known.log_prior(prior) + frequency.bound(prior.settings) + checked * at.entropy
         return replace(at, crowd=crowd, counts=counts, frequency=frequency), bound
 
     for number in monitor.rounds():
-        thorough = number % THOROUGH == 0
-        now, bound = grouped(at, thorough=thorough)
+        now, bound = grouped(at, number)
         if at.stretch > 1 and bound < monitor.history[-1]:
-            now, bound = grouped(_without_stretch(engine, at), thorough=thorough)
+            now, bound = grouped(_without_stretch(engine, at), number)
         # What a plain step would have moved: so a fit ends as near to its goal as without stretches.
         monitor.report(bound, now.change / now.stretch)
-        now = _next_rates(engine, now, prior, number)
+        if number >= rounds_of_few:
+            now = _next_rates(engine, now, prior, number, few)
+        now = replace(now, frequency=update_usual(now.frequency, prior.settings))
         now = _next_belief(engine, now, number)
         at = replace(now, history=tuple(monitor.history), reported=monitor.change)
         engine.keep("fit", at)  # a fit that is stopped here goes on from here
@@ -164,25 +177,29 @@ def fit_likelihood(
     )
 
 
-def _next_rates(engine: Engine, at: Ascent, prior: CrowdPrior, number: int) -> Ascent:
-    """Rates of groups and frequencies of labels, by what the votes count for."""
-    strengths = number >= at.strengths_at
-    crowd = update_rates(at.crowd, prior, engine.coins, at.counts, strengths=strengths)
-    settled = engine.n_votes > NO_HURRY and same_strengths(crowd, at.crowd)
-    at = replace(at, crowd=crowd, frequency=update_usual(at.frequency, prior.settings))
-    if not strengths:
-        return at
-    wait = 2 * at.strengths_wait if settled else STRENGTHS_WAIT
-    return replace(at, strengths_at=number + wait, strengths_wait=wait)
+def in_hurry(engine: Engine) -> bool:
+    """Whether there is so much to do that a fit must not take its time."""
+    return engine.n_votes > NO_HURRY
+
+
+def _next_rates(engine: Engine, at: Ascent, prior: CrowdPrior, number: int, few: Representatives | None) -> Ascent:
+    """Rates of groups, by what the votes of all workers count for; their strengths first, for votes depend on them."""
+    if number >= at.strengths_at:
+        strengths = partial(update_strengths, coins=engine.coins) if few is None else few.learn_strengths
+        crowd = strengths(at.crowd, prior=prior, counts=at.counts)
+        at_rest = few is not None and same_strengths(crowd, at.crowd)
+        wait = 2 * at.strengths_wait if at_rest else STRENGTHS_WAIT
+        at = replace(at, crowd=crowd, strengths_at=number + wait, strengths_wait=wait)
+    return replace(at, crowd=update_rates(at.crowd, prior, engine.coins, at.counts))
 
 
 def _next_belief(engine: Engine, at: Ascent, number: int) -> Ascent:
     """What is believed of votes and labels, perhaps stretched, and what the votes make of it."""
     # Given workers and frequencies, presence of pairs is Bayes' rule: the exact maximum of the bound over q.
     plain = Belief(slot_evidence(at.crowd, engine.coins, at.counts), at.frequency.log_odds)
-    if number < PLAIN_ROUNDS or at.belief is None or engine.n_votes <= NO_HURRY:
+    if number < PLAIN_ROUNDS or at.belief is None or not in_hurry(engine):
         return _with_step(engine, at, plain, plain, 1.0)
-    stretch = min(at.stretch * STRETCH_GROWTH, LONGEST_STRETCH)
+    stretch = STRETCHES[(number - PLAIN_ROUNDS) % len(STRETCHES)]
     stretched = Belief(*(old + stretch * (new - old) for old, new in zip(at.belief, plain, strict=True)))
     return _with_step(engine, at, stretched, plain, stretch)
 
