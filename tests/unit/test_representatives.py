@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -28,9 +30,19 @@ def crowd_of_two():
     return coins, CoinCounts(Counts(yes, 10 - yes), Counts(alarms, 10 - alarms))
 
 
+def engine_with(coins, *, n_labels=N_LABELS, votes_per_coin=20):
+    """All that representatives need to know of an engine."""
+    return SimpleNamespace(coins=coins, n_workers=N_WORKERS, n_labels=n_labels, n_votes=votes_per_coin * len(coins))
+
+
+def test_nobody_where_coins_are_as_many_as_votes(crowd_of_two):
+    coins, _ = crowd_of_two
+    assert Representatives.of(engine_with(coins, votes_per_coin=2)) is None
+
+
 def test_all_workers_where_they_are_few(crowd_of_two):
     coins, _ = crowd_of_two
-    few = Representatives.of(coins, N_WORKERS, N_LABELS)
+    few = Representatives.of(engine_with(coins))
     assert_array_equal(few.worker, np.arange(N_WORKERS))
     assert_array_equal(few.coins.worker, coins.worker)
 
@@ -39,7 +51,7 @@ def test_some_with_all_their_coins_the_same_every_time(crowd_of_two, monkeypatch
     monkeypatch.setattr(representatives, "ENOUGH_COINS", 1200)
     monkeypatch.setattr(representatives, "ENOUGH_OF_LABEL", 1)
     coins, _ = crowd_of_two
-    few, again = (Representatives.of(coins, N_WORKERS, N_LABELS) for _ in range(2))
+    few, again = (Representatives.of(engine_with(coins)) for _ in range(2))
     assert 200 < len(few.worker) < 400
     assert_array_equal(few.worker, again.worker)
     assert_array_equal(few.worker[few.coins.worker], coins.worker[few.coin])
@@ -50,15 +62,15 @@ def test_rare_labels_ask_for_more_workers(crowd_of_two, monkeypatch):
     monkeypatch.setattr(representatives, "ENOUGH_COINS", 1)
     monkeypatch.setattr(representatives, "ENOUGH_OF_LABEL", 100)
     coins, _ = crowd_of_two
-    many_labels = Representatives.of(coins, N_WORKERS, 10 * N_LABELS)
-    assert len(Representatives.of(coins, N_WORKERS, N_LABELS).worker) < 200 < len(many_labels.worker)
+    many_labels = Representatives.of(engine_with(coins, n_labels=10 * N_LABELS))
+    assert len(Representatives.of(engine_with(coins)).worker) < 200 < len(many_labels.worker)
 
 
 def test_groups_of_some_are_groups_of_all(crowd_of_two, monkeypatch):
     monkeypatch.setattr(representatives, "ENOUGH_COINS", 2000)
     monkeypatch.setattr(representatives, "ENOUGH_OF_LABEL", 1)
     coins, counts = crowd_of_two
-    few = Representatives.of(coins, N_WORKERS, N_LABELS)
+    few = Representatives.of(engine_with(coins))
     crowd = start_crowd(N_WORKERS, N_LABELS, 4, PRIOR)  # two of which look
     for _ in range(5):
         crowd = few.learn_groups(crowd, PRIOR, counts)
@@ -71,7 +83,7 @@ def test_groups_of_some_are_groups_of_all(crowd_of_two, monkeypatch):
 
 def test_strengths_of_some_move_by_one_step_and_leave_all_else(crowd_of_two):
     coins, counts = crowd_of_two
-    few = Representatives.of(coins, N_WORKERS, N_LABELS)
+    few = Representatives.of(engine_with(coins))
     crowd = start_crowd(N_WORKERS, N_LABELS, 2, PRIOR)
     moved = few.learn_strengths(crowd, PRIOR, counts)
     assert np.isin(moved.hit.strength / crowd.hit.strength, [0.5, 1.0, 2.0]).all()

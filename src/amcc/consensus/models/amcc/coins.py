@@ -14,9 +14,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from amcc.arrays import Floats, Ints, unsigned
-from amcc.consensus.models.amcc.bayes import sums_per_code
+from amcc.consensus.models.amcc.bayes import digamma, log_beta, sums_per_code
 from amcc.fields import Each
-from amcc.special import digamma, gammaln
+from amcc.special import gammaln
 from amcc.threads import in_threads, n_pieces
 from amcc.votes import Coins
 
@@ -56,11 +56,11 @@ def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Flo
     Where `member` (n_workers, n_groups) says that they do not, it need not be computed.
     """
     # The Beta function of pseudo-votes alone is the same for all coins of a label: once for each, not once per coin.
-    without_votes = gammaln(usual.yes) + gammaln(usual.no) - gammaln(usual.total)
+    without_votes = log_beta(usual.yes, usual.no)
     if len(coins) <= FEW_COINS:
         yes, no = _all_votes(coins, counts, usual)
-        log_beta = gammaln(yes) + gammaln(no) - gammaln(yes + no)
-        return sums_per_code(coins.worker, log_beta - without_votes.T[coins.label], len(member))
+        with_votes = gammaln(yes) + gammaln(no) - gammaln(yes + no)
+        return sums_per_code(coins.worker, with_votes - without_votes.T[coins.label], len(member))
     # One table for all threads: coins stand in the order of workers, and all coins of a worker are in one piece.
     fit, of_group = np.zeros(member.T.shape), np.ascontiguousarray(member.T)
     cuts = np.linspace(0, len(coins), n_pieces(len(coins)) + 1)[1:-1].astype(np.int64)

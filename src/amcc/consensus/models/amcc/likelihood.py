@@ -144,7 +144,7 @@ def fit_likelihood(
     given = first if start is None or checked == 1 else engine.total(first_look, None)
     at = engine.recall("fit", Ascent) or start_ascent(first, crowd, start, prior)
     monitor = Monitor(tol, max_iter, at.history, at.reported)
-    few = Representatives.of(coins, engine.n_workers, engine.n_labels) if in_hurry(engine) else None
+    few = Representatives.of(engine) if in_hurry(engine) else None
     # Whoever starts with a crowd that was learned from all workers does not want it learned from a few.
     rounds_of_few = ROUNDS_OF_FEW if few is not None and start is None else 0
 
@@ -187,7 +187,7 @@ def _next_rates(engine: Engine, at: Ascent, prior: CrowdPrior, number: int, few:
     if number >= at.strengths_at:
         strengths = partial(update_strengths, coins=engine.coins) if few is None else few.learn_strengths
         crowd = strengths(at.crowd, prior=prior, counts=at.counts)
-        at_rest = few is not None and same_strengths(crowd, at.crowd)
+        at_rest = in_hurry(engine) and same_strengths(crowd, at.crowd)
         wait = 2 * at.strengths_wait if at_rest else STRENGTHS_WAIT
         at = replace(at, crowd=crowd, strengths_at=number + wait, strengths_wait=wait)
     return replace(at, crowd=update_rates(at.crowd, prior, engine.coins, at.counts))

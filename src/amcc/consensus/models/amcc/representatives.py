@@ -24,11 +24,16 @@ from amcc.consensus.models.amcc.crowd import (
     update_rates,
     update_strengths,
 )
+from amcc.engine.base import Engine
 from amcc.votes import Coins
 
 # Coins that are enough: in all, and of a usual label. A group's rate is known to a fiftieth then, a label's to a
 # tenth in log-odds: much less than groups and labels differ by.
 ENOUGH_COINS, ENOUGH_OF_LABEL = 50_000, 500
+
+# Coins for each vote, at most: with more, the steps of a round take longer than the rounds that they save. So it is
+# where labels are very many.
+MOST_COINS = 1 / 8
 
 # Steps in a round, at most, and how often strengths are tried, which costs more than all else: three times then.
 MOST_STEPS, STRENGTHS_EVERY = 6, 2
@@ -54,10 +59,12 @@ class Representatives:
     coins: Coins
 
     @classmethod
-    def of(cls, coins: Coins, n_workers: int, n_labels: int) -> Self:
-        """So many as are enough, by lot; all where that is more than there are."""
-        share = max(ENOUGH_COINS, ENOUGH_OF_LABEL * n_labels) / max(len(coins), 1)
-        chosen = np.random.default_rng(LOT).random(n_workers) < share
+    def of(cls, engine: Engine) -> Self | None:
+        """So many as are enough, by lot; all where that is more than there are. None where they would be too many."""
+        coins, enough = engine.coins, max(ENOUGH_COINS, ENOUGH_OF_LABEL * engine.n_labels)
+        if min(enough, len(coins)) > MOST_COINS * engine.n_votes:
+            return None
+        chosen = np.random.default_rng(LOT).random(engine.n_workers) < enough / max(len(coins), 1)
         coin = np.flatnonzero(chosen[coins.worker])
         number = np.cumsum(chosen, dtype=coins.worker.dtype) - 1
         return cls(np.flatnonzero(chosen), coin, Coins(number[coins.worker[coin]], coins.label[coin], coins.slot[:0]))
