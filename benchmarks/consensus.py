@@ -287,6 +287,8 @@ def make_crowd(folder: Path, n_votes: int) -> Size:
 
     spec = CrowdSpec.for_votes(n_votes, seed=SEED)
     write_crowd(spec, folder)
+    for note in folder.glob("*.rounds"):  # of the crowd before
+        note.unlink()
     table = pq.read_table(folder / "votes.parquet")
     plain = table.cast(pq.read_schema(folder / "votes.parquet").remove_metadata())
     for position, field in enumerate(plain.schema):
