@@ -114,7 +114,7 @@ def _crowdkit(model: Any, votes: Any) -> Any:
 
 
 def amcc_equal_quality(folder: Path) -> Found:
-    """Our Dawid–Skene, with as few rounds as both programs need for the same quality."""
+    """Our Dawid–Skene with as few rounds as it needs to be as good as crowd-kit's, and the other way round."""
     return _as_good(amcc_dawid_skene, folder)
 
 
@@ -124,20 +124,29 @@ def crowdkit_equal_quality(folder: Path) -> Found:
 
 
 def _as_good(task: Callable[[Path, int], Found], folder: Path) -> Found:
-    """With the fewest rounds that come near to what our Dawid–Skene finds in the end; to find them is not timed."""
+    """With the fewest rounds that are as good as the less good of both programs in the end; finding them is not timed."""
     with clock.paused():
-        n_rounds = _rounds_needed(task, folder)
-    return task(folder, n_rounds)
+        goal = _noted(folder / "goal.rounds", lambda: _both_reach(folder))
+        n_rounds = _noted(folder / f"{task.__name__}.rounds", lambda: _rounds_needed(task, folder, goal))
+    return task(folder, int(n_rounds))
 
 
-def _rounds_needed(task: Callable[[Path, int], Found], folder: Path) -> int:
-    """Found once for a crowd, and noted beside it: every turn is a process of its own."""
-    note = folder / f"{task.__name__}.rounds"
+def _both_reach(folder: Path) -> float:
+    """The Jaccard index that both come near to."""
+    programs = amcc_dawid_skene, crowdkit_dawid_skene
+    return min(_jaccard(program(folder).pairs, folder) for program in programs) - NEAR_ENOUGH
+
+
+def _rounds_needed(task: Callable[[Path, int], Found], folder: Path, goal: float) -> float:
+    good = (n_rounds for n_rounds in ROUNDS_TRIED if _jaccard(task(folder, n_rounds).pairs, folder) >= goal)
+    return next(good, ROUNDS_TRIED[-1])
+
+
+def _noted(note: Path, find: Callable[[], float]) -> float:
+    """A number that is found once for a crowd and noted beside it: every turn is a process of its own."""
     if not note.exists():
-        goal = _jaccard(amcc_dawid_skene(folder).pairs, folder) - NEAR_ENOUGH
-        good = (n_rounds for n_rounds in ROUNDS_TRIED if _jaccard(task(folder, n_rounds).pairs, folder) >= goal)
-        note.write_text(str(next(good, ROUNDS_TRIED[-1])))
-    return int(note.read_text())
+        note.write_text(repr(find()))
+    return float(note.read_text())
 
 
 def cleanlab_majority(folder: Path) -> Found:
@@ -215,6 +224,7 @@ LARGEST = {
     "crowdkit_dawid_skene": (10**6, "not tried: on 2026-11-16 not within 10 min"),
     "cleanlab_majority": (10**6, "not tried: 4 GB for the table of each label"),
     "crowdkit_equal_quality": (10**6, "not tried: to find the rounds would take half an hour"),
+    "amcc_equal_quality": (10**6, "not tried: to find the rounds would take half an hour"),
 }
 
 # Seconds after which a task is given up, where it is not `TIMEOUT`.
