@@ -124,7 +124,7 @@ def crowdkit_equal_quality(folder: Path) -> Found:
 
 
 def _as_good(task: Callable[[Path, int], Found], folder: Path) -> Found:
-    """With the fewest rounds that are as good as the less good of both programs in the end; finding them is not timed."""
+    """With the fewest rounds that make it as good as the less good of both in the end; to find them is not timed."""
     with clock.paused():
         goal = _noted(folder / "goal.rounds", lambda: _both_reach(folder))
         n_rounds = _noted(folder / f"{task.__name__}.rounds", lambda: _rounds_needed(task, folder, goal))

@@ -233,12 +233,12 @@ PROCESSES = {"Dask: 1 process, to 2 on the same blocks": ("dawid_skene_dask_1", 
 HOW_OTHERS_RUN = """\
 Times of one machine mean little. Ratios mean more: they come from one run on the same crowds. Every program starts with
 the Parquet file of the votes and ends with the labels of all items. Imports and compiling (once per machine) are left
-out. Programs take turns, three to five times; a time is the median of the turns, with the range in parentheses, and a ratio is
-the median of the ratios within each turn. Who has taken two minutes takes no further turn. The other programs know one
-label at a time, so they run label by label, as crowd-kit's own `BinaryRelevance` does. cleanlab and Snorkel need a
-table of items × workers: making it is not timed, but its memory counts. For Snorkel, workers are labelling functions
-that abstain where they were not asked. cleanlab's CROWDLAB is not here: it needs predictions of a classifier, and these
-crowds have none.
+out. Programs take turns, three to five times; a time is the median of the turns, with the range in parentheses, and a
+ratio is the median of the ratios within each turn. Who has taken two minutes takes no further turn. The other programs
+know one label at a time, so they run label by label, as crowd-kit's own `BinaryRelevance` does. cleanlab and Snorkel
+need a table of items × workers: making it is not timed, but its memory counts. For Snorkel, workers are labelling
+functions that abstain where they were not asked. cleanlab's CROWDLAB is not here: it needs predictions of a classifier,
+and these crowds have none.
 """.splitlines()
 
 
@@ -292,8 +292,8 @@ def _speed(crowds: Measured) -> list[str]:
         "Rounds of each:",
         "",
         *by_size(crowds, IN_ROUNDS, lambda row: figure(row["rounds"]) if "rounds" in row else ""),
-        "At equal quality: each with the fewest of 1, 2, 4 … rounds whose label sets are as good, to .002 in Jaccard, as",
-        "those of the less good of both in the end.",
+        "At equal quality: each with the fewest of 1, 2, 4 … rounds whose label sets are as good, to .002 in Jaccard,",
+        "as those of the less good of both in the end.",
         "",
         *ratios(crowds, EQUAL_RATIO),
         *by_size(crowds, EQUAL_QUALITY, _rounds_and_quality),
