@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln, logsumexp, softmax
 from scipy.stats import beta
 
+from amcc import special
 from amcc.consensus.models.amcc import bayes
 from amcc.consensus.models.amcc.bayes import (
     STRENGTH_RANGE,
@@ -113,3 +114,24 @@ def test_best_of_three_finds_the_best_in_a_few_rounds():
     for _ in range(12):
         strength = best_of_three(strength, lambda tried: -np.abs(np.log(tried / 64.0)))
     assert strength.tolist() == [64.0, 64.0, 64.0]
+
+
+# -- special functions of many numbers ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Two tables of positive numbers, from a hundredth to a few thousand, just too large to be small."""
+    rng = np.random.default_rng(0)
+    return np.exp(rng.uniform(np.log(0.01), np.log(5000), size=(2, bayes.MANY // 7 + 1, 7)))
+
+
+def test_compiled_loops_say_the_same_as_scipy(tables):
+    yes, no = tables
+    assert_allclose(bayes.log_beta(yes, no), special.betaln(yes, no), rtol=1e-10, atol=1e-9)
+    assert_allclose(bayes.digamma(yes), special.digamma(yes), rtol=1e-10, atol=1e-12)
+
+
+def test_tables_that_are_not_in_one_piece_count_as_they_look(tables):
+    yes, no = tables
+    assert_allclose(bayes.log_beta(yes.T, no.T), special.betaln(yes, no).T, rtol=1e-10, atol=1e-9)
