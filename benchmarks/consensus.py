@@ -257,13 +257,14 @@ def _jaccard(consensus: Any, folder: Path) -> float:
 # -- the run --------------------------------------------------------------------------------------------------------
 
 
-def hopeless(name: str, n_votes: int, smaller: list[Row]) -> str:
+def hopeless(name: str, n_votes: int, rows: list[Row]) -> str:
     """Why a task need not be tried at this size; empty where it should be."""
     most, why_not = LARGEST.get(name, (n_votes, ""))
     if n_votes > most:
         return why_not
     # What did not end on fewer votes will not end on more.
-    return "not tried" if any(row["task"] == name and "stopped" in row for row in smaller) else ""
+    stopped = (row["votes"] for row in rows if row["task"] == name and "stopped" in row)
+    return "not tried" if any(votes < n_votes for votes in stopped) else ""
 
 
 def in_turns(names: list[str], n_turns: int, measure: Callable[[str], Result]) -> dict[str, Result]:
