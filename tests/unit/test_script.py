@@ -129,8 +129,9 @@ def test_programs_take_turns():
 
 
 def test_what_leads_nowhere_is_not_tried():
-    stopped = [{"task": "snorkel_label_model", "stopped": "not within 3 min"}]
+    stopped = [{"task": "snorkel_label_model", "votes": 10**5, "stopped": "not within 3 min"}]
     assert consensus.hopeless("snorkel_label_model", 10**6, stopped) == "not tried"
+    assert consensus.hopeless("snorkel_label_model", 10**4, stopped) == ""
     assert consensus.hopeless("cleanlab_majority", 10**7, []).startswith("not tried: 4 GB")
     assert consensus.hopeless("amcc_default", 10**7, stopped) == ""
 
