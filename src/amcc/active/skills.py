@@ -23,7 +23,8 @@ COLD_ROOM = 0.5
 NEVER_SURE = 0.01
 
 
-# Surprises by which the skill of an expert is as good as known: nobody is tried out who says what they know.
+# Surprises by which the skill of an expert is as good as known: nobody is tried out who says what they know. More than
+# anybody ever gives, so that no answer moves it.
 KNOWN = 1e6
 
 

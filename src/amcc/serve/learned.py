@@ -36,7 +36,7 @@ PART = 1 << 19
 # Versions that are kept: the newest, and the one that a server may be reading.
 KEPT = 2
 
-# Odds beyond this are certain: half floats hold such log-odds to a hundredth.
+# Log-odds beyond this are certain, 10¹³ to one: votes never say so much. Half floats hold such numbers to a hundredth.
 MOST_SURE = 30.0
 
 
