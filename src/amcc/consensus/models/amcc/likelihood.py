@@ -5,8 +5,9 @@ groups and workers are is in `crowd` and `rates`, how often labels are present i
 
 The rates themselves are integrated out, so that what remains of a worker in a group is a beta-binomial. Groups of
 workers, presence of labels and all parameters are found by coordinate ascent on one lower bound of the log-posterior:
-no step of it can lower the bound (docs/method.md, section 2). It takes the place of eq5 and its updates eq15 to eq23.
-A round is one pass over the votes and a few over the coins times groups.
+no step of it can lower the bound (docs/method.md, section 2; in large fits by a hair, where some workers choose for
+all). It takes the place of eq5 and its updates eq15 to eq23. A round is one pass over the votes and a few over the
+coins times groups.
 """
 
 from __future__ import annotations
