@@ -141,13 +141,13 @@ def measure_leader(packed: Path) -> float:
     prior = model.crowd_prior(Settings())
     crowd = model.start_crowd(engine.n_workers, engine.n_labels, 5, prior)
     counts = model.CoinCounts.of_slots(first.present, first.slot_votes)
-    times = []
+    times, shards = [], engine.shards()
     for number in range(4 * THOROUGH):
         start = time.perf_counter()
         thorough = number % THOROUGH == 0
-        crowd, _ = model.update_members(crowd, engine.coins, counts, thorough=thorough)
-        crowd = model.update_rates(crowd, prior, engine.coins, counts)
-        model.slot_evidence(crowd, engine.coins, counts)
+        crowd, _ = model.update_members(crowd, shards, counts, thorough=thorough)
+        crowd = model.update_rates(crowd, prior, shards, counts)
+        model.slot_evidence(engine.coins, crowd, counts)
         times.append(time.perf_counter() - start)
     return np.reshape(times, (-1, THOROUGH)).mean(axis=1).min() / len(engine.coins)
 

@@ -33,6 +33,7 @@ from amcc.consensus.models.amcc.rates import (
     update_group_rates,
 )
 from amcc.consensus.models.amcc.settings import Settings
+from amcc.engine.shards import Shards
 from amcc.votes import Coins
 
 SETTINGS = Settings()
@@ -112,7 +113,7 @@ def test_members_are_told_by_their_rates():
     coins = coins_of(3, 4)
     counts = counts_for(coins, np.array([0.9, 0.5, 0.15]), np.array([0.02, 0.12, 0.15]))
     crowd = start_crowd(3, 4, 5, PRIOR)
-    crowd, _ = update_members(crowd, coins, counts)
+    crowd, _ = update_members(crowd, Shards(coins), counts)
     assert crowd.member[0].argmax() == 0
     assert crowd.member[1, :3].sum() > 0.9
     assert crowd.looks[2] < 0.1
@@ -122,7 +123,7 @@ def test_a_group_that_nobody_tries_stays_empty_unless_thorough():
     coins = coins_of(2, 3)
     counts = counts_for(coins, np.array([0.9, 0.9]), np.array([0.02, 0.02]))
     alone = replace(start_crowd(2, 3, 4, PRIOR), member=np.tile([0.0, 1.0, 0.0, 0.0], (2, 1)))
-    quick, thorough = (update_members(alone, coins, counts, thorough=wanted)[0] for wanted in (False, True))
+    quick, thorough = (update_members(alone, Shards(coins), counts, thorough=wanted)[0] for wanted in (False, True))
     assert_array_equal(quick.member, alone.member)
     assert (thorough.member[:, 0] > 0.9).all()
 
@@ -132,10 +133,10 @@ def test_rates_move_towards_the_votes():
     counts = counts_for(coins, np.full(6, 0.9), np.full(6, 0.02))
     crowd = start_crowd(6, 4, 1, PRIOR)
     for number in range(20):
-        crowd, _ = update_members(crowd, coins, counts)
+        crowd, _ = update_members(crowd, Shards(coins), counts)
         if number % 3 == 0:
-            crowd = update_strengths(crowd, PRIOR, coins, counts)
-        crowd = update_rates(crowd, PRIOR, coins, counts)
+            crowd = update_strengths(crowd, PRIOR, Shards(coins), counts)
+        crowd = update_rates(crowd, PRIOR, Shards(coins), counts)
     assert_allclose(crowd.hit.commonality, 0.9, atol=0.03)
     assert_allclose(crowd.false_alarm.commonality, 0.02, atol=0.01)
     assert (crowd.hit.strength > SETTINGS.pseudo_votes).all()  # all workers are alike
@@ -145,7 +146,7 @@ def test_votes_that_count_for_half_add_half():
     coins = coins_of(2, 3)
     counts = counts_for(coins, np.array([0.8, 0.8]), np.array([0.1, 0.1]))
     crowd = start_crowd(2, 3, 4, PRIOR, weight=np.array([1.0, 0.5]))
-    evidence = slot_evidence(crowd, coins, counts).reshape(2, 3, 2)
+    evidence = slot_evidence(coins, crowd, counts).reshape(2, 3, 2)
     assert_allclose(evidence[1], 0.5 * evidence[0])
     assert (evidence[0, :, 1] > 0).all()
     assert (evidence[0, :, 0] < 0).all()

@@ -13,6 +13,7 @@ from amcc.consensus.models.amcc.coins import Counts
 from amcc.consensus.models.amcc.crowd import CoinCounts, crowd_prior, start_crowd, update_members
 from amcc.consensus.models.amcc.representatives import Representatives
 from amcc.consensus.models.amcc.settings import Settings
+from amcc.engine.shards import Shards
 from amcc.votes import Coins
 
 PRIOR = crowd_prior(Settings())
@@ -30,52 +31,54 @@ def crowd_of_two():
     return coins, CoinCounts(Counts(yes, 10 - yes), Counts(alarms, 10 - alarms))
 
 
-def engine_with(coins, *, n_labels=N_LABELS, votes_per_coin=20):
-    """All that representatives need to know of an engine."""
-    return SimpleNamespace(coins=coins, n_workers=N_WORKERS, n_labels=n_labels, n_votes=votes_per_coin * len(coins))
+def representatives_of(coins, *, n_labels=N_LABELS, votes_per_coin=20):
+    """They need not know more of an engine than this."""
+    n_votes = votes_per_coin * len(coins)
+    engine = SimpleNamespace(coins=coins, n_workers=N_WORKERS, n_labels=n_labels, n_votes=n_votes)
+    return Representatives.of(engine, Shards(coins))
 
 
 def test_nobody_where_coins_are_as_many_as_votes(crowd_of_two):
     coins, _ = crowd_of_two
-    assert Representatives.of(engine_with(coins, votes_per_coin=2)) is None
+    assert representatives_of(coins, votes_per_coin=2) is None
 
 
 def test_all_workers_where_they_are_few(crowd_of_two):
     coins, _ = crowd_of_two
-    few = Representatives.of(engine_with(coins))
-    assert_array_equal(few.worker, np.arange(N_WORKERS))
-    assert_array_equal(few.coins.worker, coins.worker)
+    few = representatives_of(coins)
+    assert_array_equal(few.places.worker, np.arange(N_WORKERS))
+    assert_array_equal(few.mine.coins.worker, coins.worker)
 
 
 def test_some_with_all_their_coins_the_same_every_time(crowd_of_two, monkeypatch):
     monkeypatch.setattr(representatives, "ENOUGH_COINS", 1200)
     monkeypatch.setattr(representatives, "ENOUGH_OF_LABEL", 1)
     coins, _ = crowd_of_two
-    few, again = (Representatives.of(engine_with(coins)) for _ in range(2))
-    assert 200 < len(few.worker) < 400
-    assert_array_equal(few.worker, again.worker)
-    assert_array_equal(few.worker[few.coins.worker], coins.worker[few.coin])
-    assert_array_equal(np.bincount(few.coins.worker), N_LABELS)
+    few, again = (representatives_of(coins) for _ in range(2))
+    assert 200 < len(few.places.worker) < 400
+    assert_array_equal(few.places.worker, again.places.worker)
+    assert_array_equal(few.places.worker[few.mine.coins.worker], coins.worker[few.places.coin])
+    assert_array_equal(np.bincount(few.mine.coins.worker), N_LABELS)
 
 
 def test_rare_labels_ask_for_more_workers(crowd_of_two, monkeypatch):
     monkeypatch.setattr(representatives, "ENOUGH_COINS", 1)
     monkeypatch.setattr(representatives, "ENOUGH_OF_LABEL", 100)
     coins, _ = crowd_of_two
-    many_labels = Representatives.of(engine_with(coins, n_labels=10 * N_LABELS))
-    assert len(Representatives.of(engine_with(coins)).worker) < 200 < len(many_labels.worker)
+    many_labels = representatives_of(coins, n_labels=10 * N_LABELS)
+    assert len(representatives_of(coins).places.worker) < 200 < len(many_labels.places.worker)
 
 
 def test_groups_of_some_are_groups_of_all(crowd_of_two, monkeypatch):
     monkeypatch.setattr(representatives, "ENOUGH_COINS", 2000)
     monkeypatch.setattr(representatives, "ENOUGH_OF_LABEL", 1)
     coins, counts = crowd_of_two
-    few = Representatives.of(engine_with(coins))
+    few = representatives_of(coins)
     crowd = start_crowd(N_WORKERS, N_LABELS, 4, PRIOR)  # two of which look
     for _ in range(5):
         crowd = few.learn_groups(crowd, PRIOR, counts)
     assert crowd.member.shape == (N_WORKERS, 4)
-    crowd, _ = update_members(crowd, coins, counts)
+    crowd, _ = update_members(crowd, Shards(coins), counts)
     good = crowd.hit.commonality.mean(axis=1).argmax()
     assert_allclose(crowd.share[good], 1 / 3, atol=0.02)
     assert ((crowd.member[:, good] > 0.5) == (np.arange(N_WORKERS) % 3 == 0)).mean() > 0.99
@@ -83,7 +86,7 @@ def test_groups_of_some_are_groups_of_all(crowd_of_two, monkeypatch):
 
 def test_strengths_of_some_move_by_one_step_and_leave_all_else(crowd_of_two):
     coins, counts = crowd_of_two
-    few = Representatives.of(engine_with(coins))
+    few = representatives_of(coins)
     crowd = start_crowd(N_WORKERS, N_LABELS, 2, PRIOR)
     moved = few.learn_strengths(crowd, PRIOR, counts)
     assert np.isin(moved.hit.strength / crowd.hit.strength, [0.5, 1.0, 2.0]).all()

@@ -7,13 +7,14 @@ Models that have all votes in memory find the same sums in `amcc.consensus.coins
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 
 from amcc import passes
 from amcc.arrays import Floats, Ints, sigmoid, weight_per_code
 from amcc.engine.base import Block, Largest
+from amcc.fields import Each
 from amcc.passes import Belief, Judgement
 
 
@@ -25,9 +26,9 @@ class Start(NamedTuple):
     n_checked : pairs whose votes can be checked: by another vote, or by known truth
     """
 
-    slot_votes: Floats
+    slot_votes: Annotated[Floats, Each("slot")]
     asked: Floats
-    present: Floats
+    present: Annotated[Floats, Each("slot")]
     label_present: Floats
     n_checked: float
 
@@ -53,12 +54,16 @@ def first_look(block: Block, start: Belief | None) -> Start:
 
 
 class Step(NamedTuple):
-    """What one round adds up to, see `passes.RoundResult`."""
+    """What one round adds up to, see `passes.RoundResult`.
 
-    present: Floats
+    evidence_sum : sum over pairs of probability times the evidence of their votes
+    """
+
+    present: Annotated[Floats, Each("slot")]
     label_present: Floats
     log_odds_sum: float
     prior_sum: float
+    evidence_sum: float
     squares: float
     change: Largest
 
@@ -73,16 +78,19 @@ def one_round(block: Block, now: Belief, before: Belief | None) -> Step:
     kept = None if before is None else block.recall(before)
     earlier = kept if kept is not None else None if before is None else here(before)
     pairs = block.pairs
-    step = passes.round_pass(block.coins.slot, pairs.start, pairs.label, block.known, here(now), earlier)
+    mine = here(now)
+    step = passes.round_pass(block.coins.slot, pairs.start, pairs.label, block.known, mine, earlier)
     block.remember(now, step.proba)
-    present = block.spread(step.present)
-    return Step(present, step.label_present, step.log_odds_sum, step.prior_sum, step.squares, Largest(step.change))
+    # Of all pairs by slots: equal votes have equal evidence.
+    evidence_sum = float((step.present * mine.evidence).sum())
+    sums = step.log_odds_sum, step.prior_sum, evidence_sum, step.squares, Largest(step.change)
+    return Step(block.spread(step.present), step.label_present, *sums)
 
 
-def entropy_of(step: Step, evidence: Floats) -> float:
+def entropy_of(step: Step) -> float:
     """Entropy of the presence of all pairs, from what the round already summed up."""
     # Σ log(1 + odds) − Σ p · log-odds, and the log-odds are prior plus evidence.
-    return step.log_odds_sum - step.prior_sum - float((step.present * evidence).sum())
+    return step.log_odds_sum - step.prior_sum - step.evidence_sum
 
 
 # Log-odds beyond which nobody is more certain: the exponential of 709 is the last that is a number, and what is added

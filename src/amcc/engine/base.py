@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from amcc.arrays import Codes, Floats, Ints, Signs
 from amcc.engine.checkpoint import Checkpoint
+from amcc.engine.shards import Shards
 from amcc.votes import Coins, Pairs, Votes
 
 if TYPE_CHECKING:
@@ -185,14 +186,18 @@ class Engine(ABC):
     def each(self, function: Callable[..., Result], *shared: Any) -> Iterator[Result]:
         """Results of function(block, *shared), in the order of the items."""
 
+    def shards(self) -> Shards:
+        """The coins, cut by worker for a fit: here, one shard."""
+        return Shards(self.coins, self.total)
+
     def recall(self, stage: str, kind: type[State]) -> State | None:
         """How far an interrupted fit had come in this stage."""
         return None if self.checkpoint is None else self.checkpoint.recall(stage, kind)
 
-    def keep(self, stage: str, state: Any) -> None:
-        """Note how far the fit has come in this stage."""
+    def keep(self, stage: str, state: State, whole: Callable[[State], State] | None = None) -> None:
+        """Note how far the fit has come in this stage; `whole` makes what is written of the state, if it is written."""
         if self.checkpoint is not None:
-            self.checkpoint.keep(stage, state)
+            self.checkpoint.keep(stage, state, whole)
 
     def close(self) -> None:  # noqa: B027  # most have nothing to let go of
         """Let go of processes and files."""

@@ -11,8 +11,9 @@ their states would give a wrong result without a word.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,7 +47,7 @@ class Checkpoint:
         self._plain: dict[str, Any] = {}
         self._sizes: dict[str, int] = {}
         self._written = time.monotonic()  # a clock that nobody can set back
-        self._pending = False
+        self._pending: dict[str, Callable[[], Any]] = {}
 
     def begin(self, identity: str, sizes: Mapping[str, int] | None = None) -> None:
         """Go on with the fit of this identity, which says what is fitted to what; the file may be there or not.
@@ -73,21 +74,19 @@ class Checkpoint:
 
         kind : its class, a dataclass or named tuple; its fields say what the file must hold, and are checked
         """
+        self._take_apart()
         if stage not in self._plain:
             return None
         with _to_be_removed():
             state: State = Stored(self.path, self._arrays, self._plain, self._sizes).rebuilt(kind, stage)
         return state
 
-    def keep(self, stage: str, state: Any) -> None:
-        """Note the state of a stage in place of the one before."""
-        own = f"{stage}."
-        # All of the old state goes: a field that is None now has no entry to replace the one it had.
-        self._arrays = {path: array for path, array in self._arrays.items() if not path.startswith(own)}
-        self._plain = {path: value for path, value in self._plain.items() if not path.startswith(own)}
-        self._plain[stage] = True
-        take_apart(state, stage, self._arrays, self._plain)
-        self._pending = True
+    def keep(self, stage: str, state: State, whole: Callable[[State], State] | None = None) -> None:
+        """Note the state of a stage in place of the one before.
+
+        whole : makes what is written of the state; called only if it is, for a cluster has to gather it first
+        """
+        self._pending[stage] = (lambda: state) if whole is None else partial(whole, state)
         if time.monotonic() - self._written >= self.seconds:
             self.flush()
 
@@ -95,12 +94,26 @@ class Checkpoint:
         """Write what is not yet written; who stops a fit calls this."""
         if not self._pending:
             return
-        write_fields(self.path, {"identity": self.identity, "plain": self._plain}, self._arrays)
-        self._written, self._pending = time.monotonic(), False
+        try:
+            self._take_apart()
+        finally:  # a cluster that was lost has taken its last state with it: then the one before is written
+            write_fields(self.path, {"identity": self.identity, "plain": self._plain}, self._arrays)
+            self._written = time.monotonic()
+
+    def _take_apart(self) -> None:
+        """Put the fields of states that were noted since in place of those before."""
+        for stage in list(self._pending):
+            state, own = self._pending[stage](), f"{stage}."
+            # All of the old state goes: a field that is None now has no entry to replace the one it had.
+            self._arrays = {path: array for path, array in self._arrays.items() if not path.startswith(own)}
+            self._plain = {path: value for path, value in self._plain.items() if not path.startswith(own)}
+            self._plain[stage] = True
+            take_apart(state, stage, self._arrays, self._plain)
+            del self._pending[stage]
 
     def remove(self) -> None:
         """The fit is finished: nothing is left to go on with."""
-        self._pending = False
+        self._pending.clear()
         self.path.unlink(missing_ok=True)
         remove_left_behind(self.path)  # a short fit writes nothing that would have done so
 

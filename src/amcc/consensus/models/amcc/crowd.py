@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
 from amcc.arrays import Floats, Ints
 from amcc.consensus.models.amcc.bayes import row_posterior
-from amcc.consensus.models.amcc.coins import Counts, effective_votes, expected_log_rates, group_fit, mean_rates
+from amcc.consensus.models.amcc.coins import (
+    Counts,
+    Effective,
+    effective_votes,
+    expected_log_rates,
+    group_fit,
+    mean_rates,
+)
 from amcc.consensus.models.amcc.rates import (
     NO_INDIVIDUALITY,
     RatePrior,
@@ -26,6 +33,7 @@ from amcc.consensus.models.amcc.rates import (
     update_strength,
 )
 from amcc.consensus.models.amcc.settings import Settings
+from amcc.engine.shards import Shards
 from amcc.fields import Each
 from amcc.loops import LEAST_MEMBERSHIP
 from amcc.special import logit
@@ -183,13 +191,27 @@ class CoinCounts:
         return Counts(self.present.yes + self.absent.yes, self.present.no + self.absent.no)
 
 
-def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: bool = True) -> tuple[Crowd, float]:
-    """Put every worker into the groups that explain them, in proportion; also the log-probability of their votes.
+def counts_of(_: Coins, share: float, present: Floats, given: Floats, votes: Floats) -> CoinCounts:
+    """Expected votes of coins, mixed: to this share by what is believed of presence, else as the votes were given."""
+    return CoinCounts.of_slots(share * present + (1 - share) * given, votes)
 
-    Both are exact maxima: Bayes' rule for members, the mean of members with one pseudo-worker per group for shares.
+
+class Members(NamedTuple):
+    """Who belongs where, of some workers.
+
+    member : (n_workers, n_groups) probability of each group
+    explained : (n_workers, 1) log-probability of their votes
+    """
+
+    member: Floats
+    explained: Floats
+
+
+def find_members(coins: Coins, crowd: Crowd, counts: CoinCounts, thorough: bool) -> Members:
+    """Put every worker into the groups that explain them, in proportion: Bayes' rule, the exact maximum.
+
     Unless `thorough`, groups that a worker does not belong to are not tried again.
     """
-    n_workers, n_groups = crowd.member.shape
     # Where nobody belongs the fit is not computed: a zero there would mean "explains everything", so it becomes −∞.
     tried = replace(crowd, member=np.ones_like(crowd.member)) if thorough else crowd
     looking = group_fit(coins, counts.present, crowd.hit.pseudo_votes, tried.looking_member)
@@ -197,50 +219,108 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
     uninformative = group_fit(coins, counts.total, crowd.uninformative.pseudo_votes, tried.uninformative_member)
     log_member = np.concatenate([looking, uninformative], axis=1) + np.log(crowd.share)
     log_member[tried.member < LEAST_MEMBERSHIP] = -np.inf
-    member, explained = row_posterior(log_member)
-    share = (member.sum(axis=0) + 1) / (n_workers + n_groups)
-    return replace(crowd, member=member, share=share), float(explained.sum())
+    return Members(*row_posterior(log_member))
 
 
-def update_strengths(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCounts) -> Crowd:
+class MemberSums(NamedTuple):
+    """Workers, members of each group (n_groups,), and the log-probability of all votes."""
+
+    n_workers: int
+    member: Floats
+    explained: float
+
+
+def sum_members(_: Coins, found: Members) -> MemberSums:
+    """What groups need to know of some workers."""
+    return MemberSums(len(found.member), found.member.sum(axis=0), float(found.explained.sum()))
+
+
+def update_members(crowd: Crowd, shards: Shards, counts: CoinCounts, *, thorough: bool = True) -> tuple[Crowd, float]:
+    """All workers in the groups that explain them (`find_members`), and the log-probability of their votes.
+
+    Shares are an exact maximum, too: the mean of members, with one pseudo-worker per group.
+    """
+    found = shards.over(find_members, crowd, counts, thorough)
+    sums = shards.total(sum_members, found)
+    share = (sums.member + 1) / (sums.n_workers + len(crowd.share))
+    return replace(crowd, member=found.member, share=share), sums.explained
+
+
+Kind = Literal["hit", "false_alarm", "uninformative"]
+KINDS: tuple[Kind, ...] = ("hit", "false_alarm", "uninformative")
+
+
+def explained_by(crowd: Crowd, counts: CoinCounts, kind: Kind) -> tuple[Counts, Floats]:
+    """The votes that a kind of rate explains, and the members of its groups."""
+    votes = {"hit": counts.present, "false_alarm": counts.absent, "uninformative": counts.total}
+    return votes[kind], crowd.uninformative_member if kind == "uninformative" else crowd.looking_member
+
+
+class GroupFit(NamedTuple):
+    """(n_groups,) log-probability of the votes of each group's members."""
+
+    fit: Floats
+
+
+def fit_of_groups(coins: Coins, crowd: Crowd, counts: CoinCounts, kind: Kind, rates: Rates) -> GroupFit:
+    """How well such rates of one kind explain the votes."""
+    votes, member = explained_by(crowd, counts, kind)
+    return GroupFit(np.asarray((member * group_fit(coins, votes, rates.pseudo_votes, member)).sum(axis=0)))
+
+
+def update_strengths(crowd: Crowd, prior: CrowdPrior, shards: Shards, counts: CoinCounts) -> Crowd:
     """How alike workers of each group are, in all kinds of rate."""
 
-    def improved(rates: Rates, of_kind: RatePrior, votes: Counts, member: Floats) -> Rates:
-        return update_strength(rates, of_kind, coins, votes, member)
+    def improved(kind: Kind) -> Rates:
+        def fit(rates: Rates) -> Floats:
+            return shards.total(fit_of_groups, crowd, counts, kind, rates).fit
 
-    return _each_kind(crowd, prior, counts, improved)
+        return update_strength(getattr(crowd, kind), getattr(prior, kind), fit)
+
+    return _each_kind(crowd, improved)
 
 
-def update_rates(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCounts) -> Crowd:
+class EffectiveSums(NamedTuple):
+    """(2, n_groups, n_labels) effective votes of each kind of rate, yes and no."""
+
+    hit: Floats
+    false_alarm: Floats
+    uninformative: Floats
+
+
+def sum_effective(coins: Coins, crowd: Crowd, counts: CoinCounts) -> EffectiveSums:
+    """What votes count for what groups have in common."""
+
+    def of_kind(kind: Kind) -> Floats:
+        votes, member = explained_by(crowd, counts, kind)
+        effective = effective_votes(coins, votes, getattr(crowd, kind).pseudo_votes, member)
+        return np.stack([effective.yes, effective.no])
+
+    return EffectiveSums(*map(of_kind, KINDS))
+
+
+def update_rates(crowd: Crowd, prior: CrowdPrior, shards: Shards, counts: CoinCounts) -> Crowd:
     """Commonality of all kinds of rate."""
+    sums = shards.total(sum_effective, crowd, counts)
 
-    def improved(rates: Rates, of_kind: RatePrior, votes: Counts, member: Floats) -> Rates:
-        return update_group_rates(rates, of_kind, effective_votes(coins, votes, rates.pseudo_votes, member))
+    def improved(kind: Kind) -> Rates:
+        return update_group_rates(getattr(crowd, kind), getattr(prior, kind), Effective(*getattr(sums, kind)))
 
-    return _each_kind(crowd, prior, counts, improved)
+    return _each_kind(crowd, improved)
 
 
-def _each_kind(
-    crowd: Crowd, prior: CrowdPrior, counts: CoinCounts, improved: Callable[[Rates, RatePrior, Counts, Floats], Rates]
-) -> Crowd:
-    """The crowd with each kind of rate improved, by the votes that it explains and the members of its groups."""
+def _each_kind(crowd: Crowd, improved: Callable[[Kind], Rates]) -> Crowd:
     return replace(
-        crowd,
-        hit=improved(crowd.hit, prior.hit, counts.present, crowd.looking_member),
-        false_alarm=improved(crowd.false_alarm, prior.false_alarm, counts.absent, crowd.looking_member),
-        uninformative=improved(crowd.uninformative, prior.uninformative, counts.total, crowd.uninformative_member),
+        crowd, hit=improved("hit"), false_alarm=improved("false_alarm"), uninformative=improved("uninformative")
     )
 
 
 def same_strengths(one: Crowd, other: Crowd) -> bool:
     """Whether all groups lend their workers as much as in the other crowd."""
-    return all(
-        np.array_equal(getattr(one, kind).strength, getattr(other, kind).strength)
-        for kind in ("hit", "false_alarm", "uninformative")
-    )
+    return all(np.array_equal(getattr(one, kind).strength, getattr(other, kind).strength) for kind in KINDS)
 
 
-def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
+def slot_evidence(coins: Coins, crowd: Crowd, counts: CoinCounts) -> Floats:
     """(2 · n_coins,) log-odds that a no and a yes of each coin add to "present", expected over what is not known.
 
     The place of eq6: there the product of rates, here the sum of their expected logarithms. Votes of the uninformative

@@ -340,4 +340,4 @@ def _newcomer_evidence(crowd: Crowd) -> Floats:
     coins = Coins(np.zeros(n_labels, np.int32), label, np.empty(0, np.int32))
     nothing = Counts(np.zeros(n_labels), np.zeros(n_labels))
     stranger = replace(crowd, member=crowd.share[None] / crowd.share.sum(), weight=np.ones(1))
-    return slot_evidence(stranger, coins, CoinCounts(nothing, nothing)).reshape(n_labels, 2)
+    return slot_evidence(coins, stranger, CoinCounts(nothing, nothing)).reshape(n_labels, 2)

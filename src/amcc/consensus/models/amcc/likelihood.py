@@ -23,6 +23,7 @@ from amcc.consensus.models.amcc.crowd import (
     CoinCounts,
     Crowd,
     CrowdPrior,
+    counts_of,
     same_strengths,
     slot_evidence,
     update_members,
@@ -34,8 +35,10 @@ from amcc.consensus.models.amcc.representatives import Representatives
 from amcc.consensus.monitor import Monitor
 from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round
 from amcc.engine.base import Engine
+from amcc.engine.shards import Shards
 from amcc.fields import Each
 from amcc.passes import Belief
+from amcc.votes import Coins
 
 # In every third round all groups are tried for all workers: they move slowly.
 THOROUGH = 3
@@ -84,6 +87,8 @@ class LikelihoodFit:
 class Ascent:
     """Where the ascent stands after some rounds: all that a further round needs, and all that the fit is.
 
+    Arrays over workers, coins and slots are kept by the shards.
+
     crowd, counts, frequency, belief : of the last round; belief is None before the first
     present, label_present, entropy, change : what the votes made of that belief, see `rounds.Step`
     history, reported : the bound in every round, and the change that was last reported
@@ -107,12 +112,16 @@ class Ascent:
     strengths_wait: int = STRENGTHS_WAIT
 
 
-def start_ascent(first: Start, crowd: Crowd, belief: Belief | None, prior: CrowdPrior) -> Ascent:
+def start_ascent(shards: Shards, first: Start, crowd: Crowd, belief: Belief | None, prior: CrowdPrior) -> Ascent:
     """Before the first round. The entropy is left out of the first bound: it lies below the true one, never above."""
-    counts = CoinCounts.of_slots(first.present, first.slot_votes)
+    counts = shards.over(counts_of, 1.0, first.present, first.present, first.slot_votes)
     usual, lent = prior.settings.usual_yes, prior.settings.pseudo_votes
     frequency = LabelFrequency(first.label_present, _rest(first.asked, first.label_present), usual, lent)
     return Ascent(crowd, counts, frequency, belief, first.present, first.label_present, 0.0, np.inf, (), np.inf)
+
+
+def _mixed(weight: float, first: Floats, second: Floats) -> Floats:
+    return weight * first + (1 - weight) * second
 
 
 def _rest(total: Floats, part: Floats) -> Floats:
@@ -139,23 +148,26 @@ def fit_likelihood(
 
     crowd : where it starts; start : what is believed of the votes, where their shares of yes are not the best there is
     """
-    coins, first = engine.coins, engine.total(first_look, start)
+    shards = engine.shards()
+    start = shards.cut(start)
+    first = shards.votes(first_look, start)
     checked = checkable(first)
     # What the votes alone say is needed only where some of it stays: one more pass over all votes.
-    given = first if start is None or checked == 1 else engine.total(first_look, None)
-    at = engine.recall("fit", Ascent) or start_ascent(first, crowd, start, prior)
+    given = first if start is None or checked == 1 else shards.votes(first_look, None)
+    before = engine.recall("fit", Ascent)
+    at = start_ascent(shards, first, shards.cut(crowd), start, prior) if before is None else shards.cut(before)
     monitor = Monitor(tol, max_iter, at.history, at.reported)
-    few = Representatives.of(engine) if in_hurry(engine) else None
+    few = Representatives.of(engine, shards) if in_hurry(engine) else None
     # Whoever starts with a crowd that was learned from all workers does not want it learned from a few.
     rounds_of_few = ROUNDS_OF_FEW if few is not None and start is None else 0
 
     def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
-        counts = CoinCounts.of_slots(_mixed(checked, at.present, given.present), first.slot_votes)
+        counts = shards.over(counts_of, checked, at.present, given.present, first.slot_votes)
         label_present = _mixed(checked, at.label_present, given.label_present)
         frequency = replace(at.frequency, present=label_present, absent=_rest(first.asked, label_present))
         known = few.learn_groups(at.crowd, prior, counts) if few and number < rounds_of_few else at.crowd
-        crowd, explained = update_members(known, coins, counts, thorough=number % THOROUGH == 0)
+        crowd, explained = update_members(known, shards, counts, thorough=number % THOROUGH == 0)
         # The bound of what the last round left: after it the parameters move, and each term would need another pass.
         bound = explained + known.log_prior(prior) + frequency.bound(prior.settings) + checked * at.entropy
         return replace(at, crowd=crowd, counts=counts, frequency=frequency), bound
@@ -163,15 +175,16 @@ def fit_likelihood(
     for number in monitor.rounds():
         now, bound = grouped(at, number)
         if at.stretch > 1 and bound < monitor.history[-1]:
-            now, bound = grouped(_without_stretch(engine, at), number)
+            now, bound = grouped(_without_stretch(engine, shards, at), number)
         # What a plain step would have moved: so a fit ends as near to its goal as without stretches.
         monitor.report(bound, now.change / now.stretch)
         if number >= rounds_of_few:
-            now = _next_rates(engine, now, prior, number, few)
+            now = _next_rates(engine, shards, now, prior, number, few)
         now = replace(now, frequency=update_usual(now.frequency, prior.settings))
-        now = _next_belief(engine, now, number)
+        now = _next_belief(engine, shards, now, number)
         at = replace(now, history=tuple(monitor.history), reported=monitor.change)
-        engine.keep("fit", at)  # a fit that is stopped here goes on from here
+        engine.keep("fit", at, shards.gathered)  # a fit that is stopped here goes on from here
+    at = shards.gathered(at)
     assert at.plain is not None  # for the type checker: there was a round
     return LikelihoodFit(
         at.crowd, at.counts, at.frequency.mean, at.plain.evidence, LabelPrior(at.plain.log_odds), monitor
@@ -183,37 +196,45 @@ def in_hurry(engine: Engine) -> bool:
     return engine.n_votes > NO_HURRY
 
 
-def _next_rates(engine: Engine, at: Ascent, prior: CrowdPrior, number: int, few: Representatives | None) -> Ascent:
+def _next_rates(
+    engine: Engine, shards: Shards, at: Ascent, prior: CrowdPrior, number: int, few: Representatives | None
+) -> Ascent:
     """Rates of groups, by what the votes of all workers count for; their strengths first, for votes depend on them."""
     if number >= at.strengths_at:
-        strengths = partial(update_strengths, coins=engine.coins) if few is None else few.learn_strengths
+        strengths = partial(update_strengths, shards=shards) if few is None else few.learn_strengths
         crowd = strengths(at.crowd, prior=prior, counts=at.counts)
         at_rest = in_hurry(engine) and same_strengths(crowd, at.crowd)
         wait = 2 * at.strengths_wait if at_rest else STRENGTHS_WAIT
         at = replace(at, crowd=crowd, strengths_at=number + wait, strengths_wait=wait)
-    return replace(at, crowd=update_rates(at.crowd, prior, engine.coins, at.counts))
+    return replace(at, crowd=update_rates(at.crowd, prior, shards, at.counts))
 
 
-def _next_belief(engine: Engine, at: Ascent, number: int) -> Ascent:
+def _next_belief(engine: Engine, shards: Shards, at: Ascent, number: int) -> Ascent:
     """What is believed of votes and labels, perhaps stretched, and what the votes make of it."""
     # Given workers and frequencies, presence of pairs is Bayes' rule: the exact maximum of the bound over q.
-    plain = Belief(slot_evidence(at.crowd, engine.coins, at.counts), at.frequency.log_odds)
+    plain = Belief(shards.over(slot_evidence, at.crowd, at.counts), at.frequency.log_odds)
     if number < PLAIN_ROUNDS or at.belief is None or not in_hurry(engine):
-        return _with_step(engine, at, plain, plain, 1.0)
+        return _with_step(engine, shards, at, plain, plain, 1.0)
     stretch = STRETCHES[(number - PLAIN_ROUNDS) % len(STRETCHES)]
-    stretched = Belief(*(old + stretch * (new - old) for old, new in zip(at.belief, plain, strict=True)))
-    return _with_step(engine, at, stretched, plain, stretch)
+    evidence = shards.over(stretched, at.belief.evidence, plain.evidence, stretch)
+    longer = Belief(evidence, stretched(None, at.belief.log_odds, plain.log_odds, stretch))
+    return _with_step(engine, shards, at, longer, plain, stretch)
 
 
-def _without_stretch(engine: Engine, at: Ascent) -> Ascent:
+def stretched(_: Coins | None, old: Floats, new: Floats, stretch: float) -> Floats:
+    """As many times as far from the old as the new is."""
+    return old + stretch * (new - old)
+
+
+def _without_stretch(engine: Engine, shards: Shards, at: Ascent) -> Ascent:
     """The same with the plain step instead of one that was too long."""
     assert at.plain is not None  # for the type checker: the step was stretched
-    shorter = _with_step(engine, at, at.plain, at.plain, 1.0)
+    shorter = _with_step(engine, shards, at, at.plain, at.plain, 1.0)
     return replace(shorter, change=at.change / at.stretch)  # from where both steps began
 
 
-def _with_step(engine: Engine, at: Ascent, belief: Belief, plain: Belief, stretch: float) -> Ascent:
-    step = engine.total(one_round, belief, at.belief)
+def _with_step(engine: Engine, shards: Shards, at: Ascent, belief: Belief, plain: Belief, stretch: float) -> Ascent:
+    step = shards.votes(one_round, belief, at.belief)
     return replace(
         at,
         belief=belief,
@@ -221,11 +242,7 @@ def _with_step(engine: Engine, at: Ascent, belief: Belief, plain: Belief, stretc
         stretch=stretch,
         present=step.present,
         label_present=step.label_present,
-        entropy=entropy_of(step, belief.evidence),
+        entropy=entropy_of(step),
         # Root mean square, not the largest: a pair that swings between two readings must not keep the others going.
         change=float(np.sqrt(step.squares / max(engine.n_pairs, 1))),
     )
-
-
-def _mixed(weight: float, first: Floats, second: Floats) -> Floats:
-    return weight * first + (1 - weight) * second

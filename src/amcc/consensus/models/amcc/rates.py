@@ -21,10 +21,9 @@ import numpy as np
 
 from amcc.arrays import Floats, sigmoid
 from amcc.consensus.models.amcc.bayes import best_of_three
-from amcc.consensus.models.amcc.coins import Counts, Effective, Usual, group_fit
+from amcc.consensus.models.amcc.coins import Effective, Usual
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
-from amcc.votes import Coins
 
 # The strength of groups whose workers are all the same: no worker gives so many votes on a label.
 NO_INDIVIDUALITY = 1e6
@@ -94,16 +93,14 @@ def start_rates(prior: RatePrior, n_labels: int, shift: Floats) -> Rates:
     return Rates(prior.centre, np.full(n_labels, prior.centre), shift, np.full(len(shift), prior.strength))
 
 
-def update_strength(rates: Rates, prior: RatePrior, coins: Coins, counts: Counts, member: Floats) -> Rates:
-    """The more alike workers of a group, the more votes it lends to each: twice as many, half as many, or as now."""
+def update_strength(rates: Rates, prior: RatePrior, fit: Callable[[Rates], Floats]) -> Rates:
+    """The more alike workers of a group, the more votes it lends to each: twice as many, half as many, or as now.
 
-    def value(strength: Floats) -> Floats:
-        fit = group_fit(coins, counts, replace(rates, strength=strength).pseudo_votes, member)
-        return np.asarray((member * fit).sum(axis=0))
-
+    fit : (n_groups,) log-probability of the votes of each group's members, by such rates
+    """
     if prior.strength == NO_INDIVIDUALITY:
         return rates
-    return replace(rates, strength=best_of_three(rates.strength, value))
+    return replace(rates, strength=best_of_three(rates.strength, lambda each: fit(replace(rates, strength=each))))
 
 
 def update_group_rates(rates: Rates, prior: RatePrior, effective: Effective) -> Rates:

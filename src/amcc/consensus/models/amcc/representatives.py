@@ -9,11 +9,12 @@ so every round can take as many steps as they need.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from amcc.arrays import Ints
+from amcc.arrays import Floats, Ints
 from amcc.consensus.models.amcc.coins import Counts
 from amcc.consensus.models.amcc.crowd import (
     CoinCounts,
@@ -25,6 +26,8 @@ from amcc.consensus.models.amcc.crowd import (
     update_strengths,
 )
 from amcc.engine.base import Engine
+from amcc.engine.shards import Shards
+from amcc.fields import Each
 from amcc.votes import Coins
 
 # Coins that are enough: in all, and of a usual label. A group's rate is known to a fiftieth then, a label's to a
@@ -47,21 +50,53 @@ AT_REST = 1e-3
 LOT = 0
 
 
+class Chosen(NamedTuple):
+    """(n_workers,) whether each stands for all."""
+
+    worker: Annotated[npt.NDArray[np.bool_], Each("worker")]
+
+
+class Places(NamedTuple):
+    """Where those who were chosen, and their coins, stand among the others, in order."""
+
+    worker: Ints
+    coin: Ints
+
+
+def places_of(coins: Coins, chosen: Chosen) -> Places:
+    """Where those who were chosen stand."""
+    return Places(np.flatnonzero(chosen.worker), np.flatnonzero(chosen.worker[coins.worker]))
+
+
+class Picked(NamedTuple):
+    """What is known of those who were chosen: as in `Crowd`, and the counts of their coins."""
+
+    member: Floats
+    weight: Floats
+    counts: CoinCounts
+
+
+def pick(_: Coins, places: Places, member: Floats, weight: Floats, counts: CoinCounts) -> Picked:
+    """What is known of those in these places."""
+    present, absent = (Counts(each.yes[places.coin], each.no[places.coin]) for each in (counts.present, counts.absent))
+    return Picked(member[places.worker], weight[places.worker], CoinCounts(present, absent))
+
+
 @dataclass(frozen=True, eq=False)
 class Representatives:
     """Workers who stand for all.
 
-    worker : (n_chosen,) their codes, in order
-    coin : where their coins stand among all
-    coins : these, with workers numbered from 0
+    mine : their coins, with workers numbered from 0, as one shard
+    everybody : all coins
+    places : where theirs are among these, kept there
     """
 
-    worker: Ints
-    coin: Ints
-    coins: Coins
+    mine: Shards
+    everybody: Shards
+    places: Places
 
     @classmethod
-    def of(cls, engine: Engine) -> Self | None:
+    def of(cls, engine: Engine, everybody: Shards) -> Self | None:
         """So many as are enough, by lot; all where that is more than there are. None where they would be too many."""
         coins, enough = engine.coins, max(ENOUGH_COINS, ENOUGH_OF_LABEL * engine.n_labels)
         if min(enough, len(coins)) > MOST_COINS * engine.n_votes:
@@ -69,30 +104,29 @@ class Representatives:
         chosen = np.random.default_rng(LOT).random(engine.n_workers) < enough / max(len(coins), 1)
         coin = np.flatnonzero(chosen[coins.worker])
         number = np.cumsum(chosen, dtype=coins.worker.dtype) - 1
-        return cls(np.flatnonzero(chosen), coin, Coins(number[coins.worker[coin]], coins.label[coin], coins.slot[:0]))
+        mine = Shards(Coins(number[coins.worker[coin]], coins.label[coin], coins.slot[:0]))
+        return cls(mine, everybody, everybody.over(places_of, everybody.cut(Chosen(chosen))))
 
     def learn_groups(self, crowd: Crowd, prior: CrowdPrior, counts: CoinCounts) -> Crowd:
         """The crowd with rates, strengths and shares of groups as these workers' votes want them; members stay."""
-        now, mine = self._of_crowd(crowd), self._of_counts(counts)
+        now, mine = self._of(crowd, counts)
         for step in range(MOST_STEPS):
             before = now
-            now, _ = update_members(now, self.coins, mine)
+            now, _ = update_members(now, self.mine, mine)
             if step % STRENGTHS_EVERY == 0:
-                now = update_strengths(now, prior, self.coins, mine)
-            now = update_rates(now, prior, self.coins, mine)
+                now = update_strengths(now, prior, self.mine, mine)
+            now = update_rates(now, prior, self.mine, mine)
             if same_strengths(now, before) and np.abs(now.share - before.share).max() < AT_REST:
                 break
         return replace(now, member=crowd.member, weight=crowd.weight)
 
     def learn_strengths(self, crowd: Crowd, prior: CrowdPrior, counts: CoinCounts) -> Crowd:
         """The crowd with one step of strengths."""
-        now = update_strengths(self._of_crowd(crowd), prior, self.coins, self._of_counts(counts))
-        return replace(now, member=crowd.member, weight=crowd.weight)
+        now, mine = self._of(crowd, counts)
+        return replace(update_strengths(now, prior, self.mine, mine), member=crowd.member, weight=crowd.weight)
 
-    def _of_crowd(self, crowd: Crowd) -> Crowd:
-        return replace(crowd, member=crowd.member[self.worker], weight=crowd.weight[self.worker])
-
-    def _of_counts(self, counts: CoinCounts) -> CoinCounts:
-        return CoinCounts(
-            *(Counts(each.yes[self.coin], each.no[self.coin]) for each in (counts.present, counts.absent))
-        )
+    def _of(self, crowd: Crowd, counts: CoinCounts) -> tuple[Crowd, CoinCounts]:
+        """Crowd and counts without all others; these are few, so they come here from wherever they are kept."""
+        kept = self.everybody.over(pick, self.places, crowd.member, crowd.weight, counts)
+        few = self.everybody.gathered(kept)
+        return replace(crowd, member=few.member, weight=few.weight), few.counts
