@@ -67,9 +67,17 @@ def in_memory(votes):
     return {name: model().fit(votes) for name, model in MODELS.items()}
 
 
-@pytest.fixture(params=["kept", "out of core", "dask"])
+@pytest.fixture
+def shards(monkeypatch):
+    """Also few coins live with the processes."""
+    monkeypatch.setattr("amcc.engine.dask.FEW_COINS", 0)
+
+
+@pytest.fixture(params=["kept", "out of core", "dask", "dask with shards"])
 def engine(request, packed):
-    if request.param == "dask":
+    if request.param == "dask with shards":
+        request.getfixturevalue("shards")
+    if request.param.startswith("dask"):
         return request.getfixturevalue("cluster")
     return LocalEngine(packed, memory=None if request.param == "kept" else 0)
 
@@ -207,9 +215,12 @@ def test_blocks_stay_with_their_process(cluster, packed):
 # -- what can go wrong --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("method", "n_victims"), [("dawid-skene", 1), ("dawid-skene", 2), ("amcc", 1)])
-def test_killed_processes_change_nothing(method, n_victims, cluster, in_memory, monkeypatch):
-    """One of two processes is killed while it has work, or both are; others take their places."""
+@pytest.mark.parametrize(
+    ("method", "kill_at", "n_victims"),
+    [("dawid-skene", 20, 1), ("dawid-skene", 20, 2), ("amcc", 20, 1), ("amcc", 300, 1), ("amcc", 410, 2)],
+)
+def test_killed_processes_change_nothing(method, kill_at, n_victims, cluster, shards, in_memory, monkeypatch):
+    """One of two processes is killed while it has work, or both are; others take their places, and their coins."""
     submit, submitted = cluster._submit, 0
     victims = list(cluster.client.run(os.getpid).values())[:n_victims]
 
@@ -217,14 +228,14 @@ def test_killed_processes_change_nothing(method, n_victims, cluster, in_memory, 
         nonlocal submitted
         submitted += 1
         future = submit(*arguments, **options)
-        if submitted == 20:
+        if submitted == kill_at:
             for victim in victims:
                 os.kill(victim, signal.SIGKILL)
         return future
 
     monkeypatch.setattr(cluster, "_submit", submit_and_kill)
     table = pa.concat_tables(MODELS[method]().fit(cluster).tables(cluster, frame="arrow"))
-    assert submitted > 20
+    assert submitted > kill_at
     assert not set(victims) & set(cluster.client.run(os.getpid).values())
     assert_allclose(table["probability"], in_memory[method].pairs()["probability"], **SAME)
 

@@ -22,19 +22,15 @@ from amcc.consensus.models.amcc.crowd import (
     Crowd,
     coin_rates,
     crowd_prior,
+    fit_of_groups,
     slot_evidence,
     start_crowd,
     update_members,
+    update_strengths,
 )
 from amcc.consensus.models.amcc.frequency import LabelFrequency, update_usual
 from amcc.consensus.models.amcc.likelihood import checkable, fit_likelihood
-from amcc.consensus.models.amcc.rates import (
-    NO_INDIVIDUALITY,
-    RatePrior,
-    start_rates,
-    update_group_rates,
-    update_strength,
-)
+from amcc.consensus.models.amcc.rates import NO_INDIVIDUALITY, RatePrior, start_rates, update_group_rates
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.consensus.rounds import entropy_of, evidence_of_pairs, first_look, met_present, one_round
 from amcc.data.simulate import CrowdSpec, simulate_crowd
@@ -258,24 +254,25 @@ def test_commonality_never_lowers_the_bound(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_strength_never_lowers_the_bound(seed):
-    coins, counts, rates, member = problem(seed)
-
-    def fit(rates):
-        return (member * group_fit(coins, counts, rates.pseudo_votes, member)).sum(axis=0)
-
-    values = [value(rates, coins, counts, member)]
+    coins, present, hit, member = problem(seed)
+    rng = np.random.default_rng(seed + 100)
+    counts = CoinCounts(present, some_counts(rng, len(coins)))
+    share, weight = np.full(2 * M, 1 / (2 * M)), np.ones(len(member))
+    crowd = Crowd(hit, some_rates(rng), some_rates(rng), np.tile(member, 2) / 2, share, weight)
+    values = [fit_of_groups(coins, crowd, counts).fit]
     for _ in range(10):
-        rates = update_strength(rates, RATES, fit)
-        values.append(value(rates, coins, counts, member))
-    assert np.diff(values).min() >= -1e-9 * abs(values[0])
-    assert values[-1] > values[0]
+        crowd = update_strengths(crowd, PRIOR, Shards(coins), counts)
+        values.append(fit_of_groups(coins, crowd, counts).fit)
+    assert np.diff(values, axis=0).min() >= -1e-9 * np.abs(values).max()
+    assert (values[-1] > values[0]).any()
 
 
 def test_strength_stays_without_individuality():
     fixed = crowd_prior(SETTINGS, individuality=False)
-    rates = start_crowd(W, L, M, fixed).hit
-    assert update_strength(rates, fixed.hit, lambda _: pytest.fail("nothing need be tried")) is rates
-    assert_array_equal(rates.strength, NO_INDIVIDUALITY)
+    crowd = start_crowd(W, L, M, fixed)
+    coins, present, *_ = problem(0)
+    assert update_strengths(crowd, fixed, Shards(coins), CoinCounts(present, present)) is crowd
+    assert_array_equal(crowd.strength, NO_INDIVIDUALITY)
 
 
 @pytest.mark.parametrize("seed", range(3))

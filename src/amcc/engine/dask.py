@@ -35,6 +35,7 @@ import numpy as np
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.local import LocalEngine, runs_of
 from amcc.engine.packed import PackedEngine, PackedVotes
+from amcc.engine.shards import Shards
 from amcc.errors import EngineError, InputError, MissingExtraError
 from amcc.threads import one_thread
 
@@ -63,6 +64,9 @@ LOOK_SECONDS = 1.0
 
 # Blocks for each process in a wave of `each`: enough that none waits for the slowest, few enough to be held here.
 BLOCKS_AT_ONCE = 4
+
+# Coins up to which the leader works on them alone, which is done sooner then than Dask has handed out the tasks.
+FEW_COINS = 300_000
 
 # Arrays as large as these say are given back to the system when they are done with, and a round has many that the next
 # one needs again: processes started here keep them, and take half the time that they take with Dask's own setting.
@@ -147,6 +151,12 @@ class DaskEngine(PackedEngine):
 
         for first in range(0, len(blocks), wave):
             yield from self._persistently(functools.partial(results, range(first, min(first + wave, len(blocks)))))
+
+    def shards(self) -> Shards:
+        """The coins, cut by worker and kept by the processes that there are now; where they are few, by the leader."""
+        from amcc.engine.dask_shards import DaskShards  # which is built on this module
+
+        return super().shards() if len(self.coins) < FEW_COINS else DaskShards(self)
 
     def _results(self, futures: list[Any]) -> list[Any]:
         """Results of tasks; straight from the processes where these are here.

@@ -7,15 +7,15 @@ tick the same and spammers who tick at random scatter differently: there is an u
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.models.amcc.bayes import row_posterior
+from amcc.consensus.models.amcc.bayes import best_of_three, row_posterior
 from amcc.consensus.models.amcc.coins import (
     Counts,
     Effective,
@@ -24,14 +24,7 @@ from amcc.consensus.models.amcc.coins import (
     group_fit,
     mean_rates,
 )
-from amcc.consensus.models.amcc.rates import (
-    NO_INDIVIDUALITY,
-    RatePrior,
-    Rates,
-    start_rates,
-    update_group_rates,
-    update_strength,
-)
+from amcc.consensus.models.amcc.rates import NO_INDIVIDUALITY, RatePrior, Rates, start_rates, update_group_rates
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.engine.shards import Shards
 from amcc.fields import Each
@@ -122,9 +115,32 @@ class Crowd:
         always = self.uninformative.commonality
         return np.stack([np.concatenate([rates.commonality, always]) for rates in (self.hit, self.false_alarm)])
 
+    @property
+    def rates(self) -> tuple[Rates, Rates, Rates]:
+        """All kinds of them."""
+        return self.hit, self.false_alarm, self.uninformative
+
+    @property
+    def strength(self) -> Floats:
+        """(n_groups of all kinds of rate,) pseudo-votes that groups lend."""
+        return np.concatenate([rates.strength for rates in self.rates])
+
+    def with_strength(self, strength: Floats) -> Crowd:
+        """The crowd if groups lent so many."""
+        bounds = np.cumsum([len(rates.strength) for rates in self.rates])[:-1]
+        parts = zip(self.rates, np.split(strength, bounds), strict=True)
+        hit, false_alarm, uninformative = (replace(rates, strength=part) for rates, part in parts)
+        return replace(self, hit=hit, false_alarm=false_alarm, uninformative=uninformative)
+
+    def explains(self, counts: CoinCounts) -> Iterator[tuple[Rates, Counts, Floats]]:
+        """Each kind of rate, the votes that it explains, and the members of its groups."""
+        votes = counts.present, counts.absent, counts.total
+        members = self.looking_member, self.looking_member, self.uninformative_member
+        return zip(self.rates, votes, members, strict=True)
+
     def log_prior(self, prior: CrowdPrior) -> float:
         """Log-density of all parameters; one pseudo-worker per group, so that none dies."""
-        kinds = zip((self.hit, self.false_alarm, self.uninformative), prior[:3], strict=True)
+        kinds = zip(self.rates, prior[:3], strict=True)
         return float(np.log(self.share).sum()) + sum(rates.log_prior(of_kind) for rates, of_kind in kinds)
 
 
@@ -246,38 +262,33 @@ def update_members(crowd: Crowd, shards: Shards, counts: CoinCounts, *, thorough
     return replace(crowd, member=found.member, share=share), sums.explained
 
 
-Kind = Literal["hit", "false_alarm", "uninformative"]
-KINDS: tuple[Kind, ...] = ("hit", "false_alarm", "uninformative")
-
-
-def explained_by(crowd: Crowd, counts: CoinCounts, kind: Kind) -> tuple[Counts, Floats]:
-    """The votes that a kind of rate explains, and the members of its groups."""
-    votes = {"hit": counts.present, "false_alarm": counts.absent, "uninformative": counts.total}
-    return votes[kind], crowd.uninformative_member if kind == "uninformative" else crowd.looking_member
-
-
-class GroupFit(NamedTuple):
-    """(n_groups,) log-probability of the votes of each group's members."""
+class GroupFits(NamedTuple):
+    """(n_groups of all kinds of rate,) log-probability of the votes of each group's members."""
 
     fit: Floats
 
 
-def fit_of_groups(coins: Coins, crowd: Crowd, counts: CoinCounts, kind: Kind, rates: Rates) -> GroupFit:
-    """How well such rates of one kind explain the votes."""
-    votes, member = explained_by(crowd, counts, kind)
-    return GroupFit(np.asarray((member * group_fit(coins, votes, rates.pseudo_votes, member)).sum(axis=0)))
+def fit_of_groups(coins: Coins, crowd: Crowd, counts: CoinCounts) -> GroupFits:
+    """How well groups explain the votes of their members, by kind of rate."""
+    fits = [
+        (member * group_fit(coins, votes, rates.pseudo_votes, member)).sum(axis=0)
+        for rates, votes, member in crowd.explains(counts)
+    ]
+    return GroupFits(np.concatenate(fits))
 
 
 def update_strengths(crowd: Crowd, prior: CrowdPrior, shards: Shards, counts: CoinCounts) -> Crowd:
-    """How alike workers of each group are, in all kinds of rate."""
+    """How alike workers of each group are, in all kinds of rate: twice as much, half as much, or as now.
 
-    def improved(kind: Kind) -> Rates:
-        def fit(rates: Rates) -> Floats:
-            return shards.total(fit_of_groups, crowd, counts, kind, rates).fit
+    The more alike they are, the more votes a group lends to each.
+    """
 
-        return update_strength(getattr(crowd, kind), getattr(prior, kind), fit)
+    def fit(strength: Floats) -> Floats:
+        return shards.total(fit_of_groups, crowd.with_strength(strength), counts).fit
 
-    return _each_kind(crowd, improved)
+    if prior.hit.strength == NO_INDIVIDUALITY:
+        return crowd
+    return crowd.with_strength(best_of_three(crowd.strength, fit))
 
 
 class EffectiveSums(NamedTuple):
@@ -290,34 +301,25 @@ class EffectiveSums(NamedTuple):
 
 def sum_effective(coins: Coins, crowd: Crowd, counts: CoinCounts) -> EffectiveSums:
     """What votes count for what groups have in common."""
-
-    def of_kind(kind: Kind) -> Floats:
-        votes, member = explained_by(crowd, counts, kind)
-        effective = effective_votes(coins, votes, getattr(crowd, kind).pseudo_votes, member)
-        return np.stack([effective.yes, effective.no])
-
-    return EffectiveSums(*map(of_kind, KINDS))
+    effective = [
+        effective_votes(coins, votes, rates.pseudo_votes, member) for rates, votes, member in crowd.explains(counts)
+    ]
+    return EffectiveSums(*(np.stack([each.yes, each.no]) for each in effective))
 
 
 def update_rates(crowd: Crowd, prior: CrowdPrior, shards: Shards, counts: CoinCounts) -> Crowd:
     """Commonality of all kinds of rate."""
     sums = shards.total(sum_effective, crowd, counts)
-
-    def improved(kind: Kind) -> Rates:
-        return update_group_rates(getattr(crowd, kind), getattr(prior, kind), Effective(*getattr(sums, kind)))
-
-    return _each_kind(crowd, improved)
-
-
-def _each_kind(crowd: Crowd, improved: Callable[[Kind], Rates]) -> Crowd:
-    return replace(
-        crowd, hit=improved("hit"), false_alarm=improved("false_alarm"), uninformative=improved("uninformative")
+    hit, false_alarm, uninformative = (
+        update_group_rates(rates, of_kind, Effective(*of_votes))
+        for rates, of_kind, of_votes in zip(crowd.rates, prior[:3], sums, strict=True)
     )
+    return replace(crowd, hit=hit, false_alarm=false_alarm, uninformative=uninformative)
 
 
 def same_strengths(one: Crowd, other: Crowd) -> bool:
     """Whether all groups lend their workers as much as in the other crowd."""
-    return all(np.array_equal(getattr(one, kind).strength, getattr(other, kind).strength) for kind in KINDS)
+    return np.array_equal(one.strength, other.strength)
 
 
 def slot_evidence(coins: Coins, crowd: Crowd, counts: CoinCounts) -> Floats:

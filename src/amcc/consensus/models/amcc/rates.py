@@ -20,7 +20,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, sigmoid
-from amcc.consensus.models.amcc.bayes import best_of_three
 from amcc.consensus.models.amcc.coins import Effective, Usual
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
@@ -91,16 +90,6 @@ class Rates:
 def start_rates(prior: RatePrior, n_labels: int, shift: Floats) -> Rates:
     """All labels alike, groups set apart by `shift`."""
     return Rates(prior.centre, np.full(n_labels, prior.centre), shift, np.full(len(shift), prior.strength))
-
-
-def update_strength(rates: Rates, prior: RatePrior, fit: Callable[[Rates], Floats]) -> Rates:
-    """The more alike workers of a group, the more votes it lends to each: twice as many, half as many, or as now.
-
-    fit : (n_groups,) log-probability of the votes of each group's members, by such rates
-    """
-    if prior.strength == NO_INDIVIDUALITY:
-        return rates
-    return replace(rates, strength=best_of_three(rates.strength, lambda each: fit(replace(rates, strength=each))))
 
 
 def update_group_rates(rates: Rates, prior: RatePrior, effective: Effective) -> Rates:
