@@ -49,13 +49,13 @@ CORES = 1, 10, 100, 1000
 # -- measuring -------------------------------------------------------------------------------------------------------
 
 
-def pack_crowd(folder: Path, n_votes: int, n_workers: int) -> Path:
+def pack_crowd(folder: Path, n_votes: int, n_workers: int, n_blocks: int = N_BLOCKS) -> Path:
     """A packed crowd of this size."""
     import amcc
     from amcc.data.simulate import CrowdSpec, write_crowd
 
     write_crowd(CrowdSpec.for_votes(n_votes, n_labels=N_LABELS, n_workers=n_workers, seed=SEED), folder)
-    amcc.pack_votes(folder / "votes.parquet", folder / "packed", overwrite=True, block_votes=n_votes // N_BLOCKS)
+    amcc.pack_votes(folder / "votes.parquet", folder / "packed", overwrite=True, block_votes=n_votes // n_blocks)
     return folder / "packed"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import itertools
+import math
 import os
 import shutil
 import signal
@@ -26,6 +27,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, load_model, passes, write_votes
 from amcc.consensus import MACE, NAM, DawidSkene, DSTree, MajorityVote
+from amcc.consensus.models.amcc import likelihood, representatives
+from amcc.consensus.models.amcc.frequency import update_usual
 from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.signature import content_hash, signatures
@@ -36,6 +39,9 @@ from amcc.engine.dask import DaskEngine, Sums, merged, whole_sum
 from amcc.engine.local import LocalEngine
 from amcc.errors import EngineError, FileFormatError, InputError, NotFittedError, ParameterError
 from amcc.io.pack import pack_votes
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import cluster_rounds
 
 MODELS = {"amcc": AMCC, "dawid-skene": DawidSkene, "majority": MajorityVote}
 SAME = {"rtol": 0, "atol": 1e-9}
@@ -217,10 +223,11 @@ def test_blocks_stay_with_their_process(cluster, packed):
 
 @pytest.mark.parametrize(
     ("method", "kill_at", "n_victims"),
-    [("dawid-skene", 20, 1), ("dawid-skene", 20, 2), ("amcc", 20, 1), ("amcc", 300, 1), ("amcc", 410, 2)],
+    [("dawid-skene", 20, 1), ("dawid-skene", 20, 2), ("amcc", 20, 1), ("amcc", 200, 1), ("amcc", 300, 2)],
 )
 def test_killed_processes_change_nothing(method, kill_at, n_victims, cluster, shards, in_memory, monkeypatch):
     """One of two processes is killed while it has work, or both are; others take their places, and their coins."""
+    cluster.client.wait_for_workers(2)  # who was killed in another test may not be replaced yet
     submit, submitted = cluster._submit, 0
     victims = list(cluster.client.run(os.getpid).values())[:n_victims]
 
@@ -238,6 +245,63 @@ def test_killed_processes_change_nothing(method, kill_at, n_victims, cluster, sh
     assert submitted > kill_at
     assert not set(victims) & set(cluster.client.run(os.getpid).values())
     assert_allclose(table["probability"], in_memory[method].pairs()["probability"], **SAME)
+
+
+def test_a_checkpoint_gathers_the_coins(cluster, shards, packed, tmp_path, monkeypatch):
+    """Interrupted in the sixth round, a fit goes on with the same processes or without any, to the same result."""
+    whole = AMCC(correlation=False).fit(cluster)
+    rounds = itertools.count(1)
+
+    def interrupted(*arguments):
+        if next(rounds) == 6:
+            raise KeyboardInterrupt
+        return update_usual(*arguments)
+
+    with DaskEngine(packed, cluster.cluster, checkpoint=Checkpoint(tmp_path / "fit"), timeout=60) as engine:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(likelihood, "update_usual", interrupted)
+            AMCC(correlation=False).fit(engine)
+        shutil.copy(tmp_path / "fit", tmp_path / "again")
+        on_cluster = AMCC(correlation=False).fit(engine)
+    alone = AMCC(correlation=False).fit(LocalEngine(packed, checkpoint=Checkpoint(tmp_path / "again")))
+    assert on_cluster.objective_history_ == whole.objective_history_
+    assert_allclose(alone.objective_history_, whole.objective_history_, rtol=1e-9)
+    assert_array_equal(on_cluster.coin_evidence_, whole.coin_evidence_)
+    assert_allclose(alone.coin_evidence_, whole.coin_evidence_, **SAME)
+
+
+def test_a_warm_start_goes_on_in_shards(cluster, shards, packed, votes):
+    before = AMCC(warm_start=True, adapt=False, correlation=False).fit(votes.select(np.arange(len(votes)) >= 20))
+    here, there = (copy.copy(before).fit(engine) for engine in (LocalEngine(packed), cluster))
+    assert here.n_iter_ == there.n_iter_ <= UPDATE_ROUNDS
+    assert_allclose(there.coin_evidence_, here.coin_evidence_, **SAME)
+
+
+def test_hurried_fits_are_the_same_in_shards(cluster, shards, packed, monkeypatch):
+    """With representatives, whose coins come to the leader, and with stretched steps."""
+    monkeypatch.setattr(likelihood, "NO_HURRY", 0)
+    monkeypatch.setattr(representatives, "MOST_COINS", 1.0)
+    here, there = (AMCC(adapt=False, correlation=False).fit(engine) for engine in (LocalEngine(packed), cluster))
+    assert here.n_iter_ == there.n_iter_
+    assert_allclose(there.coin_evidence_, here.coin_evidence_, **SAME)
+
+
+def test_what_goes_through_the_leader_does_not_grow_with_coins(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_rounds, "N_ROUNDS", 4)
+    monkeypatch.setattr(cluster_rounds, "N_FIRST", 2)
+    found = []
+    for n_workers in (20, 200):
+        spec = CrowdSpec(n_items=300, n_workers=n_workers, n_labels=6, answers_per_item=9, seed=3)
+        folder = tmp_path / str(n_workers)
+        folder.mkdir()
+        write_votes(simulate_crowd(spec).votes, folder / "votes.parquet")
+        packed = pack_votes(folder / "votes.parquet", folder / "blocks", block_votes=2000)
+        with DaskEngine(packed, cluster.cluster, timeout=60) as engine:
+            few = (math.inf, 0)
+            found.append([len(engine.coins), *(cluster_rounds.rounds_of(engine, few_coins=each)[1] for each in few)])
+    coins, leader, shards = np.array(found).T
+    assert leader[1] - leader[0] > 30 * (coins[1] - coins[0]), "16 bytes to each process, and 16 from each"
+    assert abs(shards[1] - shards[0]) < 0.02 * shards[0]
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "changed"])

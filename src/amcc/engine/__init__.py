@@ -6,8 +6,10 @@
 base        the contract: `Engine` and `Block`; votes in memory
 packed      a folder of blocks that `amcc pack` made (`PackedVotes`)
 counts      whether numbers from such a folder are counts and codes that fit each other
+shards      coins cut by worker, where a fit works on them: in this process, one shard (`Shards`)
 local       packed votes on this machine, within a given amount of memory (`LocalEngine`)
 dask        packed votes on the processes of a Dask cluster (`DaskEngine`)
+dask_shards coins that live with these processes (`DaskShards`)
 checkpoint  how far a fit has come, so that an interrupted one goes on (`Checkpoint`)
 
 **A new engine is one file.** Subclass `Engine`, call its constructor with the votes, and fill two verbs:

@@ -14,6 +14,9 @@ How a round runs (`DaskEngine.total`):
 
 Always the same two sums are added, in a tree over the numbers of the runs (`merged`), whoever had them. So a result
 does not depend on how many processes there are, or on which of them were lost on the way.
+
+A fit that works on many coins between its rounds has them cut into shards that live with the processes. Then 1 and 3
+are not done here: see `amcc.engine.dask_shards`.
 """
 
 from __future__ import annotations
@@ -175,10 +178,29 @@ class DaskEngine(PackedEngine):
                 self._need_scheduler()
                 if not self._here or self._processes():
                     seen = time.monotonic()
+                    self._free_stranded()
                 elif time.monotonic() - seen > START_SECONDS:
                     raise self._stopped("all processes of the Dask cluster were lost and none came back") from None
         found: list[Any] = self.client.gather(futures, direct=self._here)
         return found
+
+    def _free_stranded(self) -> None:
+        """Let others take the tasks whose processes were lost at a time when there was no other.
+
+        Dask tries a task that no process can take again when a process comes that was asked for, and only then. Tasks
+        that shards are computed from must not wait for one that will never come.
+        """
+
+        def free(dask_scheduler: Any) -> None:  # within a method, so that it is sent whole: schedulers need no amcc
+            stranded = [
+                task
+                for task in dask_scheduler.unrunnable
+                if task.loose_restrictions and not dask_scheduler.valid_workers(task)
+            ]
+            if stranded and dask_scheduler.running:
+                dask_scheduler.transitions({task.key: "waiting" for task in stranded}, "stranded-tasks")
+
+        self.client.run_on_scheduler(free)
 
     def _persistently(self, work: Callable[[], Result]) -> Result:
         """Do it again where processes were lost in the middle, as long as there is a scheduler."""
