@@ -30,7 +30,7 @@ from script import parser_of, whole_number, write_between
 
 # Rounds of a fit. Of the first, groups are learned from some workers, whose counts come to the leader; those after
 # them are what a fit spends its time on as it grows.
-N_ROUNDS, N_FIRST = 20, 10
+N_ROUNDS, N_FIRST = 14, 10
 N_BLOCKS = 10
 # Workers of the crowds. With a million votes on 20 labels they have about as many coins as the page says.
 WORKERS = 5_000, 500_000
@@ -81,29 +81,26 @@ class Found(NamedTuple):
     first_bytes: float
 
 
-def rounds_of(engine: Any, *, few_coins: float) -> Found:
+def rounds_of(engine: Any, *, few_coins: float, n_rounds: int = N_ROUNDS) -> Found:
     """A fit that is cut after some rounds; up to so many coins, the leader has them."""
     from amcc.consensus.models.amcc.crowd import crowd_prior, start_crowd
     from amcc.consensus.models.amcc.likelihood import fit_likelihood
     from amcc.consensus.models.amcc.settings import Settings
-    from amcc.engine import dask as of_dask
 
     traffic, marks = Traffic(engine), [(time.perf_counter(), 0)]
-    before, of_dask.FEW_COINS = of_dask.FEW_COINS, few_coins  # type: ignore[assignment]
+    before, engine._few_coins = engine._few_coins, few_coins
     engine.keep = lambda *_: marks.append((time.perf_counter(), traffic.n_bytes))
     try:
         prior = crowd_prior(Settings())
         crowd = start_crowd(engine.n_workers, engine.n_labels, 5, prior)
-        fit_likelihood(engine, crowd, prior, max_iter=N_ROUNDS, tol=0.0)
+        fit_likelihood(engine, crowd, prior, max_iter=n_rounds, tol=0.0)
     finally:
-        of_dask.FEW_COINS = before
+        engine._few_coins = before
         del engine.keep, engine._submit, engine._results
     seconds, n_bytes = ([later[i] - mark[i] for mark, later in itertools.pairwise(marks)] for i in (0, 1))
-    return Found(
-        statistics.median(seconds[N_FIRST:]),
-        statistics.median(n_bytes[N_FIRST:]),
-        statistics.median(n_bytes[1:N_FIRST]),
-    )
+    first = min(N_FIRST, n_rounds - 2)
+    medians = (statistics.median(each) for each in (seconds[first:], n_bytes[first:], n_bytes[1:first]))
+    return Found(*medians)
 
 
 @contextmanager
@@ -125,7 +122,7 @@ def line_of(packed: Path, n_processes: int) -> list[str]:
     """Both ways on one cluster."""
     with scaling.dask_engine(packed, n_processes) as engine:
         for few in (math.inf, 0):  # blocks are read, loops compiled
-            rounds_of(engine, few_coins=few)
+            rounds_of(engine, few_coins=few, n_rounds=4)
         leader, shards = (rounds_of(engine, few_coins=few) for few in (math.inf, 0))
     cells = [figure(leader.seconds), f"{leader.n_bytes / 1e6:.2f}", figure(shards.seconds)]
     cells += [f"{shards.n_bytes / 1e6:.2f}", f"{shards.first_bytes / 1e6:.2f}"]

@@ -74,9 +74,10 @@ def in_memory(votes):
 
 
 @pytest.fixture
-def shards(monkeypatch):
+def shards(cluster, monkeypatch):
     """Also few coins live with the processes."""
     monkeypatch.setattr("amcc.engine.dask.FEW_COINS", 0)
+    monkeypatch.setattr(cluster, "_few_coins", 0)
 
 
 @pytest.fixture(params=["kept", "out of core", "dask", "dask with shards"])
@@ -223,7 +224,7 @@ def test_blocks_stay_with_their_process(cluster, packed):
 
 @pytest.mark.parametrize(
     ("method", "kill_at", "n_victims"),
-    [("dawid-skene", 20, 1), ("dawid-skene", 20, 2), ("amcc", 20, 1), ("amcc", 200, 1), ("amcc", 300, 2)],
+    [("dawid-skene", 20, 1), ("dawid-skene", 20, 2), ("amcc", 200, 1), ("amcc", 300, 2)],
 )
 def test_killed_processes_change_nothing(method, kill_at, n_victims, cluster, shards, in_memory, monkeypatch):
     """One of two processes is killed while it has work, or both are; others take their places, and their coins."""
@@ -286,9 +287,7 @@ def test_hurried_fits_are_the_same_in_shards(cluster, shards, packed, monkeypatc
     assert_allclose(there.coin_evidence_, here.coin_evidence_, **SAME)
 
 
-def test_what_goes_through_the_leader_does_not_grow_with_coins(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster_rounds, "N_ROUNDS", 4)
-    monkeypatch.setattr(cluster_rounds, "N_FIRST", 2)
+def test_what_goes_through_the_leader_does_not_grow_with_coins(cluster, tmp_path):
     found = []
     for n_workers in (20, 200):
         spec = CrowdSpec(n_items=300, n_workers=n_workers, n_labels=6, answers_per_item=9, seed=3)
@@ -298,7 +297,9 @@ def test_what_goes_through_the_leader_does_not_grow_with_coins(cluster, tmp_path
         packed = pack_votes(folder / "votes.parquet", folder / "blocks", block_votes=2000)
         with DaskEngine(packed, cluster.cluster, timeout=60) as engine:
             few = (math.inf, 0)
-            found.append([len(engine.coins), *(cluster_rounds.rounds_of(engine, few_coins=each)[1] for each in few)])
+            found.append(
+                [len(engine.coins), *(cluster_rounds.rounds_of(engine, few_coins=each, n_rounds=4)[1] for each in few)]
+            )
     coins, leader, shards = np.array(found).T
     assert leader[1] - leader[0] > 30 * (coins[1] - coins[0]), "16 bytes to each process, and 16 from each"
     assert abs(shards[1] - shards[0]) < 0.02 * shards[0]

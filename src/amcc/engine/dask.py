@@ -68,8 +68,9 @@ LOOK_SECONDS = 1.0
 # Blocks for each process in a wave of `each`: enough that none waits for the slowest, few enough to be held here.
 BLOCKS_AT_ONCE = 4
 
-# Coins up to which the leader works on them alone, which is done sooner then than Dask has handed out the tasks.
-FEW_COINS = 300_000
+# Coins up to which the leader works on them alone: with 100,000, it is done sooner than Dask has handed out the tasks of
+# shards, and with 800,000 on two processes later (docs/scaling.md, benchmarks/cluster_rounds.py).
+FEW_COINS = 500_000
 
 # Arrays as large as these say are given back to the system when they are done with, and a round has many that the next
 # one needs again: processes started here keep them, and take half the time that they take with Dask's own setting.
@@ -108,6 +109,7 @@ class DaskEngine(PackedEngine):
         self._place = str(self.packed.folder.resolve()), self.packed.identity, share
         self._sent: list[tuple[Any, Any]] = []
         self._here = scheduler is None
+        self._few_coins: float = FEW_COINS
         # What was opened is closed again if a later step fails; else it stays open until `close`.
         with ExitStack() as opened:
             if scheduler is None:
@@ -156,10 +158,10 @@ class DaskEngine(PackedEngine):
             yield from self._persistently(functools.partial(results, range(first, min(first + wave, len(blocks)))))
 
     def shards(self) -> Shards:
-        """The coins, cut by worker and kept by the processes that there are now; where they are few, by the leader."""
+        """The coins, cut by worker and kept by the processes that there are now, where that pays."""
         from amcc.engine.dask_shards import DaskShards  # which is built on this module
 
-        return super().shards() if len(self.coins) < FEW_COINS else DaskShards(self)
+        return super().shards() if len(self.coins) < self._few_coins else DaskShards(self)
 
     def _results(self, futures: list[Any]) -> list[Any]:
         """Results of tasks; straight from the processes where these are here.
