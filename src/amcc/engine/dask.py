@@ -68,8 +68,8 @@ LOOK_SECONDS = 1.0
 # Blocks for each process in a wave of `each`: enough that none waits for the slowest, few enough to be held here.
 BLOCKS_AT_ONCE = 4
 
-# Coins up to which the leader works on them alone: with 100,000, it is done sooner than Dask has handed out the tasks of
-# shards, and with 800,000 on two processes later (docs/scaling.md, benchmarks/cluster_rounds.py).
+# Coins up to which the leader works on them alone: with 100,000 it is done sooner than Dask has handed out the tasks of
+# shards, with 800,000 on two processes it is done later (benchmarks/cluster_rounds.py).
 FEW_COINS = 500_000
 
 # Arrays as large as these say are given back to the system when they are done with, and a round has many that the next
