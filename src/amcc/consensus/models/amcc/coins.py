@@ -14,9 +14,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from amcc.arrays import Floats, Ints, unsigned
-from amcc.consensus.models.amcc.bayes import digamma, log_beta, sums_per_code
+from amcc.consensus.models.amcc.bayes import digamma, log_beta
 from amcc.fields import Each
 from amcc.special import gammaln
+from amcc.sums import sum_per_code
 from amcc.threads import in_threads, n_pieces
 from amcc.votes import Coins
 
@@ -60,7 +61,7 @@ def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Flo
     if len(coins) <= FEW_COINS:
         yes, no = _all_votes(coins, counts, usual)
         with_votes = gammaln(yes) + gammaln(no) - gammaln(yes + no)
-        return sums_per_code(coins.worker, with_votes - without_votes.T[coins.label], len(member))
+        return sum_per_code(coins.worker, (with_votes - without_votes.T[coins.label]).T, len(member)).T
     # One table for all threads: coins stand in the order of workers, and all coins of a worker are in one piece.
     fit, of_group = np.zeros(member.T.shape), np.ascontiguousarray(member.T)
     cuts = np.linspace(0, len(coins), n_pieces(len(coins)) + 1)[1:-1].astype(np.int64)
@@ -91,7 +92,7 @@ def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) 
     if len(coins) <= FEW_COINS:
         weight = member[coins.worker]
         yes, no = (
-            sums_per_code(coins.label, weight * (digamma(now) - rest.T[coins.label]), n_labels).T
+            sum_per_code(coins.label, (weight * (digamma(now) - rest.T[coins.label])).T, n_labels)
             for now, rest in zip(_all_votes(coins, counts, usual), at_rest, strict=True)
         )
     else:

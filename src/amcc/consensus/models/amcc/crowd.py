@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.models.amcc.bayes import row_posterior
+from amcc.consensus.models.amcc.bayes import posterior
 from amcc.consensus.models.amcc.coins import Counts, effective_votes, expected_log_rates, group_fit, mean_rates
 from amcc.consensus.models.amcc.rates import (
     NO_INDIVIDUALITY,
@@ -197,7 +197,8 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
     uninformative = group_fit(coins, counts.total, crowd.uninformative.pseudo_votes, tried.uninformative_member)
     log_member = np.concatenate([looking, uninformative], axis=1) + np.log(crowd.share)
     log_member[tried.member < LEAST_MEMBERSHIP] = -np.inf
-    member, explained = row_posterior(log_member)
+    found, explained = posterior(log_member.T)
+    member = found.T
     share = (member.sum(axis=0) + 1) / (n_workers + n_groups)
     return replace(crowd, member=member, share=share), float(explained.sum())
 
