@@ -114,6 +114,11 @@ def safe_logit(probability: Floats) -> Floats:
     return safe_log(probability) - safe_log(1 - probability)
 
 
+def clipped(numbers: Floats, least: float, most: float) -> Floats:
+    """As `numpy.clip`, which takes five times as long for a few numbers."""
+    return np.asarray(np.minimum(np.maximum(numbers, least), most))
+
+
 def sigmoid(log_odds: Floats) -> Floats:
     """Probability from log-odds, without overflow.
 
