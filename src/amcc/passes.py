@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from amcc.arrays import Codes, Floats, Ints, Signs, sigmoid, unsigned, weight_per_code
+from amcc.arrays import Codes, Floats, Ints, Signs, distinct, sigmoid, unsigned, weight_per_code
 from amcc.fields import Each
 from amcc.sums import sum_at, sum_by
 from amcc.threads import in_threads, n_pieces
@@ -342,7 +342,7 @@ def others_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Ju
 def count_answers_numpy(item: Codes, worker: Codes, n_items: int, n_workers: int) -> tuple[Ints, Ints]:
     """The numpy twin of `count_answers`."""
     # One whole number for each (item, worker); 64 bits, since a product of two codes does not fit in 32.
-    answers = np.unique(item.astype(np.int64) * max(n_workers, 1) + worker)
+    answers = distinct(item.astype(np.int64) * max(n_workers, 1) + worker, n_items * max(n_workers, 1))[0]
     who = np.divmod(answers, max(n_workers, 1))
     return np.bincount(who[0], minlength=n_items), np.bincount(who[1], minlength=n_workers)
 

@@ -14,10 +14,17 @@ import numpy as np
 
 from amcc import special
 from amcc.arrays import Floats
+from amcc.special import gammaln
 from amcc.threads import in_threads, n_pieces
 
 # Pseudo-votes beyond these change nothing: fewer than one vote, or more than anybody gives.
 STRENGTH_RANGE = (0.5, 4096.0)
+
+# Numbers from which a series in numpy is faster than scipy's function, which asks of each number how large it is, and
+# how many it takes at a time: with fewer, calls take longer than sums.
+SOME, PIECE = 1500, 8192
+
+HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 
 # Numbers from which compiled loops compute special functions, several times as fast: as many as there are in a table of
 # kinds for coins that compiled loops have seen already (`coins.FEW_COINS`), so that nobody waits for them to load.
@@ -49,9 +56,40 @@ def log_evidence(lent_yes: Floats, lent_no: Floats, yes: Floats, no: Floats) -> 
 
 def log_beta(yes: Floats, no: Floats) -> Floats:
     """Log of the beta function of positive numbers, by the compiled loop where they are many."""
-    if np.size(yes) < MANY:  # the sum of three functions is faster than scipy's one of two arguments
-        return np.asarray(special.gammaln(yes) + special.gammaln(no) - special.gammaln(yes + no))
-    return _compiled("log_beta", yes, no)
+    return log_beta_numpy(yes, no) if np.size(yes) < MANY else _compiled("log_beta", yes, no)
+
+
+def log_beta_numpy(yes: Floats, no: Floats) -> Floats:
+    """The numpy twin of the compiled loop: log Γ(yes) + log Γ(no) − log Γ(yes + no)."""
+    if np.size(yes) < SOME:
+        return np.asarray(gammaln(yes) + gammaln(no) - gammaln(yes + no))
+    both, result = np.broadcast_arrays(yes, no), np.empty(np.size(yes))
+    flat = [np.ravel(each) for each in both]
+    for first in range(0, len(result), PIECE):
+        here = slice(first, first + PIECE)
+        result[here] = _log_beta_by_series(*(each[here] for each in flat))
+    return result.reshape(both[0].shape)
+
+
+def _log_beta_by_series(yes: Floats, no: Floats) -> Floats:
+    """As `loops.coins._log_beta`, which says how exact it is: without branches, so that numpy takes several at a time.
+
+    All arguments are first taken to x + 8, by Γ(x + 8) = x (x + 1) … (x + 7) Γ(x), and there to Stirling's series.
+    """
+
+    def stirling(x: Floats) -> Floats:
+        square = 1.0 / (x * x)
+        series = square * (1 / 1188 - square * (691 / 360360)) - 1 / 1680
+        series = 1 / 12 - square * (1 / 360 - square * (1 / 1260 + square * series))
+        return np.asarray((x - 0.5) * np.log(x) + series / x)
+
+    def rising(x: Floats) -> Floats:
+        ends = x * (x + 7.0)
+        return np.asarray(ends * (ends + 6.0) * (ends + 10.0) * (ends + 12.0))
+
+    total = yes + no
+    far = stirling(yes + 8.0) + stirling(no + 8.0) - stirling(total + 8.0)
+    return np.asarray(far - np.log(rising(yes) / rising(total) * rising(no)) + (HALF_LOG_2PI - 8.0))
 
 
 def digamma(x: Floats) -> Floats:

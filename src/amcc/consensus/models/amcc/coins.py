@@ -14,9 +14,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, Ints, unsigned
-from amcc.consensus.models.amcc.bayes import log_beta
+from amcc.consensus.models.amcc.bayes import log_beta, log_beta_numpy
 from amcc.fields import Each
-from amcc.special import digamma, gammaln
+from amcc.special import digamma
 from amcc.sums import sum_per_code
 from amcc.threads import in_threads, n_pieces
 from amcc.votes import Coins
@@ -70,10 +70,7 @@ def group_fit(coins: Coins, kinds: Sequence[Explained]) -> list[Floats]:
     if len(coins) > FEW_COINS:
         return [_compiled_fit(coins, *each) for each in kinds]
     table = _Table.of(coins, kinds)
-    votes, total = table.votes, table.votes[0] + table.votes[1]
-    gammaln(votes, out=votes)
-    fit = votes[0] + votes[1]
-    fit -= gammaln(total, out=total)
+    fit = log_beta_numpy(*table.votes)
     fit -= log_beta(*table.usual).take(coins.label, axis=1)
     return [rows.T for rows in table.by_kind(sum_per_code(coins.worker, fit, len(kinds[0].member)))]
 
@@ -113,7 +110,9 @@ def effective_votes(coins: Coins, kinds: Sequence[Explained]) -> list[Effective]
     gain = digamma(table.votes, out=table.votes)
     gain -= digamma(table.usual).take(coins.label, axis=2)
     gain *= table.member(coins)
-    yes, no = (usual * sum_per_code(coins.label, each, usual.shape[1]) for usual, each in zip(table.usual, gain, strict=True))
+    yes, no = (
+        usual * sum_per_code(coins.label, each, usual.shape[1]) for usual, each in zip(table.usual, gain, strict=True)
+    )
     return [Effective(*each) for each in zip(table.by_kind(yes), table.by_kind(no), strict=True)]
 
 

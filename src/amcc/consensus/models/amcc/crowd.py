@@ -129,7 +129,8 @@ class Crowd:
 
     def with_rates(self, rates: Sequence[Rates]) -> Crowd:
         """The same workers with other rates."""
-        return Crowd(*rates, self.member, self.share, self.weight)
+        hit, false_alarm, uninformative = rates
+        return Crowd(hit, false_alarm, uninformative, self.member, self.share, self.weight)
 
     def explains(self, counts: CoinCounts) -> list[Explained]:
         """The votes that each kind of rate explains."""

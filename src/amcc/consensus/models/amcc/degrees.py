@@ -229,7 +229,7 @@ def _worker_slots(coins: Coins) -> Ints:
 
 
 def _pieces(block: Block, belief: DegreeBelief) -> Iterator[tuple[Floats, Codes, Ints, Codes]]:
-    """Degrees of some pairs at a time, (n_degrees, n_pairs), the slots of their votes, where each begins, and labels."""
+    """Degrees of some pairs at a time, (n_degrees, n_pairs); the slots of their votes, where these begin, labels."""
     pairs, slots = block.pairs, block.coins.slot
     evidence, log_share = belief.evidence.T.take(_worker_slots(block.coins), axis=1), belief.log_share.T
     # Votes of a pair stand together and pairs are in order, so a piece of pairs is a piece of votes.

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amcc.arrays import AnyInts, Codes, Floats, Ints, sigmoid, weight_per_code
+from amcc.arrays import AnyInts, Codes, Floats, Ints, distinct, sigmoid, weight_per_code
 from amcc.consensus.models.amcc.bayes import best_of_three, log_evidence, posterior
 from amcc.consensus.models.amcc.coins import Counts, Usual
 from amcc.consensus.models.amcc.correlation import LabelSets
@@ -59,7 +59,7 @@ def clustered_z(gain: Floats, item: AnyInts) -> float:
     4.243
     """
     # Votes on one item share what is special about it: as single observations they would make any gain look certain.
-    of_item = weight_per_code(item, gain, int(item.max(initial=-1)) + 1)[np.unique(item)]
+    of_item = weight_per_code(item, gain, int(item.max(initial=-1)) + 1)[np.bincount(item) > 0]
     error = float(np.sqrt(((of_item - of_item.mean()) ** 2).sum())) if len(of_item) else 0.0
     return float(of_item.sum()) / error if error > 0 else 0.0
 
@@ -280,7 +280,8 @@ def labels_predict(votes: Votes, fit: LikelihoodFit, sets: LabelSets, coins: Lef
     """
     said, pair, label = fit.evidence[votes.coins.slot], pair_of_vote(votes), votes.label
     on_pair = weight_per_code(pair, said, len(votes.pairs))
-    answers, answer = np.unique(votes.item.astype(np.int64) * votes.n_workers + votes.worker, return_inverse=True)
+    key = votes.item.astype(np.int64) * votes.n_workers + votes.worker
+    answers, answer = distinct(key, votes.n_items * votes.n_workers)
     with_all, others = _agreement(on_pair, votes.pairs.label, sets), on_pair[pair] - said
     with_others = _agreement(others, label, sets)
     of_item = np.log(sets.share)[:, None] + sum_per_code(votes.pairs.item, with_all, votes.n_items)

@@ -124,19 +124,19 @@ def update_group_rates(
     )
     label, shift = np.stack([each.label for each in rates]), np.concatenate([each.shift for each in rates])
     between, across = np.array([[each.label_spread] for each in priors]), priors[0].settings.group_spread
+    slope, bend = (of_kind @ each for each in all_votes.slope_and_bend(label[kind] + shift[:, None]))
     label = _newton(
-        label, np.array([[each.centre] for each in rates]), between,
-        *(of_kind @ each for each in all_votes.slope_and_bend(label[kind] + shift[:, None])),
+        label, np.array([[each.centre] for each in rates]), between, slope, bend,
         lambda tried: of_kind @ all_votes.log_likelihood(tried[kind] + shift[:, None]),
     )  # fmt: skip
-    shift = _newton(
-        shift, 0.0, across,
-        *(each.sum(axis=1) for each in all_votes.slope_and_bend(label[kind] + shift[:, None])),
+    slope, bend = (each.sum(axis=1) for each in all_votes.slope_and_bend(label[kind] + shift[:, None]))
+    moved = _newton(
+        shift, 0.0, across, slope, bend,
         lambda tried: all_votes.log_likelihood(label[kind] + tried[:, None]).sum(axis=1),
     )  # fmt: skip
     return [
         Rates(_centre(of_label, prior), of_label, of_groups, each.strength)
-        for each, prior, of_label, of_groups in zip(rates, priors, label, _by_kind(rates, shift), strict=True)
+        for each, prior, of_label, of_groups in zip(rates, priors, label, _by_kind(rates, moved), strict=True)
     ]
 
 
