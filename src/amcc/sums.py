@@ -25,6 +25,10 @@ try:
 except ImportError:  # another version cannot do without the rest of the package
     _loops = import_module("scipy.sparse._sparsetools")
 
+# The loops for one row of values and for several: of a matrix whose rows stand one after the other, and of its columns.
+AT = _loops.csr_matvec, _loops.csr_matvecs
+BY = _loops.csc_matvec, _loops.csc_matvecs
+
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[Any]
 
@@ -39,7 +43,7 @@ def sum_at(start: Codes, code: Codes, values: Floats) -> Floats:
     >>> sum_at(np.array([0, 2, 3]), np.array([0, 2, 2]), np.array([1.0, 10.0, 100.0])).tolist()
     [101.0, 100.0]
     """
-    return _product("csr", (len(start) - 1, values.shape[-1]), start, code, values)
+    return _product(AT, (len(start) - 1, values.shape[-1]), start, code, values)
 
 
 def sum_by(start: Codes, code: Codes, values: Floats, n_codes: int) -> Floats:
@@ -48,7 +52,7 @@ def sum_by(start: Codes, code: Codes, values: Floats, n_codes: int) -> Floats:
     >>> sum_by(np.array([0, 2, 3]), np.array([0, 2, 2]), np.array([1.0, 10.0]), 4).tolist()
     [1.0, 0.0, 11.0, 0.0]
     """
-    return _product("csc", (n_codes, values.shape[-1]), start, code, values)
+    return _product(BY, (n_codes, values.shape[-1]), start, code, values)
 
 
 def sum_per_code(code: Codes, values: Floats, n_codes: int) -> Floats:
@@ -69,20 +73,20 @@ def sum_runs(start: Codes, values: Floats) -> Floats:
     return sum_at(start, _entries(values.shape[-1])[1][: values.shape[-1]], values)
 
 
-def _product(kind: str, shape: tuple[int, int], start: Codes, code: Codes, values: Floats) -> Floats:
+def _product(loops: tuple[Any, Any], shape: tuple[int, int], start: Codes, code: Codes, values: Floats) -> Floats:
     """What a sparse matrix of ones makes of the values."""
+    of_one, of_several = loops
     # The loops want places of one width.
-    matrix = *shape, start.astype(code.dtype, copy=False), code, _entries(len(code))[0]
+    matrix = start.astype(code.dtype, copy=False), code, _entries(len(code))[0]
     if values.ndim == 1:
         sums = np.zeros(shape[0])
-        getattr(_loops, f"{kind}_matvec")(*matrix, np.ascontiguousarray(values), sums)
+        of_one(*shape, *matrix, np.ascontiguousarray(values), sums)
         return sums
     if values.size > FEW:
-        return np.stack([_product(kind, shape, start, code, row) for row in values])
-    sums = np.zeros((shape[0], len(values)))
-    width = len(values)
-    getattr(_loops, f"{kind}_matvecs")(*shape, width, *matrix[2:], values.T.ravel(), sums.ravel())
-    return np.ascontiguousarray(sums.T)
+        return np.array([_product(loops, shape, start, code, row) for row in values])
+    sums = np.zeros(shape[0] * len(values))
+    of_several(*shape, len(values), *matrix, values.T.ravel(), sums)
+    return np.ascontiguousarray(sums.reshape(shape[0], len(values)).T)
 
 
 def _entries(n: int) -> tuple[Floats, Codes]:

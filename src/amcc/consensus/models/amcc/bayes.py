@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from amcc import special
-from amcc.arrays import Floats
+from amcc.arrays import Floats, clipped
 from amcc.special import gammaln
 from amcc.threads import in_threads, n_pieces
 
@@ -55,20 +55,19 @@ def log_evidence(lent_yes: Floats, lent_no: Floats, yes: Floats, no: Floats) -> 
 
 
 def log_beta(yes: Floats, no: Floats) -> Floats:
-    """Log of the beta function of positive numbers, by the compiled loop where they are many."""
-    return log_beta_numpy(yes, no) if np.size(yes) < MANY else _compiled("log_beta", yes, no)
+    """Log of the beta function of positive numbers, of one shape; by the compiled loop where they are many."""
+    return log_beta_numpy(yes, no) if yes.size < MANY else _compiled("log_beta", yes, no)
 
 
 def log_beta_numpy(yes: Floats, no: Floats) -> Floats:
     """The numpy twin of the compiled loop: log Γ(yes) + log Γ(no) − log Γ(yes + no)."""
-    if np.size(yes) < SOME:
+    if yes.size < SOME:
         return np.asarray(gammaln(yes) + gammaln(no) - gammaln(yes + no))
-    both, result = np.broadcast_arrays(yes, no), np.empty(np.size(yes))
-    flat = [np.ravel(each) for each in both]
+    flat, result = (yes.reshape(-1), no.reshape(-1)), np.empty(yes.size)
     for first in range(0, len(result), PIECE):
         here = slice(first, first + PIECE)
         result[here] = _log_beta_by_series(*(each[here] for each in flat))
-    return result.reshape(both[0].shape)
+    return result.reshape(yes.shape)
 
 
 def _log_beta_by_series(yes: Floats, no: Floats) -> Floats:
@@ -94,7 +93,7 @@ def _log_beta_by_series(yes: Floats, no: Floats) -> Floats:
 
 def digamma(x: Floats) -> Floats:
     """The derivative of log-gamma for positive numbers, by the compiled loop where they are many."""
-    return special.digamma(x) if np.size(x) < MANY else _compiled("digamma", x)
+    return special.digamma(x) if x.size < MANY else _compiled("digamma", x)
 
 
 def _compiled(name: str, *numbers: Floats) -> Floats:
@@ -131,11 +130,11 @@ def effective_votes_of(lent: Floats, votes: Floats) -> Floats:
 
 
 def best_of_three(strength: Floats, value: Callable[[Floats], Floats]) -> Floats:
-    """Each strength as it is, halved or doubled, whichever has the highest value.
+    """Each strength as it is, halved or doubled, whichever has the highest value; `value` is asked about all, (3, …).
 
     The value cannot fall, since "as it is" is among the three and comes first where they are equal. Factors of two are
     fine enough: on real crowds a strength is known to a factor of two at best.
     """
-    tried = np.stack([np.clip(strength * factor, *STRENGTH_RANGE) for factor in (1.0, 0.5, 2.0)])
-    best = np.argmax([value(each) for each in tried], axis=0)
-    return np.asarray(np.take_along_axis(tried, best[None], axis=0)[0])
+    tried = clipped(np.array([[1.0], [0.5], [2.0]]) * strength, *STRENGTH_RANGE)
+    best = value(tried).argmax(axis=0)
+    return np.asarray(tried[best, np.arange(len(strength))])

@@ -138,7 +138,7 @@ def expected_log_rates(coins: Coins, kinds: Sequence[Explained]) -> list[Floats]
     log_rates -= digamma(total, out=total)
     log_rates *= table.member(coins)
     yes, no = (table.by_kind(each) for each in log_rates)
-    return [np.stack([rows.sum(axis=0) for rows in each]) for each in zip(yes, no, strict=True)]
+    return [np.array([rows.sum(axis=0) for rows in each]) for each in zip(yes, no, strict=True)]
 
 
 def _compiled_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
@@ -172,7 +172,8 @@ class _Table(NamedTuple):
 
     @classmethod
     def of(cls, coins: Coins, kinds: Sequence[Explained]) -> _Table:
-        usual = np.stack([np.concatenate([getattr(each.usual, side) for each in kinds]) for side in ("yes", "no")])
+        sides = [each.usual.yes for each in kinds], [each.usual.no for each in kinds]
+        usual = np.array([np.concatenate(each) for each in sides])
         votes, first = usual.take(coins.label, axis=2), 0
         for each in kinds:
             rows = slice(first, first := first + len(each.usual.yes))

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 
-from amcc.arrays import Codes, Floats, sigmoid
+from amcc.arrays import Codes, Floats, clipped, sigmoid
 from amcc.consensus.models.amcc.bayes import posterior
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
@@ -94,10 +94,10 @@ def _stepper(pairs: Pairs, log_odds: Floats, n_labels: int) -> Callable[[LabelSe
 def _added(steps: list[SetStep], sets: LabelSets) -> SetStep:
     """What the steps of all blocks add up to."""
     if len(steps) == 1:  # nothing to add up
-        return replace(steps[0], proba=np.clip(steps[0].proba, 0.0, 1.0))
+        return replace(steps[0], proba=clipped(steps[0].proba, 0.0, 1.0))
     steps = [SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0), *steps]
     return SetStep(
-        np.clip(np.concatenate([step.proba for step in steps]), 0.0, 1.0),
+        clipped(np.concatenate([step.proba for step in steps]), 0.0, 1.0),
         np.sum([step.share for step in steps], axis=0),
         np.sum([step.present for step in steps], axis=0),
         np.sum([step.asked for step in steps], axis=0),
@@ -184,7 +184,7 @@ def update_label_sets(step: KindCounts, frequency: Floats, settings: Settings) -
     """
     share, lent = (step.share + 1) / (step.share.sum() + len(step.share)), settings.pseudo_votes / 2
     held = (step.present + lent * frequency) / (step.asked + lent)
-    return LabelSets(share, np.clip(held, FLOOR, 1 - FLOOR))
+    return LabelSets(share, clipped(held, FLOOR, 1 - FLOOR))
 
 
 def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, settings: Settings) -> LabelSets:

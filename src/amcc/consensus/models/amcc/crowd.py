@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import cycle
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -134,10 +135,12 @@ class Crowd:
 
     def explains(self, counts: CoinCounts) -> list[Explained]:
         """The votes that each kind of rate explains."""
-        votes = counts.present, counts.absent, counts.total
-        members = self.looking_member, self.looking_member, self.uninformative_member
-        usual = (each.pseudo_votes for each in self.rates)
-        return [Explained(*each) for each in zip(votes, usual, members, strict=True)]
+        looking = self.looking_member
+        return [
+            Explained(counts.present, self.hit.pseudo_votes, looking),
+            Explained(counts.absent, self.false_alarm.pseudo_votes, looking),
+            Explained(counts.total, self.uninformative.pseudo_votes, self.uninformative_member),
+        ]
 
     def log_prior(self, prior: CrowdPrior) -> float:
         """Log-density of all parameters; one pseudo-worker per group, so that none dies."""
@@ -230,7 +233,7 @@ def update_strengths(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: Coin
     """How alike workers of each group are, in all kinds of rate."""
 
     def fit(lent: Sequence[Usual]) -> list[Floats]:
-        kinds = [each._replace(usual=usual) for each, usual in zip(crowd.explains(counts), lent, strict=True)]
+        kinds = [each._replace(usual=usual) for each, usual in zip(cycle(crowd.explains(counts)), lent, strict=False)]
         fits = zip(kinds, group_fit(coins, kinds), strict=True)
         return [(each.member * of_worker).sum(axis=0) for each, of_worker in fits]
 
@@ -264,7 +267,7 @@ def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
         coins, [each._replace(member=member) for each in crowd.explains(counts)[:2]]
     )
     yes, no = if_present - if_absent
-    return np.stack([no, yes], axis=1).ravel()
+    return np.array([no, yes]).T.ravel()
 
 
 def coin_rates(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:

@@ -24,7 +24,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from amcc import passes
-from amcc.arrays import Codes, Floats, Ints, unsigned
+from amcc.arrays import Codes, Floats, Ints, clipped, unsigned
 from amcc.consensus.models.amcc.bayes import best_of_three, digamma, effective_votes_of, log_evidence, posterior
 from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
 from amcc.consensus.models.amcc.settings import Settings
@@ -166,14 +166,15 @@ def updated_rate(rate: Floats, strength: Floats, yes: Floats, no: Floats, weight
     effective_no = (weight * effective_votes_of(strength * (1 - rate), no)).sum(axis=0)
     lent = settings.pseudo_votes
     held = (effective_yes + lent * GRID) / (effective_yes + effective_no + lent)
-    return np.asarray(np.clip(held, settings.nearest_share, 1 - settings.nearest_share))
+    return clipped(held, settings.nearest_share, 1 - settings.nearest_share)
 
 
 def updated_strength(strength: Floats, rate: Floats, yes: Floats, no: Floats, weight: Floats) -> Floats:
     """(n_degrees,) pseudo-votes lent to each worker: as now, half or double, whichever explains the workers best."""
 
     def value(tried: Floats) -> Floats:
-        return np.asarray((weight * log_evidence(tried * rate, tried * (1 - rate), yes, no)).sum(axis=0))
+        lent = ((each * rate, each * (1 - rate)) for each in tried)
+        return np.array([(weight * log_evidence(*each, yes, no)).sum(axis=0) for each in lent])
 
     return best_of_three(strength, value)
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amcc.arrays import AnyInts, Codes, Floats, Ints, distinct, sigmoid, weight_per_code
+from amcc.arrays import AnyInts, Codes, Floats, Ints, clipped, distinct, sigmoid, weight_per_code
 from amcc.consensus.models.amcc.bayes import best_of_three, log_evidence, posterior
 from amcc.consensus.models.amcc.coins import Counts, Usual
 from amcc.consensus.models.amcc.correlation import LabelSets
@@ -193,7 +193,7 @@ class _KindRates(NamedTuple):
         """
         to_worker, usual = self.to_worker[:, None], self.usual[:, None]
         weight = to_worker + other_no + other_yes
-        mean = np.clip((to_worker * usual + other_yes) / weight, NEAREST_RATE, 1 - NEAREST_RATE)
+        mean = clipped((to_worker * usual + other_yes) / weight, NEAREST_RATE, 1 - NEAREST_RATE)
         strength = 1 / (1 / weight + 1 / self.to_coin)  # two sources of scatter in a row: their variances add up
         return strength * (1 - mean), strength * mean
 
@@ -263,8 +263,8 @@ def _coin_strength(
     """What workers lend to their coins: as now, half or double, whichever explains the coins best."""
 
     def value(tried: Floats) -> Floats:
-        lent_no, lent_yes = rates._replace(to_coin=tried).lent(other_no, other_yes)
-        return np.array([(looking * log_evidence(lent_yes, lent_no, yes, no)).sum()])
+        lent = (rates._replace(to_coin=each).lent(other_no, other_yes) for each in tried)
+        return np.array([[(looking * log_evidence(lent_yes, lent_no, yes, no)).sum()] for lent_no, lent_yes in lent])
 
     return rates._replace(to_coin=best_of_three(rates.to_coin, value))
 

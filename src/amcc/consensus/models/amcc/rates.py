@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -99,11 +100,13 @@ def start_rates(prior: RatePrior, n_labels: int, shift: Floats) -> Rates:
 def improved_strengths(rates: Sequence[Rates], fit: Callable[[list[Usual]], list[Floats]]) -> list[Rates]:
     """The more alike workers of a group, the more votes it lends to each: twice as many, half as many, or as now.
 
-    fit : says how well workers are explained where groups lend so much, by kind of rate: (n_groups,)
+    fit : says how well workers are explained where groups lend so much, (n_groups,) for each; asked about all kinds of
+        rate with all strengths that are tried, one after the other
     """
 
-    def value(strength: Floats) -> Floats:
-        return np.concatenate(fit([each.lent(own) for each, own in zip(rates, _by_kind(rates, strength), strict=True)]))
+    def value(tried: Floats) -> Floats:
+        lent = [each.lent(own) for row in tried for each, own in zip(rates, _by_kind(rates, row), strict=True)]
+        return np.concatenate(fit(lent)).reshape(tried.shape)
 
     best = _by_kind(rates, best_of_three(np.concatenate([each.strength for each in rates]), value))
     return [replace(each, strength=own) for each, own in zip(rates, best, strict=True)]
@@ -122,7 +125,7 @@ def update_group_rates(
     all_votes = _Effective(
         np.concatenate([each.yes for each in effective]), np.concatenate([each.yes + each.no for each in effective])
     )
-    label, shift = np.stack([each.label for each in rates]), np.concatenate([each.shift for each in rates])
+    label, shift = np.array([each.label for each in rates]), np.concatenate([each.shift for each in rates])
     between, across = np.array([[each.label_spread] for each in priors]), priors[0].settings.group_spread
     slope, bend = (of_kind @ each for each in all_votes.slope_and_bend(label[kind] + shift[:, None]))
     label = _newton(
@@ -142,7 +145,8 @@ def update_group_rates(
 
 def _by_kind(rates: Sequence[Rates], of_groups: Floats) -> list[Floats]:
     """What is about the groups of each kind, from what is about all groups."""
-    return np.split(of_groups, np.cumsum([len(each.shift) for each in rates])[:-1])
+    last = list(accumulate(len(each.shift) for each in rates))
+    return [of_groups[first:end] for first, end in zip([0, *last], last, strict=False)]
 
 
 def _centre(label: Floats, prior: RatePrior) -> float:
