@@ -23,8 +23,9 @@ from typing import Annotated, Any, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from amcc.arrays import Codes, Floats, Ints, Signs, sigmoid, unsigned, weight_per_code
+from amcc.arrays import Codes, Floats, Ints, Signs, distinct, sigmoid, unsigned, weight_per_code
 from amcc.fields import Each
+from amcc.sums import sum_at, sum_by
 from amcc.threads import in_threads, n_pieces
 
 Pass = TypeVar("Pass", bound=Callable[..., Any])
@@ -274,8 +275,7 @@ def share_of_yes(slot: Codes, start: Ints, known: Signs) -> Floats:
 
 def sum_over_votes_numpy(slot: Codes, start: Ints, evidence: Floats) -> Floats:
     """The numpy twin of `sum_over_votes`."""
-    # Every pair has a vote, so no stretch of `reduceat` is empty; it refuses to cut nothing at all.
-    return np.add.reduceat(evidence[slot], start[:-1]) if len(slot) else np.empty(0)
+    return sum_at(start, slot, evidence)
 
 
 @or_twin(sum_over_votes_numpy)
@@ -288,7 +288,7 @@ def sum_over_votes(slot: Codes, start: Ints, evidence: Floats) -> Floats:
 
 def sum_over_slots_numpy(slot: Codes, start: Ints, proba: Floats, n_slots: int) -> Floats:
     """The numpy twin of `sum_over_slots`."""
-    return weight_per_code(slot, np.repeat(proba, np.diff(start)), n_slots)
+    return sum_by(start, slot, proba, n_slots)
 
 
 @or_twin(sum_over_slots_numpy)
@@ -342,7 +342,7 @@ def others_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Ju
 def count_answers_numpy(item: Codes, worker: Codes, n_items: int, n_workers: int) -> tuple[Ints, Ints]:
     """The numpy twin of `count_answers`."""
     # One whole number for each (item, worker); 64 bits, since a product of two codes does not fit in 32.
-    answers = np.unique(item.astype(np.int64) * max(n_workers, 1) + worker)
+    answers = distinct(item.astype(np.int64) * max(n_workers, 1) + worker, n_items * max(n_workers, 1))[0]
     who = np.divmod(answers, max(n_workers, 1))
     return np.bincount(who[0], minlength=n_items), np.bincount(who[1], minlength=n_workers)
 

@@ -19,16 +19,16 @@ __all__ = [
 PACKAGE = "scipy.special"
 
 
-def _functions() -> ModuleType:
-    """The compiled functions, from the package without what its `__init__` does; whoever imports it gets all of it."""
-    spec = find_spec(PACKAGE)
-    if PACKAGE in sys.modules or spec is None:
-        return import_module(PACKAGE)
-    sys.modules[PACKAGE] = module_from_spec(spec)
+def compiled_part(package: str, module: str) -> ModuleType:
+    """A module of a package without what the package's `__init__` does; whoever imports the package gets all of it."""
+    spec = find_spec(package)
+    if package in sys.modules or spec is None:
+        return import_module(f"{package}.{module}")
+    sys.modules[package] = module_from_spec(spec)
     try:
-        return import_module(f"{PACKAGE}._ufuncs")
+        return import_module(f"{package}.{module}")
     finally:
-        del sys.modules[PACKAGE]
+        del sys.modules[package]
 
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
 else:
     try:
-        _found = _functions()
+        _found = compiled_part(PACKAGE, "_ufuncs")
         _made = {name: getattr(_found, {"digamma": "psi"}.get(name, name)) for name in __all__}
     except (ImportError, AttributeError):  # another version keeps them elsewhere
         _found = import_module(PACKAGE)

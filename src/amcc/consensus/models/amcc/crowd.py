@@ -7,23 +7,32 @@ tick the same and spammers who tick at random scatter differently: there is an u
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import cycle
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.models.amcc.bayes import row_posterior
-from amcc.consensus.models.amcc.coins import Counts, effective_votes, expected_log_rates, group_fit, mean_rates
+from amcc.consensus.models.amcc.bayes import posterior
+from amcc.consensus.models.amcc.coins import (
+    Counts,
+    Explained,
+    Usual,
+    effective_votes,
+    expected_log_rates,
+    group_fit,
+    mean_rates,
+)
 from amcc.consensus.models.amcc.rates import (
     NO_INDIVIDUALITY,
     RatePrior,
     Rates,
+    improved_strengths,
     start_rates,
     update_group_rates,
-    update_strength,
 )
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
@@ -121,9 +130,28 @@ class Crowd:
         always = self.uninformative.commonality
         return np.stack([np.concatenate([rates.commonality, always]) for rates in (self.hit, self.false_alarm)])
 
+    @property
+    def rates(self) -> tuple[Rates, Rates, Rates]:
+        """All kinds of them."""
+        return self.hit, self.false_alarm, self.uninformative
+
+    def with_rates(self, rates: Sequence[Rates]) -> Crowd:
+        """The same workers with other rates."""
+        hit, false_alarm, uninformative = rates
+        return Crowd(hit, false_alarm, uninformative, self.member, self.share, self.weight)
+
+    def explains(self, counts: CoinCounts) -> list[Explained]:
+        """The votes that each kind of rate explains."""
+        looking = self.looking_member
+        return [
+            Explained(counts.present, self.hit.pseudo_votes, looking),
+            Explained(counts.absent, self.false_alarm.pseudo_votes, looking),
+            Explained(counts.total, self.uninformative.pseudo_votes, self.uninformative_member),
+        ]
+
     def log_prior(self, prior: CrowdPrior) -> float:
         """Log-density of all parameters; one pseudo-worker per group, so that none dies."""
-        kinds = zip((self.hit, self.false_alarm, self.uninformative), prior[:3], strict=True)
+        kinds = zip(self.rates, prior[:3], strict=True)
         return float(np.log(self.share).sum()) + sum(rates.log_prior(of_kind) for rates, of_kind in kinds)
 
 
@@ -210,12 +238,11 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
     n_workers, n_groups = crowd.member.shape
     # Where nobody belongs the fit is not computed: a zero there would mean "explains everything", so it becomes −∞.
     tried = replace(crowd, member=np.ones_like(crowd.member)) if thorough else crowd
-    looking = group_fit(coins, counts.present, crowd.hit.pseudo_votes, tried.looking_member)
-    looking += group_fit(coins, counts.absent, crowd.false_alarm.pseudo_votes, tried.looking_member)
-    uninformative = group_fit(coins, counts.total, crowd.uninformative.pseudo_votes, tried.uninformative_member)
-    log_member = np.concatenate([looking, uninformative], axis=1) + np.log(crowd.share)
+    hits, false_alarms, uninformative = group_fit(coins, tried.explains(counts))
+    log_member = np.concatenate([hits + false_alarms, uninformative], axis=1) + np.log(crowd.share)
     log_member[tried.member < LEAST_MEMBERSHIP] = -np.inf
-    member, explained = row_posterior(log_member)
+    found, explained = posterior(log_member.T)
+    member = found.T
     share = (member.sum(axis=0) + 1) / (n_workers + n_groups)
     return replace(crowd, member=member, share=share), float(explained.sum())
 
@@ -223,31 +250,19 @@ def update_members(crowd: Crowd, coins: Coins, counts: CoinCounts, *, thorough: 
 def update_strengths(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCounts) -> Crowd:
     """How alike workers of each group are, in all kinds of rate."""
 
-    def improved(rates: Rates, of_kind: RatePrior, votes: Counts, member: Floats) -> Rates:
-        return update_strength(rates, of_kind, coins, votes, member)
+    def fit(lent: Sequence[Usual]) -> list[Floats]:
+        kinds = [each._replace(usual=usual) for each, usual in zip(cycle(crowd.explains(counts)), lent, strict=False)]
+        fits = zip(kinds, group_fit(coins, kinds), strict=True)
+        return [(each.member * of_worker).sum(axis=0) for each, of_worker in fits]
 
-    return _each_kind(crowd, prior, counts, improved)
+    if prior.hit.strength == NO_INDIVIDUALITY:
+        return crowd
+    return crowd.with_rates(improved_strengths(crowd.rates, fit))
 
 
 def update_rates(crowd: Crowd, prior: CrowdPrior, coins: Coins, counts: CoinCounts) -> Crowd:
     """Commonality of all kinds of rate."""
-
-    def improved(rates: Rates, of_kind: RatePrior, votes: Counts, member: Floats) -> Rates:
-        return update_group_rates(rates, of_kind, effective_votes(coins, votes, rates.pseudo_votes, member))
-
-    return _each_kind(crowd, prior, counts, improved)
-
-
-def _each_kind(
-    crowd: Crowd, prior: CrowdPrior, counts: CoinCounts, improved: Callable[[Rates, RatePrior, Counts, Floats], Rates]
-) -> Crowd:
-    """The crowd with each kind of rate improved, by the votes that it explains and the members of its groups."""
-    return replace(
-        crowd,
-        hit=improved(crowd.hit, prior.hit, counts.present, crowd.looking_member),
-        false_alarm=improved(crowd.false_alarm, prior.false_alarm, counts.absent, crowd.looking_member),
-        uninformative=improved(crowd.uninformative, prior.uninformative, counts.total, crowd.uninformative_member),
-    )
+    return crowd.with_rates(update_group_rates(crowd.rates, prior[:3], effective_votes(coins, crowd.explains(counts))))
 
 
 def same_strengths(one: Crowd, other: Crowd) -> bool:
@@ -266,9 +281,11 @@ def slot_evidence(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
     """
     # Memberships need not sum to 1: what is missing is the chance that the worker does not look, and adds nothing.
     member = crowd.looking_member * crowd.weight[:, None]
-    yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.pseudo_votes, member)
-    yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.pseudo_votes, member)
-    return np.asarray(np.stack([no_if_present - no_if_absent, yes_if_present - yes_if_absent], axis=1)).ravel()
+    if_present, if_absent = expected_log_rates(
+        coins, [each._replace(member=member) for each in crowd.explains(counts)[:2]]
+    )
+    yes, no = if_present - if_absent
+    return np.array([no, yes]).T.ravel()
 
 
 def coin_rates(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:
