@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from amcc.special import compiled_part
+from amcc.lazy import without_init
 
 try:
-    _loops: Any = compiled_part("scipy.sparse", "_sparsetools")
+    with without_init("scipy.sparse"):
+        _loops: Any = import_module("scipy.sparse._sparsetools")
 except ImportError:  # another version cannot do without the rest of the package
     _loops = import_module("scipy.sparse._sparsetools")
 
