@@ -241,15 +241,17 @@ def round_pass(
         The probabilities of the round before, or the belief they came from (it takes a little longer to compute them
         again than to keep them), or None at the start, when they are the shares of yes.
     """
-    # The loop takes arrays only: unused ones are any of the right type, and an empty `kept` says there is none.
-    old = before if isinstance(before, Belief) else now
+    # The loop takes arrays only: an empty one says that there is none.
+    again = isinstance(before, Belief)
+    both = np.stack([now.evidence, before.evidence], axis=1) if again else NO_FLOATS.reshape(0, 2)
+    old_log_odds = before.log_odds if again else NO_FLOATS
     kept = before if isinstance(before, np.ndarray) else NO_FLOATS
     proba = np.empty(len(label))
     bounds = piece_bounds(start, len(now.evidence))
     n = len(bounds) - 1
     present, label_present = np.empty((n, len(now.evidence))), np.zeros((n, len(now.log_odds)))
     votes = unsigned(slot), unsigned(start), unsigned(label), known
-    shared = *votes, *now, *old, before is None, kept, CERTAIN, proba
+    shared = *votes, *now, both, old_log_odds, before is None, kept, CERTAIN, proba
     results = run_pieces("one_round", bounds, shared, present, label_present)
     sums, priors, squares, changes = zip(*results, strict=True)
     tables = present.sum(axis=0), label_present.sum(axis=0)
