@@ -203,6 +203,21 @@ def test_sums_equal_their_twins(seed):
 
 
 @pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_adding_at_coins_equals_its_twin(kind):
+    """Sums of counts and of probabilities; coins that are not named stay as they were."""
+    rng = np.random.default_rng(0)
+    place, values, table = np.flatnonzero(rng.random(50) < 0.4), rng.integers(9, size=100), rng.integers(9, size=100)
+    values, compiled, twin = values[: 2 * len(place)].astype(kind), table.astype(kind), table.astype(kind)
+    passes.add_at_coins(place, values, compiled)
+    passes.add_at_coins_numpy(place, values, twin)
+    by_hand = table.reshape(-1, 2).copy()
+    by_hand[place] += values.reshape(-1, 2).astype(np.int64)
+    assert_array_equal(compiled, by_hand.ravel())
+    assert_array_equal(twin, by_hand.ravel())
+
+
+@pytest.mark.usefixtures("compiled")
 def test_passes_leave_what_they_are_given():
     slot, start, evidence, _ = votes = random_votes(np.random.default_rng(2), n_pairs=40)
     before = np.random.default_rng(0).random(40)

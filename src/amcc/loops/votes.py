@@ -302,6 +302,15 @@ def sum_over_slots(first, last, slot, start, proba, present):  # type: ignore[no
 
 
 @loop
+def add_at_coins(first, last, place, values, table):  # type: ignore[no-untyped-def]
+    """Add two values for each coin to the two of its place in the table: no two coins have the same place."""
+    for coin in range(first, last):
+        here, there = TWO * np.uint64(coin), TWO * place[coin]
+        table[there] += values[here]
+        table[there + ONE] += values[here + ONE]
+
+
+@loop
 def judge_by_others(first, last, slot, start, evidence, prior, weight, square):  # type: ignore[no-untyped-def]
     """Add to `weight` and `square` what the prior and the other votes on its pair say about each vote.
 
