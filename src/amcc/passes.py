@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -38,6 +39,9 @@ SMALL = 200_000
 # below the rounding of any probability. Votes still add to it: only 50 log-odds of votes against it could hide the
 # truth from a round. Published results hold the truth in any case, since the base class of models writes it in.
 CERTAIN = 50.0
+
+# Steps in which many keys are unpacked, and their memory given back: while one is, its part is there twice.
+UNPACKING_STEPS = 8
 
 NO_FLOATS: Floats = np.empty(0)
 
@@ -416,7 +420,8 @@ def unpack_votes_numpy(keys: Ints, label_bits: int, worker_bits: int) -> Unpacke
 def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
     """Item, worker, label and value (±1) of votes packed as item, label, worker, yes, the item in the highest bits.
 
-    So sorted keys are votes in the order that `Votes` wants: by item, label, worker.
+    So sorted keys are votes in the order that `Votes` wants: by item, label, worker. Many keys are used up: what is
+    unpacked is given back, from the end on, while memory fills with votes.
 
     >>> key = ((6 << 2 | 3) << 4 | 9) << 1 | 1  # item 6, label 3 of 2 bits, worker 9 of 4 bits, yes
     >>> [column.tolist() for column in unpack_votes(np.array([key]), 2, 4)]
@@ -424,6 +429,10 @@ def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
     """
     item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
     value = np.empty(len(keys), dtype=np.int8)
-    bounds = np.linspace(0, len(keys), n_pieces(len(keys)) + 1).astype(np.int64)
-    run_pieces("unpack_votes", bounds, (keys, label_bits, worker_bits, item, worker, label, value))
+    unpacked = label_bits, worker_bits, item, worker, label, value
+    for first, end in reversed(list(pairwise(np.linspace(0, len(keys), UNPACKING_STEPS + 1).astype(np.int64)))):
+        bounds = np.linspace(first, end, n_pieces(end - first) + 1).astype(np.int64)
+        run_pieces("unpack_votes", bounds, (keys, *unpacked))
+        if keys.flags.owndata:
+            keys.resize(first, refcheck=False)
     return item, worker, label, value

@@ -103,8 +103,18 @@ def test_unpack_votes_equals_its_twin(label_bits, worker_bits):
     keys = ((codes[0] << label_bits | codes[1]) << worker_bits | codes[2]) << 1 | yes
     expected = codes[0], codes[2], codes[1], 2 * yes - 1
     for unpack in (passes.unpack_votes, passes.unpack_votes_numpy):
-        for array, code in zip(unpack(keys, label_bits, worker_bits), expected, strict=True):
-            assert_array_equal(array, code)
+        for given in (keys.copy(), keys[:]):  # memory of its own is given back, that of others is not
+            for array, code in zip(unpack(given, label_bits, worker_bits), expected, strict=True):
+                assert_array_equal(array, code)
+    assert len(keys) == 300
+
+
+@pytest.mark.usefixtures("compiled")
+def test_keys_are_used_up():
+    """Or a table would need their memory and that of the votes at the same time."""
+    keys = np.arange(100)
+    passes.unpack_votes(keys, 3, 3)
+    assert len(keys) == 0
 
 
 def test_no_votes_at_all():

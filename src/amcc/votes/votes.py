@@ -274,7 +274,7 @@ class Votes(FromTools, Tabular):
         """The (worker, label) combinations that occur, and each vote's place among them."""
         n_keys = self.n_labels * self.n_workers
         # In place, and no wider than needed: these arrays are as long as the votes, and memory is highest here.
-        key = self.worker.astype(np.int32 if n_keys <= np.iinfo(np.int32).max else np.int64)
+        key: npt.NDArray[Any] = self.worker.astype(np.int32 if n_keys <= np.iinfo(np.int32).max else np.int64)
         key *= self.n_labels
         key += self.label
         # A table of all combinations takes 5 bytes each; sorting takes 8 and more per vote, and far more time.
