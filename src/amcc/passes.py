@@ -41,7 +41,7 @@ SMALL = 200_000
 CERTAIN = 50.0
 
 # Steps in which many keys are unpacked, and their memory given back: while one is, its part is there twice.
-UNPACKING_STEPS = 8
+UNPACKING_STEPS = 16
 
 NO_FLOATS: Floats = np.empty(0)
 
