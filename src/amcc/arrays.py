@@ -100,7 +100,15 @@ def once_per_pair(slow: Callable[..., Any], first: Ints, second: Ints) -> npt.ND
     [6, 8, 6]
     """
     span = int(second.max(initial=0)) + 1
-    distinct, place = np.unique(first * span + second, return_inverse=True)
+    key = first * span
+    key += second
+    size = int(key.max(initial=0)) + 1
+    if size <= len(key):  # a table of all keys takes less than they do, and nothing need be sorted
+        used = np.zeros(size, dtype=bool)
+        used[key] = True
+        distinct, place = np.flatnonzero(used), (np.cumsum(used) - 1)[key]
+    else:
+        distinct, place = np.unique(key, return_inverse=True)
     return np.asarray(slow(*np.divmod(distinct, span)))[..., place]
 
 

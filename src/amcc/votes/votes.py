@@ -272,11 +272,16 @@ class Votes(FromTools, Tabular):
     @cached_property
     def coins(self) -> Coins:
         """The (worker, label) combinations that occur, and each vote's place among them."""
-        key = self.worker.astype(np.int64) * self.n_labels + self.label
-        found, coin = distinct(key, self.n_labels * self.n_workers)
+        n_keys = self.n_labels * self.n_workers
+        # In place, and no wider than needed: these arrays are as long as the votes, and memory is highest here.
+        key: npt.NDArray[Any] = self.worker.astype(np.int32 if n_keys <= np.iinfo(np.int32).max else np.int64)
+        key *= self.n_labels
+        key += self.label
+        found, slot = distinct(key, n_keys)
         worker, label = np.divmod(found, self.n_labels)
         # One index for coin and value: a compiled loop looks up what a vote is worth in one step.
-        slot = coin * 2 + (self.value > 0)
+        slot *= 2
+        slot += self.value > 0
         return Coins(worker.astype(np.int32), label.astype(np.int32), slot)
 
     @cached_property
