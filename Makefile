@@ -51,6 +51,7 @@ bench: $(VENV)/.bench  ## speed, memory and quality against others, packed votes
 	@$(BIN)/python benchmarks/consensus.py $(if $(QUICK),--sizes 1e5 --turns 3,--write)
 	@$(BIN)/python benchmarks/engines.py $(if $(QUICK),--quick,--write)
 	@$(BIN)/python benchmarks/incremental.py $(if $(QUICK),--sizes 1e5,--write)
+	@$(BIN)/python benchmarks/start.py $(if $(QUICK),--turns 3,--write)
 	@$(BIN)/python benchmarks/scaling.py $(if $(QUICK),--votes 1e6 --workers 2e4,--write)
 
 board: $(VENV)/.bench  ## every method, and crowd-kit's, on every crowd with known truth; DATA=folder adds real ones

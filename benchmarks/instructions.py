@@ -58,11 +58,11 @@ def calls() -> dict[str, Callable[[], Any]]:
     start = (PAIR_VOTES * np.arange(n_pairs + 1)).astype(np.uint64)
     slot = rng.integers(2 * N_WORKERS * N_LABELS, size=N).astype(np.uint32)
     label = (np.arange(n_pairs) % N_LABELS).astype(np.uint32)
-    evidence, old = rng.normal(size=(2, 2 * N_WORKERS * N_LABELS))
-    prior, proba, nothing = np.full(N_LABELS, -1.5), rng.random(n_pairs), np.empty(0)
+    both = rng.normal(size=(2 * N_WORKERS * N_LABELS, 2))
+    evidence, prior, proba = both[:, 0].copy(), np.full(N_LABELS, -1.5), rng.random(n_pairs)
     present, of_label = np.zeros(len(evidence)), np.zeros(N_LABELS)
 
-    def one_round(kept: Any) -> Callable[[], Any]:
+    def one_round(old: Any, kept: Any) -> Callable[[], Any]:
         belief = evidence, prior, old, prior
         known = np.empty(0, np.int8)
         tables = np.empty(n_pairs), present, of_label
@@ -76,8 +76,8 @@ def calls() -> dict[str, Callable[[], Any]]:
     beside = *coin, *counted, usual[0], usual[1]
     fit, effective, rates = np.zeros_like(member), np.zeros((2, N_GROUPS, N_LABELS)), np.zeros((2, N))
     return {
-        "one_round, probabilities kept": one_round(proba),
-        "one_round, computed again": one_round(nothing),
+        "one_round, probabilities kept": one_round(both[:0], proba),
+        "one_round, computed again": one_round(both, np.empty(0)),
         "group_fit": lambda: coins.group_fit(*beside, usual[2], member, fit),
         "effective_votes": lambda: coins.effective_votes(*beside, usual[2], usual[3], member, effective),
         "expected_log_rates": lambda: coins.expected_log_rates(*beside, member, *rates),

@@ -256,6 +256,8 @@ def write_page() -> None:
         lines += packed_votes(packed)
     if (new := Measured(rows, "incremental")).rows:
         lines += new_votes(new)
+    if (small := Measured(rows, "start")).rows:
+        lines += small_and_quick(small)
     lines += instruction_counts()
     PAGE.write_text("\n".join(lines).rstrip("\n") + "\n")
     if crowds.rows:
@@ -402,6 +404,28 @@ def new_votes(measured: Measured) -> list[str]:
         "differences between probabilities. Beside it, the same for a fit with another `random_state`.",
         "",
         *table(head, lines),
+    ]
+
+
+def small_and_quick(measured: Measured) -> list[str]:
+    """The section about what a small consensus takes from the command to its rows."""
+    lines = [
+        [
+            short(row["votes"]), f"{row['workers']:,}", f"{row['task']}", f"{row['seconds']:.2f}",
+            f"{min(row['turns']):.2f}–{max(row['turns']):.2f}", f"{row['least']:.2f}", str(row["modules"]),
+        ]
+        for row in measured.rows
+    ]  # fmt: skip
+    return [
+        "## Small and quick",
+        "",
+        *_about(measured),
+        "Seconds of `amcc consensus` from the start of Python to the written rows, with everything that is imported on",
+        "the way: median and range of the turns, and the least that any turn took of the processors. Modules are those",
+        "that were imported; numba is among them where there are many workers (`python benchmarks/start.py --write`,",
+        "seed 1).",
+        "",
+        *table(["votes", "workers", "file", "seconds", "range", "of processors, least", "modules imported"], lines),
     ]
 
 

@@ -68,6 +68,21 @@ def all_keys(lists: Iterable[AnyInts], n_keys: int) -> Ints:
     return _merged([merged, *waiting])
 
 
+def distinct(keys: AnyInts, n_keys: int) -> tuple[Ints, Codes]:
+    """The keys that occur, sorted, and the place among them of each one given; all are below `n_keys`.
+
+    >>> [each.tolist() for each in distinct(np.array([7, 2, 7]), 10)]
+    [[2, 7], [1, 0, 1]]
+    """
+    # A table of all keys takes 5 bytes each; sorting takes 8 and more for each one given, and far more time.
+    if n_keys > max(4 * len(keys), 1_000_000):
+        found, place = np.unique(keys, return_inverse=True)
+        return found.astype(np.int64), place.astype(np.int32)
+    used = np.zeros(n_keys, dtype=bool)
+    used[keys] = True
+    return np.flatnonzero(used), (np.cumsum(used, dtype=np.int32) - 1)[keys]
+
+
 def _merged(lists: list[AnyInts]) -> Ints:
     keys: Ints = np.concatenate(lists)
     keys.sort(kind="stable")  # which finds the sorted runs and merges them
@@ -85,7 +100,15 @@ def once_per_pair(slow: Callable[..., Any], first: Ints, second: Ints) -> npt.ND
     [6, 8, 6]
     """
     span = int(second.max(initial=0)) + 1
-    distinct, place = np.unique(first * span + second, return_inverse=True)
+    key = first * span
+    key += second
+    size = int(key.max(initial=0)) + 1
+    if size <= len(key):  # a table of all keys takes less than they do, and nothing need be sorted
+        used = np.zeros(size, dtype=bool)
+        used[key] = True
+        distinct, place = np.flatnonzero(used), (np.cumsum(used) - 1)[key]
+    else:
+        distinct, place = np.unique(key, return_inverse=True)
     return np.asarray(slow(*np.divmod(distinct, span)))[..., place]
 
 
@@ -112,6 +135,11 @@ def safe_log(probability: Floats) -> Floats:
 def safe_logit(probability: Floats) -> Floats:
     """Log-odds that stay finite, likewise: from −23 to 23."""
     return safe_log(probability) - safe_log(1 - probability)
+
+
+def clipped(numbers: Floats, least: float, most: float) -> Floats:
+    """As `numpy.clip`, which takes five times as long for a few numbers."""
+    return np.asarray(np.minimum(np.maximum(numbers, least), most))
 
 
 def sigmoid(log_odds: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when somebody first uses them (PEP 562), and what layers offer to lower ones.
+"""What is imported when somebody first uses it: names of a package (PEP 562), modules, what layers offer to lower ones.
 
 A package with many doors should cost only what one walks through: `import amcc` takes milliseconds, and a command
 imports the modules that it needs.
@@ -7,8 +7,10 @@ imports the modules that it needs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 # Where those things are that a lower layer needs of a higher one; the front door says it.
@@ -29,6 +31,38 @@ def offered(name: str) -> Any:
     """
     module, _, attribute = _PLACES[name].partition(":")
     return getattr(import_module(module), attribute)
+
+
+class WhenUsed:
+    """A module that is imported when something in it is first used: for what few commands need.
+
+    >>> statistics = WhenUsed("statistics")
+    >>> statistics.median([1, 2, 9])
+    2
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._module), name)
+
+
+@contextmanager
+def without_init(package: str) -> Iterator[None]:
+    """Inside, modules of a package can be imported without what its `__init__` does, which may be most of the time.
+
+    Afterwards, whoever imports the package gets all of it.
+    """
+    spec = find_spec(package)
+    if package in sys.modules or spec is None:
+        yield
+        return
+    sys.modules[package] = module_from_spec(spec)
+    try:
+        yield
+    finally:
+        del sys.modules[package]
 
 
 def lazy_names(

@@ -18,16 +18,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from amcc.arrays import Codes, Floats, Ints, Signs, sigmoid, unsigned, weight_per_code
+from amcc.arrays import Codes, Floats, Ints, Signs, distinct, sigmoid, unsigned, weight_per_code
 from amcc.fields import Each
+from amcc.sums import sum_at, sum_by
 from amcc.threads import in_threads, n_pieces
 
 Pass = TypeVar("Pass", bound=Callable[..., Any])
+Number = TypeVar("Number", bound=np.generic)
 
 # Votes up to which the numpy twins are the faster choice in a fresh process: a pass over so many takes numpy a few
 # milliseconds, so some hundred passes of a fit cost about as much as importing numba once.
@@ -37,6 +40,9 @@ SMALL = 200_000
 # below the rounding of any probability. Votes still add to it: only 50 log-odds of votes against it could hide the
 # truth from a round. Published results hold the truth in any case, since the base class of models writes it in.
 CERTAIN = 50.0
+
+# Steps in which many keys are unpacked, and their memory given back: while one is, its part is there twice.
+UNPACKING_STEPS = 16
 
 NO_FLOATS: Floats = np.empty(0)
 
@@ -241,15 +247,18 @@ def round_pass(
         The probabilities of the round before, or the belief they came from (it takes a little longer to compute them
         again than to keep them), or None at the start, when they are the shares of yes.
     """
-    # The loop takes arrays only: unused ones are any of the right type, and an empty `kept` says there is none.
-    old = before if isinstance(before, Belief) else now
-    kept = before if isinstance(before, np.ndarray) else NO_FLOATS
+    # The loop takes arrays only: an empty one says that there is none.
+    both, old_log_odds, kept = NO_FLOATS.reshape(0, 2), NO_FLOATS, NO_FLOATS
+    if isinstance(before, Belief):
+        both, old_log_odds = np.stack([now.evidence, before.evidence], axis=1), before.log_odds
+    elif before is not None:
+        kept = before
     proba = np.empty(len(label))
     bounds = piece_bounds(start, len(now.evidence))
     n = len(bounds) - 1
     present, label_present = np.empty((n, len(now.evidence))), np.zeros((n, len(now.log_odds)))
     votes = unsigned(slot), unsigned(start), unsigned(label), known
-    shared = *votes, *now, *old, before is None, kept, CERTAIN, proba
+    shared = *votes, *now, both, old_log_odds, before is None, kept, CERTAIN, proba
     results = run_pieces("one_round", bounds, shared, present, label_present)
     sums, priors, squares, changes = zip(*results, strict=True)
     tables = present.sum(axis=0), label_present.sum(axis=0)
@@ -274,8 +283,7 @@ def share_of_yes(slot: Codes, start: Ints, known: Signs) -> Floats:
 
 def sum_over_votes_numpy(slot: Codes, start: Ints, evidence: Floats) -> Floats:
     """The numpy twin of `sum_over_votes`."""
-    # Every pair has a vote, so no stretch of `reduceat` is empty; it refuses to cut nothing at all.
-    return np.add.reduceat(evidence[slot], start[:-1]) if len(slot) else np.empty(0)
+    return sum_at(start, slot, evidence)
 
 
 @or_twin(sum_over_votes_numpy)
@@ -288,7 +296,7 @@ def sum_over_votes(slot: Codes, start: Ints, evidence: Floats) -> Floats:
 
 def sum_over_slots_numpy(slot: Codes, start: Ints, proba: Floats, n_slots: int) -> Floats:
     """The numpy twin of `sum_over_slots`."""
-    return weight_per_code(slot, np.repeat(proba, np.diff(start)), n_slots)
+    return sum_by(start, slot, proba, n_slots)
 
 
 @or_twin(sum_over_slots_numpy)
@@ -298,6 +306,35 @@ def sum_over_slots(slot: Codes, start: Ints, proba: Floats, n_slots: int) -> Flo
     present = np.zeros((len(bounds) - 1, n_slots))
     run_pieces("sum_over_slots", bounds, (unsigned(slot), unsigned(start), proba), present)
     return np.asarray(present.sum(axis=0))
+
+
+def at_coins(place: Ints, table: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Of a table of two for each coin, those in these places.
+
+    >>> at_coins(np.array([0, 2]), np.arange(6)).tolist()
+    [0, 1, 4, 5]
+    """
+    return np.take(table.reshape(-1, 2), place, axis=0).ravel()  # table.reshape(-1, 2)[place] takes four times as long
+
+
+def add_at_coins_numpy(place: Ints, values: npt.NDArray[Number], table: npt.NDArray[Number]) -> None:
+    """The numpy twin of `add_at_coins`."""
+    sums = np.add(at_coins(place, table), values)
+    # Two numbers are assigned as one of twice the size, whatever is in it: three times as fast as rows of two.
+    both = f"V{2 * table.itemsize}"
+    table.view(both)[place] = sums.view(both)
+
+
+@or_twin(add_at_coins_numpy)
+def add_at_coins(place: Ints, values: npt.NDArray[Number], table: npt.NDArray[Number]) -> None:
+    """Add to a table of two for each coin, in these places: no two are the same.
+
+    >>> add_at_coins(np.array([0, 2]), np.ones(4), table := np.arange(6.0))
+    >>> table.tolist()
+    [1.0, 2.0, 2.0, 3.0, 5.0, 6.0]
+    """
+    bounds = np.linspace(0, len(place), n_pieces(len(place)) + 1).astype(np.int64)
+    run_pieces("add_at_coins", bounds, (unsigned(place), values, table))
 
 
 # -- every vote judged by the others ---------------------------------------------------------------------------------
@@ -342,7 +379,7 @@ def others_pass(slot: Codes, start: Ints, evidence: Floats, prior: Floats) -> Ju
 def count_answers_numpy(item: Codes, worker: Codes, n_items: int, n_workers: int) -> tuple[Ints, Ints]:
     """The numpy twin of `count_answers`."""
     # One whole number for each (item, worker); 64 bits, since a product of two codes does not fit in 32.
-    answers = np.unique(item.astype(np.int64) * max(n_workers, 1) + worker)
+    answers = distinct(item.astype(np.int64) * max(n_workers, 1) + worker, n_items * max(n_workers, 1))[0]
     who = np.divmod(answers, max(n_workers, 1))
     return np.bincount(who[0], minlength=n_items), np.bincount(who[1], minlength=n_workers)
 
@@ -383,7 +420,8 @@ def unpack_votes_numpy(keys: Ints, label_bits: int, worker_bits: int) -> Unpacke
 def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
     """Item, worker, label and value (±1) of votes packed as item, label, worker, yes, the item in the highest bits.
 
-    So sorted keys are votes in the order that `Votes` wants: by item, label, worker.
+    So sorted keys are votes in the order that `Votes` wants: by item, label, worker. Many keys are used up: what is
+    unpacked is given back, from the end on, while memory fills with votes.
 
     >>> key = ((6 << 2 | 3) << 4 | 9) << 1 | 1  # item 6, label 3 of 2 bits, worker 9 of 4 bits, yes
     >>> [column.tolist() for column in unpack_votes(np.array([key]), 2, 4)]
@@ -391,6 +429,10 @@ def unpack_votes(keys: Ints, label_bits: int, worker_bits: int) -> Unpacked:
     """
     item, worker, label = (np.empty(len(keys), dtype=np.int32) for _ in range(3))
     value = np.empty(len(keys), dtype=np.int8)
-    bounds = np.linspace(0, len(keys), n_pieces(len(keys)) + 1).astype(np.int64)
-    run_pieces("unpack_votes", bounds, (keys, label_bits, worker_bits, item, worker, label, value))
+    unpacked = label_bits, worker_bits, item, worker, label, value
+    for first, end in reversed(list(pairwise(np.linspace(0, len(keys), UNPACKING_STEPS + 1).astype(np.int64)))):
+        bounds = np.linspace(first, end, n_pieces(end - first) + 1).astype(np.int64)
+        run_pieces("unpack_votes", bounds, (keys, *unpacked))
+        if keys.flags.owndata:
+            keys.resize(first, refcheck=False)
     return item, worker, label, value

@@ -6,30 +6,16 @@ in one compiled module of the package, which loads in a tenth of the time.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec
-from types import ModuleType
 from typing import TYPE_CHECKING
+
+from amcc.lazy import without_init
 
 __all__ = [
     "betainc", "betaincinv", "betaln", "digamma", "expit", "gammaln", "logit", "ndtr", "ndtri", "stdtrit", "xlogy",
 ]  # fmt: skip
 
 PACKAGE = "scipy.special"
-
-
-def _functions() -> ModuleType:
-    """The compiled functions, from the package without what its `__init__` does; whoever imports it gets all of it."""
-    spec = find_spec(PACKAGE)
-    if PACKAGE in sys.modules or spec is None:
-        return import_module(PACKAGE)
-    sys.modules[PACKAGE] = module_from_spec(spec)
-    try:
-        return import_module(f"{PACKAGE}._ufuncs")
-    finally:
-        del sys.modules[PACKAGE]
-
 
 if TYPE_CHECKING:
     from scipy.special import (
@@ -47,7 +33,8 @@ if TYPE_CHECKING:
     )  # fmt: skip
 else:
     try:
-        _found = _functions()
+        with without_init(PACKAGE):
+            _found = import_module(f"{PACKAGE}._ufuncs")
         _made = {name: getattr(_found, {"digamma": "psi"}.get(name, name)) for name in __all__}
     except (ImportError, AttributeError):  # another version keeps them elsewhere
         _found = import_module(PACKAGE)

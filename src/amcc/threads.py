@@ -37,8 +37,8 @@ FEWEST_PIECES, MOST_PIECES = 2, 64
 PIECE_ROWS = 50_000
 
 # Rows of a piece for each of its sums, at least. Every piece has a table of sums of its own, which is cleared, filled
-# and added to the others: with fewer rows that would take longer than the rows.
-ROWS_PER_SUM = 4
+# and added to the others: with half as many rows that takes a tenth of a round, and with a quarter, a third.
+ROWS_PER_SUM = 8
 
 # Held while numpy reads arrays from a file: it parses a header as Python, and before 3.11.8 Python counts the depth of
 # what it parses for all threads together, so two that parse at once may see "recursion depth mismatch".
@@ -134,7 +134,7 @@ def n_pieces(n_rows: int, n_sums: int = 0) -> int:
     machine: tasks over blocks always see one piece.
 
     >>> n_pieces(10_000_000, n_sums=200_000), n_pieces(10_000_000, n_sums=4_000_000), n_pieces(100)
-    (12, 2, 2)
+    (6, 2, 2)
     """
     if _is_taken():
         return 1

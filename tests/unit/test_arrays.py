@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import arrays
-from amcc.arrays import all_keys, find_sorted, safe_log, safe_logit, sigmoid, unsigned, weight_per_code
+from amcc.arrays import all_keys, distinct, find_sorted, safe_log, safe_logit, sigmoid, unsigned, weight_per_code
 
 
 @pytest.mark.parametrize("most_flags", [0, 100], ids=["merged", "flags"])
@@ -19,6 +19,14 @@ def test_keys_of_all_lists(most_flags, lists):
         patch.setattr(arrays, "MOST_FLAGS", most_flags)
         found = all_keys((np.array(each, np.int64) for each in lists), 100)
     assert found.tolist() == sorted(set().union(*lists))
+
+
+@pytest.mark.parametrize("n_keys", [100, 10**12], ids=["flags", "sorted"])
+@given(keys=st.lists(st.integers(0, 99)))
+def test_distinct_keys_and_their_places(n_keys, keys):
+    found, place = distinct(np.array(keys, np.int64), n_keys)
+    assert found.tolist() == sorted(set(keys))
+    assert found[place].tolist() == keys
 
 
 @given(st.lists(st.integers(-50, 50), unique=True).map(sorted), st.lists(st.integers(-60, 60)))

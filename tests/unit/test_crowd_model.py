@@ -163,10 +163,10 @@ def test_newton_steps_are_cut_and_reach_the_maximum():
     prior = RatePrior(0.0, 8.0, 1.0, Settings(group_spread=0.01))
     rates = start_rates(prior, 1, np.zeros(1))
     effective = Effective(np.array([[5000.0]]), np.array([[10.0]]))
-    first = update_group_rates(rates, prior, effective)
+    (first,) = update_group_rates([rates], [prior], [effective])
     assert 0 < first.label[0] <= LONGEST_RATE_STEP
     for _ in range(50):
-        first = update_group_rates(first, prior, effective)
+        (first,) = update_group_rates([first], [prior], [effective])
     # At the maximum the slope is 0: votes minus what is expected, minus the pull of the prior.
     label, shift = first.label[0], first.shift[0]
     assert 5000 - 5010 * expit(label + shift) == pytest.approx(label - first.centre, abs=1e-6)

@@ -16,13 +16,20 @@ from amcc import AMCC
 from amcc.consensus.learned import Gold
 from amcc.consensus.models.amcc import coins as coin_sums
 from amcc.consensus.models.amcc import likelihood
-from amcc.consensus.models.amcc.coins import Counts, Usual, effective_votes, expected_log_rates, group_fit, mean_rates
+from amcc.consensus.models.amcc.coins import (
+    Counts,
+    Explained,
+    Usual,
+    effective_votes,
+    expected_log_rates,
+    group_fit,
+    mean_rates,
+)
 from amcc.consensus.models.amcc.crowd import (
     CoinCounts,
     Crowd,
     coin_rates,
     crowd_prior,
-    fit_of_groups,
     slot_evidence,
     start_crowd,
     update_members,
@@ -66,6 +73,12 @@ def some_rates(rng):
     return replace(rates, label=rng.normal(size=L), strength=rng.choice([0.5, 4.0, 8.0, 64.0, 500.0], size=M))
 
 
+def of_one(sums, coins, *explained):
+    """What sums over all kinds of rate say where there is one kind."""
+    (found,) = sums(coins, [Explained(*explained)])
+    return found
+
+
 def problem(seed, **settings):
     """Random coins, counts, rates and members."""
     rng = np.random.default_rng(seed)
@@ -80,7 +93,7 @@ def problem(seed, **settings):
 def test_group_fit_is_the_integral_over_the_rate():
     coins = Coins(*np.zeros((2, 1), np.int32), np.empty(0, np.int32))
     usual = Usual(np.array([[2.5]]), np.array([[3.5]]))
-    value = group_fit(coins, Counts(np.array([2.5]), np.array([1.5])), usual, np.ones((1, 1)))
+    value = of_one(group_fit, coins, Counts(np.array([2.5]), np.array([1.5])), usual, np.ones((1, 1)))
     integral = beta(2.5, 3.5).expect(lambda rate: rate**2.5 * (1 - rate) ** 1.5)
     assert value[0, 0] == pytest.approx(np.log(integral), rel=1e-6)
 
@@ -96,12 +109,12 @@ def test_group_fit_is_a_beta_binomial(seed):
         for m in range(M):
             law = betabinom(total[coin], usual.yes[m, label], usual.no[m, label])
             expected[w, m] += law.logpmf(counts.yes[coin]) - orders
-    assert_allclose(group_fit(coins, counts, usual, np.ones((W, M))), expected, rtol=1e-8, atol=1e-8)
+    assert_allclose(of_one(group_fit, coins, counts, usual, np.ones((W, M))), expected, rtol=1e-8, atol=1e-8)
 
 
 def test_effective_votes_by_their_definition():
     coins, counts, rates, member = problem(0)
-    usual, result = rates.pseudo_votes, effective_votes(*problem(0)[:2], rates.pseudo_votes, member)
+    usual, result = rates.pseudo_votes, of_one(effective_votes, *problem(0)[:2], rates.pseudo_votes, member)
     yes, no = np.zeros((M, L)), np.zeros((M, L))
     for coin, (w, label) in enumerate(zip(coins.worker, coins.label, strict=True)):
         for m in range(M):
@@ -118,7 +131,7 @@ def test_one_vote_counts_for_one():
     coins = Coins(*np.zeros((2, 1), np.int32), np.empty(0, np.int32))
     usual = Usual(np.array([[2.0]]), np.array([[3.0]]))
     one, ten = (
-        effective_votes(coins, Counts(np.array([n]), np.array([0.0])), usual, np.ones((1, 1))).yes[0, 0]
+        of_one(effective_votes, coins, Counts(np.array([n]), np.array([0.0])), usual, np.ones((1, 1))).yes[0, 0]
         for n in (1.0, 10.0)
     )
     assert one == pytest.approx(1)
@@ -130,7 +143,7 @@ def test_expected_log_rates_are_those_of_the_posterior():
     counts, usual = Counts(np.array([3.0]), np.array([1.0])), Usual(np.array([[2.5], [6.0]]), np.array([[3.5], [1.0]]))
     member = np.array([[0.3, 0.7]])
     posteriors = beta(2.5 + 3, 3.5 + 1), beta(6 + 3, 1 + 1)
-    log_rate, log_rest = expected_log_rates(coins, counts, usual, member)
+    log_rate, log_rest = of_one(expected_log_rates, coins, counts, usual, member)
     assert log_rate[0] == pytest.approx(member[0] @ [p.expect(np.log) for p in posteriors], rel=1e-6)
     assert log_rest[0] == pytest.approx(member[0] @ [p.expect(lambda x: np.log1p(-x)) for p in posteriors], rel=1e-6)
 
@@ -152,15 +165,30 @@ def test_compiled_sums_equal_numpy(monkeypatch):
 
     def sums():
         for member_of in (member, sure):
-            effective = effective_votes(coins, counts, rates.pseudo_votes, member_of)
+            effective = of_one(effective_votes, coins, counts, rates.pseudo_votes, member_of)
             yield from (effective.yes, effective.no)
-            yield expected_log_rates(coins, counts, rates.pseudo_votes, member_of)
-            yield member_of * group_fit(coins, counts, rates.pseudo_votes, member_of)
+            yield of_one(expected_log_rates, coins, counts, rates.pseudo_votes, member_of)
+            yield member_of * of_one(group_fit, coins, counts, rates.pseudo_votes, member_of)
 
     by_numpy = list(sums())
     monkeypatch.setattr(coin_sums, "FEW_COINS", 7)
     for numpy, compiled in zip(by_numpy, sums(), strict=True):
         assert_allclose(compiled, numpy, rtol=1e-12, atol=1e-12)
+
+
+def test_kinds_of_rate_do_not_mix():
+    """All at once give what each gives alone, also where one has fewer groups."""
+    crowd, coins, counts = crowd_of(3)
+    kinds = crowd.explains(counts)
+    kinds[2] = Explained(
+        kinds[2].counts, Usual(*(each[1:] for each in vars(kinds[2].usual).values())), kinds[2].member[:, 1:]
+    )
+    for sums in (group_fit, expected_log_rates):
+        for together, alone in zip(sums(coins, kinds), kinds, strict=True):
+            assert_allclose(together, of_one(sums, coins, *alone), rtol=1e-12, atol=1e-12)
+    for together, alone in zip(effective_votes(coins, kinds), kinds, strict=True):
+        assert_allclose(together.yes, of_one(effective_votes, coins, *alone).yes, rtol=1e-12)
+        assert_allclose(together.no, of_one(effective_votes, coins, *alone).no, rtol=1e-12)
 
 
 def test_compiled_fit_equals_numpy(crowd, monkeypatch):
@@ -238,7 +266,9 @@ def test_number_of_uninformative_groups(n_groups, n_uninformative):
 
 
 def value(rates, coins, counts, member):
-    return (member * group_fit(coins, counts, rates.pseudo_votes, np.ones((W, M)))).sum() + rates.log_prior(RATES)
+    return (member * of_one(group_fit, coins, counts, rates.pseudo_votes, np.ones((W, M)))).sum() + rates.log_prior(
+        RATES
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -246,33 +276,46 @@ def test_commonality_never_lowers_the_bound(seed):
     coins, counts, rates, member = problem(seed)
     values = [value(rates, coins, counts, member)]
     for _ in range(20):
-        rates = update_group_rates(rates, RATES, effective_votes(coins, counts, rates.pseudo_votes, member))
+        effective = effective_votes(coins, [Explained(counts, rates.pseudo_votes, member)])
+        (rates,) = update_group_rates([rates], [RATES], effective)
         values.append(value(rates, coins, counts, member))
     assert np.diff(values).min() >= -1e-9 * abs(values[0])
     assert values[-1] > values[0]
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_strength_never_lowers_the_bound(seed):
+def crowd_of(seed):
+    """Random coins, counts and a crowd with other rates of each kind."""
     coins, present, hit, member = problem(seed)
     rng = np.random.default_rng(seed + 100)
-    counts = CoinCounts(present, some_counts(rng, len(coins)))
-    share, weight = np.full(2 * M, 1 / (2 * M)), np.ones(len(member))
-    crowd = Crowd(hit, some_rates(rng), some_rates(rng), np.tile(member, 2) / 2, share, weight)
-    values = [fit_of_groups(coins, crowd, counts).fit]
+    absent, false_alarm, uninformative = some_counts(rng, len(coins)), some_rates(rng), some_rates(rng)
+    crowd = Crowd(hit, false_alarm, uninformative, np.tile(member, 2) / 2, np.ones(2 * M) / (2 * M), np.ones(W))
+    return crowd, coins, CoinCounts(present, absent)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_strengths_never_lower_the_bound(seed):
+    crowd, coins, counts = crowd_of(seed)
+
+    def values():
+        """Each kind's share of the bound."""
+        kinds = zip(crowd.rates, crowd.explains(counts), strict=True)
+        return [value(rates, coins, explained.counts, explained.member) for rates, explained in kinds]
+
+    found = [values()]
     for _ in range(10):
         crowd = update_strengths(crowd, PRIOR, Shards(coins), counts)
-        values.append(fit_of_groups(coins, crowd, counts).fit)
-    assert np.diff(values, axis=0).min() >= -1e-9 * np.abs(values).max()
-    assert (values[-1] > values[0]).any()
+        found.append(values())
+    assert np.diff(found, axis=0).min() >= -1e-9 * np.abs(found[0]).max()
+    assert (found[-1] > found[0]).all()
 
 
 def test_strength_stays_without_individuality():
+    _, coins, counts = crowd_of(0)
     fixed = crowd_prior(SETTINGS, individuality=False)
     crowd = start_crowd(W, L, M, fixed)
-    coins, present, *_ = problem(0)
-    assert update_strengths(crowd, fixed, Shards(coins), CoinCounts(present, present)) is crowd
-    assert_array_equal(crowd.strength, NO_INDIVIDUALITY)
+    assert update_strengths(crowd, fixed, Shards(coins), counts) is crowd
+    rates = crowd.hit
+    assert_array_equal(rates.strength, NO_INDIVIDUALITY)
 
 
 @pytest.mark.parametrize("seed", range(3))

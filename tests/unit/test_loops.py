@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from math import factorial, log, sqrt
 
 import numpy as np
@@ -13,6 +15,28 @@ from amcc.loops import HASH_FIRST, HASH_SECOND, HASH_STEP, coins, compiling, deg
 from amcc.loops import votes as vote_loops
 
 ROUNDING = 2.0**-53  # of one operation
+
+
+# -- loading ---------------------------------------------------------------------------------------------------------
+
+
+def test_loops_load_without_the_linear_algebra_of_scipy():
+    """Numba looks for a BLAS there, and finds it; later on, whoever wants scipy.linalg gets all of it."""
+    code = """
+import sys
+import numpy as np
+from amcc.loops import coins
+result = np.empty(1)
+coins.digamma(np.ones(1), result)
+assert round(result[0], 4) == -0.5772
+assert not {name for name in sys.modules if name.startswith("scipy.linalg")}
+from numba.np import arraymath
+assert arraymath._HAVE_BLAS
+import scipy.linalg.cython_blas
+assert scipy.linalg.cython_blas.__pyx_capi__
+assert scipy.linalg.det(np.eye(2)) == 1.0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # -- error bounds that the docstrings give --------------------------------------------------------------------------

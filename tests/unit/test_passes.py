@@ -103,8 +103,18 @@ def test_unpack_votes_equals_its_twin(label_bits, worker_bits):
     keys = ((codes[0] << label_bits | codes[1]) << worker_bits | codes[2]) << 1 | yes
     expected = codes[0], codes[2], codes[1], 2 * yes - 1
     for unpack in (passes.unpack_votes, passes.unpack_votes_numpy):
-        for array, code in zip(unpack(keys, label_bits, worker_bits), expected, strict=True):
-            assert_array_equal(array, code)
+        for given in (keys.copy(), keys[:]):  # memory of its own is given back, that of others is not
+            for array, code in zip(unpack(given, label_bits, worker_bits), expected, strict=True):
+                assert_array_equal(array, code)
+    assert len(keys) == 300
+
+
+@pytest.mark.usefixtures("compiled")
+def test_keys_are_used_up():
+    """Or a table would need their memory and that of the votes at the same time."""
+    keys = np.arange(100)
+    passes.unpack_votes(keys, 3, 3)
+    assert len(keys) == 0
 
 
 def test_no_votes_at_all():
@@ -200,6 +210,21 @@ def test_sums_equal_their_twins(seed):
     close = {"rtol": 0, "atol": 1e-12}  # sums may cancel
     assert_allclose(by_pair, passes.sum_over_votes_numpy(slot, start, evidence), **close)
     assert_allclose(by_slot, passes.sum_over_slots_numpy(slot, start, prior, 130), **close)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_adding_at_coins_equals_its_twin(kind):
+    """Sums of counts and of probabilities; coins that are not named stay as they were."""
+    rng = np.random.default_rng(0)
+    place, values, table = np.flatnonzero(rng.random(50) < 0.4), rng.integers(9, size=100), rng.integers(9, size=100)
+    values, compiled, twin = values[: 2 * len(place)].astype(kind), table.astype(kind), table.astype(kind)
+    passes.add_at_coins(place, values, compiled)
+    passes.add_at_coins_numpy(place, values, twin)
+    by_hand = table.reshape(-1, 2).copy()
+    by_hand[place] += values.reshape(-1, 2).astype(np.int64)
+    assert_array_equal(compiled, by_hand.ravel())
+    assert_array_equal(twin, by_hand.ravel())
 
 
 @pytest.mark.usefixtures("compiled")

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from amcc.active import scores
 from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.candidates import Anything, Recorded
-from amcc.active.picking import best_places, distinct, pick_batch
+from amcc.active.picking import best_places, distinct, in_groups, pick_batch
 from amcc.active.questions import Questions, Triplets
 from amcc.active.strategies import STRATEGIES, baselines
 from amcc.active.strategies.common import votes_on_pairs
@@ -84,6 +84,16 @@ def test_distinct_is_unique():
     assert_array_equal(values, [2, 7, 9])
     assert_array_equal(values[place], code)
     assert len(distinct(np.empty(0, np.int64))[0]) == 0
+
+
+@pytest.mark.parametrize("n_groups", [5, 10**6], ids=["few groups", "many groups"])
+def test_groups_are_sorted_as_by_lexsort(n_groups):
+    """Equals, of which there are many, stay in order."""
+    group = rng(1).integers(0, n_groups, 3000) // 7 * 7
+    first, second = rng(2).integers(-3, 3, (2, 3000)) / 2
+    assert_array_equal(in_groups(group, first), np.lexsort((-first, group)))
+    assert_array_equal(in_groups(group, first, second), np.lexsort((-second, -first, group)))
+    assert len(in_groups(group[:0], first[:0])) == 0
 
 
 def test_one_question_per_pair():

@@ -31,6 +31,7 @@ from amcc.consensus import AMCC
 from amcc.consensus.families import Sharing
 from amcc.consensus.families.tree import tree_of
 from amcc.consensus.families.views import Views
+from amcc.consensus.families.weights import information_in
 from amcc.errors import ParameterError
 from amcc.roster import HUMAN, MODEL, Roster, Seats
 from amcc.votes import Votes
@@ -342,6 +343,18 @@ def test_no_vote_makes_the_next_tell_more_and_those_of_a_family_make_it_tell_les
         assert (after <= before + 1e-9).all()
         if views.tree.is_model[source]:
             assert after[source] < before[source]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_new_is_what_one_more_vote_adds(seed):
+    views = shared_views(3, 2, seed)
+    sharing = Sharing(views, correlations=None, weight=None, standing=None)
+    n_votes = np.random.default_rng(seed).integers(0, 4, (5, views.tree.n_sources)).astype(float)
+    for source, more in enumerate(np.eye(views.tree.n_sources)):
+        added = information_in(views, n_votes + more).truth - information_in(views, n_votes).truth
+        expected = added / information_in(views, more).truth
+        assert_allclose(sharing.new_in_next(n_votes)[:, source], expected, rtol=1e-9, atol=1e-12)
+        assert_allclose(sharing.new_in_next(n_votes, np.array([source]))[:, 0], expected, rtol=1e-9, atol=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["voi", "voi-decision"]), st.booleans())

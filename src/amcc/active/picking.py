@@ -143,7 +143,20 @@ def in_groups(group: Ints, *scores: Floats) -> Ints:
     """
     order = np.arange(len(group))
     for score in reversed(scores):
-        order = order[np.argsort(-score[order], kind="stable")]
+        order = order[_falling(score[order])]
+    if group.max(initial=0) < 1 << 16:  # numbers of so few bits are sorted in no time
+        return order[np.argsort(group[order].astype(np.uint16), kind="stable")]
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return np.argsort(group * len(order) + rank)  # no two are equal, so that the quickest way to sort will do
+
+
+def _falling(score: Floats) -> Ints:
+    """Places by falling score, equals as they stand: what numpy calls a stable sort, in half the time."""
+    order = np.argsort(-score)
+    same = np.diff(score[order], prepend=np.nan) == 0  # as the one before
+    if same.any():
+        alike = np.flatnonzero(same | np.append(same[1:], False))
+        run, place = np.cumsum(~same)[alike], order[alike]
+        order[alike] = np.sort(run * len(score) + place) % len(score)
+    return order

@@ -33,12 +33,10 @@ from amcc.cli.paths import FILE, PAGE, READS
 from amcc.consensus import ConsensusModel
 from amcc.consensus.disagreement import KINDS
 from amcc.consensus.item_results import check_all_pairs
-from amcc.consensus.truth_effect import truth_effect
 from amcc.consensus.undeclared import named_like_models
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, as_engine
 from amcc.errors import ParameterError
-from amcc.exports import write_consensus, writer_named
 from amcc.votes import Votes
 
 DECODE_HELP = (
@@ -141,6 +139,8 @@ class ModelFiles(OptionGroup):
         if (self.export is None) != (self.to is None):
             raise ParameterError("--export FILE and --to TOOL belong together; one of them is missing.")
         if self.to is not None:
+            from amcc.exports import writer_named
+
             writer_named(self.to)
 
     @property
@@ -169,6 +169,8 @@ class ModelFiles(OptionGroup):
                 write_report(model, votes, self.report, language=self.language or "en", source=str(source))
             notes.print(f"wrote the report to {self.report}")
         if self.export is not None and self.to is not None and isinstance(votes, Votes):
+            from amcc.exports import write_consensus
+
             named = {} if question is None else {"question": question}
             write_consensus(model, votes, self.export, to=self.to, texts=texts, **named)
             notes.print(f"wrote the consensus for {self.to} to {self.export}")
@@ -214,6 +216,8 @@ def consensus(
         found = _write(model, votes, rows, output, as_json)
         files.write(model, votes, path, given.texts, reading.question)
         if as_json:
+            from amcc.consensus.truth_effect import truth_effect
+
             effect = truth_effect(model, votes) if isinstance(votes, Votes) else None
             print_json(_summary(as_engine(votes), model, choice.method, output.output, found) | effect_as_json(effect))
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # Characters that a terminal obeys instead of showing them: controls, line ends, changes of direction, half pairs.
 # Names in the data come from anybody, and such a name could rewrite what is already on the screen.
@@ -70,6 +72,9 @@ def busy(text: str) -> Iterator[Callable[[str], None]]:
 
 def titled_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> Table:
     """A table with a title above it at the left; without names of columns it is a list of names and values."""
+    # Brings fractions and decimals, for a thing that most commands never print.
+    from rich.table import Table
+
     # No lines between cells: what people copy from a terminal goes into mails and issues.
     table = Table(*header, show_header=bool(header), title=title, title_justify="left", box=None)
     for row in rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -17,14 +17,16 @@ import typer
 from amcc.cli.console import busy, notes, say
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.parameters import set_parameters
-from amcc.consensus import AMCC, METHODS, ConsensusModel, load_model, make_model
-from amcc.consensus.truth_effect import TruthEffect, truth_effect
+from amcc.consensus import METHODS, ConsensusModel, load_model, make_model
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import InputError
 from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
 from amcc.watching import watched_by
+
+if TYPE_CHECKING:
+    from amcc.consensus.truth_effect import TruthEffect
 
 PARAM_HELP = (
     "Change a parameter of the method, like n_groups=3. May be repeated for others; a wrong name lists those that "
@@ -84,7 +86,10 @@ def fit(
     if model.has_roster:
         say(*model.families_.sentences())
     # Engines know no truth: with it, packed votes are read into memory (see `EngineOptions.running`).
-    tell_effect(None if isinstance(votes, Engine) else truth_effect(model, votes))
+    if truth is not None and isinstance(votes, Votes):
+        from amcc.consensus.truth_effect import truth_effect
+
+        tell_effect(truth_effect(model, votes))
     described = model.item_prior_
     if described is not None:
         say(described.sentence())
@@ -98,6 +103,8 @@ def fit(
 
 def _to_go_on_from(path: Path, choice: ModelChoice) -> ConsensusModel:
     """The saved model, ready for a fit that starts from it; only the default method can do that."""
+    from amcc.consensus import AMCC
+
     model = load_model(path)
     if choice.method != DEFAULT_METHOD or not isinstance(model, AMCC):
         raise InputError(

@@ -6,6 +6,7 @@ commands, or types a name wrong, should not wait for that.
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,7 +55,16 @@ class LazyCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Parse arguments: the first thing that happens to a command that is called, so the other takes over here."""
-        return self.loaded.make_context(info_name, args, parent, **extra)
+        context = self.loaded.make_context(info_name, args, parent, **extra)
+        collect_garbage_again()
+        return context
+
+
+def collect_garbage_again() -> None:
+    """End what `amcc.__main__` began: from now on garbage is looked for, but not among what was imported."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 class _NoPandas:

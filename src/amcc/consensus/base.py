@@ -217,7 +217,8 @@ class ConsensusModel(AboutItems, ABC):
         pairs = votes.pairs
         proba = found.pair if prior is None else prior.on_pairs(found.pair, pairs.item, pairs.label)
         # Probabilities that are sums of others are put back where rounding carried them above one.
-        proba = np.clip(np.where(gold.known, gold.present, proba), 0.0, 1.0)
+        proba = np.where(gold.known, gold.present, proba)
+        np.clip(proba, 0.0, 1.0, out=proba)
         answered = np.bincount(pairs.item, minlength=votes.n_items) > 0
         settled = gold.known | self._settled(votes, proba, unseen)
         of_labels = (votes.label_names, label)

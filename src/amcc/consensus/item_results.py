@@ -60,7 +60,10 @@ class ItemResults:
     @property
     def pair_keys(self) -> Ints:
         """(n_pairs,) a number for each pair, in rising order: its place in a table of all items and labels."""
-        return self.pair_item.astype(np.int64) * len(self.label_names) + self.pair_label
+        keys = self.pair_item.astype(np.int64)
+        keys *= len(self.label_names)  # in place: there are many pairs
+        keys += self.pair_label
+        return keys
 
     def check_votes(self, votes: Votes) -> None:
         """Raise ParameterError unless these votes are on the same pairs."""

@@ -1,14 +1,15 @@
 """Which models there are, and by which names the command line knows them.
 
-A model registers itself when its class is made: `class Mine(ConsensusModel, methods={"mine": {}})`. The modules of the
-folder `models` are imported here; a model of somebody else is known as soon as its module is imported.
+A model registers itself when its class is made: `class Mine(ConsensusModel, methods={"mine": {}})`. Its file in the
+folder `models` is called like its method, so the names are known before any model is imported, and a fit imports the
+one that it uses. A model of somebody else is known as soon as its module is imported.
 """
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,26 +19,49 @@ from amcc.errors import FileFormatError, ParameterError
 if TYPE_CHECKING:
     from amcc.consensus.base import ConsensusModel
 
-METHODS: dict[str, Callable[..., ConsensusModel]] = {}
+FOLDER = "amcc.consensus.models"
+
+# The methods of files that hold others than that of their own name.
+HOLD = {"mcmld": ("mcmld", "mcmli"), "paper": ("amcc-frobenius", "amcc-printed")}
+
+
+class Methods(MutableMapping[str, "Callable[..., ConsensusModel]"]):
+    """Makers of models by the names of methods; the file of a model is imported when somebody asks for its maker."""
+
+    def __init__(self) -> None:
+        files = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent / "models")])]
+        self._files = {name: file for file in files for name in HOLD.get(file, (file.replace("_", "-"),))}
+        self._made: dict[str, Callable[..., ConsensusModel]] = {}
+
+    def __getitem__(self, method: str) -> Callable[..., ConsensusModel]:
+        if method not in self._made:
+            home = f"{FOLDER}.{self._files[method]}"
+            import_module(home)
+            if method not in self._made:
+                raise ImportError(f"{home} must hold the method {method!r}, which it is called like; it does not.")
+        return self._made[method]
+
+    def __setitem__(self, method: str, make: Callable[..., ConsensusModel]) -> None:
+        self._made[method] = make
+
+    def __delitem__(self, method: str) -> None:
+        del self._made[method]
+
+    def __iter__(self) -> Iterator[str]:
+        # Files import each other, so their methods do not come in the order in which people look for a name.
+        return iter(sorted({*self._files, *self._made}))
+
+    def __len__(self) -> int:
+        return len({*self._files, *self._made})
+
+
+METHODS = Methods()
 """Makers of models by the names that users type; a name may stand for a model with other than default parameters."""
 
 
 def register(model: type[ConsensusModel], methods: Mapping[str, Mapping[str, Any]]) -> None:
     """Make a model known under these names, each with the parameters that it stands for."""
-    made = {name: partial(model, **params) if params else model for name, params in methods.items()}
-    # Modules import each other, so they do not come in the order in which people look for a name.
-    found = sorted({**METHODS, **made}.items())
-    METHODS.clear()
-    METHODS.update(found)
-
-
-@cache
-def find_models() -> None:
-    """Import every model of the folder `models`."""
-    from amcc.consensus import models
-
-    for module in pkgutil.iter_modules(models.__path__):
-        import_module(f"{models.__name__}.{module.name}")
+    METHODS.update({name: partial(model, **params) if params else model for name, params in methods.items()})
 
 
 def make_model(method: str) -> ConsensusModel:

@@ -52,6 +52,9 @@ EXPERIENCED_ERROR, EXPERIENCE = 0.03, 20
 # decide nothing.
 PARTS = 100
 
+# Rows that are looked at together: enough that calls take no time beside them, and so few that memory is no matter.
+PIECE = 1 << 17
+
 # Declared families that must stand behind a settled pair: within a family, errors are shared.
 MIN_FAMILIES = 2
 
@@ -87,12 +90,14 @@ def settled(
     settles a pair on one vote, or on an even split. `n_families`: how many declared families are among the workers who
     agree with the decision; one alone settles nothing. All arrays have the same shape; a pair without votes is open.
     """
-    sure = (proba <= claim) | (proba >= 1 - claim)  # few pairs are: only for them the votes are looked at
+    result = (proba <= claim) | (proba >= 1 - claim)
     if n_families is not None:
-        sure &= n_families >= MIN_FAMILIES
-    agree = np.where(proba > 0.5, n_yes, n_votes - n_yes)[sure]
-    result = np.zeros(proba.shape, dtype=bool)
-    result[sure] = stands_behind(agree, n_votes[sure] - agree)
+        result &= n_families >= MIN_FAMILIES
+    for first in range(0, len(proba), PIECE):  # what is made on the way would take several times as much as the result
+        here = slice(first, first + PIECE)
+        sure = result[here].copy()  # only for these the votes are looked at
+        agree = np.where(proba[here] > 0.5, n_yes[here], n_votes[here] - n_yes[here])[sure]
+        result[here][sure] = stands_behind(agree, n_votes[here][sure] - agree)
     return result
 
 

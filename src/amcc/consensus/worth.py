@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy
 
-from amcc.arrays import AnyInts, Codes, Floats, Ints, weight_per_code
+from amcc.arrays import AnyInts, Codes, Floats, Ints, distinct, weight_per_code
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import ParameterError
 from amcc.passes import SMALL
@@ -60,7 +60,8 @@ def worth_of_answers(block: Block, log_hit: Floats) -> Worth:
 def _answers(item: Codes, worker: Codes, log_hit: Floats, n_workers: int) -> tuple[AnyInts, Floats]:
     """Worker of each answer, and the product of the hit rates of its votes: their logarithms added up."""
     if len(item) <= SMALL:  # slower, but so many votes are done before scipy's sparse tables are imported
-        answer, place = np.unique(item.astype(np.int64) * n_workers + worker, return_inverse=True)
+        n_items = int(item.max(initial=-1)) + 1
+        answer, place = distinct(item.astype(np.int64) * n_workers + worker, n_items * n_workers)
         return answer % n_workers, np.exp(np.bincount(place, log_hit, len(answer)))
     # Converting to rows adds up what stands in one cell.
     shape = int(item.max(initial=-1)) + 1, n_workers

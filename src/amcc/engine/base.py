@@ -27,6 +27,7 @@ import pyarrow as pa
 from amcc.arrays import Codes, Floats, Ints, Signs
 from amcc.engine.checkpoint import Checkpoint
 from amcc.engine.shards import Shards
+from amcc.passes import add_at_coins, at_coins
 from amcc.votes import Coins, Pairs, Votes
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class SpreadSums:
 
     def add_to(self, table: npt.NDArray[Any]) -> None:
         """Add them to a table of all slots, in their places: no coin is there twice."""
-        table.reshape(-1, 2)[self.place] += self.values.reshape(-1, 2)
+        add_at_coins(self.place, self.values, table)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """The table with nothing else in it."""
@@ -110,8 +111,7 @@ class Block(ABC):
 
     def of_slots(self, values: npt.NDArray[Values]) -> npt.NDArray[Values]:
         """The part that concerns the block's slots, of an array over all slots."""
-        # Two slots a coin, no and yes side by side: rows of two are taken together.
-        return values if self.place is None else values.reshape(-1, 2)[self.place].ravel()
+        return values if self.place is None else at_coins(self.place, values)
 
     def spread(self, values: npt.NDArray[Values]) -> npt.NDArray[Values]:
         """Sums over the block's slots as sums over all slots, with zeros where the block has no coin.

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from amcc.errors import AmccError, FileFormatError
 from amcc.files import first_line
 from amcc.io.format import Choose, Format, register
+from amcc.lazy import WhenUsed
 from amcc.memory import check_read, most_read
 from amcc.tables import check_unique, is_text
+
+pq: Any = WhenUsed("pyarrow.parquet")  # brings file systems of clouds, which a table of text has no use for
 
 # Rows of a batch: with a few columns, some ten megabytes.
 BATCH_ROWS = 1 << 19
@@ -33,11 +36,12 @@ def read(path: Path, choose: Choose) -> pa.Table:
     """Read the columns that `choose` picks."""
     with _explaining():
         wanted, text = _chosen(path, choose)
-        # A column of one word takes no room in the file, however many rows it has.
-        n_cells = pq.read_metadata(path).num_rows * len(wanted)
-        check_read(f"{path}, unpacked,", n_cells * CELL_BYTES, most_read())
-        # No partitioning: a folder that is called year=2024 would become a column.
-        table = pq.read_table(path, columns=wanted, read_dictionary=text, partitioning=None)
+        with pq.ParquetFile(path, read_dictionary=text) as file:
+            # A column of one word takes no room in the file, however many rows it has.
+            n_cells = file.metadata.num_rows * len(wanted)
+            check_read(f"{path}, unpacked,", n_cells * CELL_BYTES, most_read())
+            # Arrow gives columns in the order of the file, and with "item" also "item.text".
+            table = file.read(wanted).select(wanted)
         table.validate(full=True)
         return table
 

@@ -6,8 +6,13 @@ when the source file changes. A change in a file that it imports from is not see
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from typing import Any
+
+from amcc.lazy import without_init
 
 Loop = Callable[..., Any]
 Compile = Callable[[Loop], Any]
@@ -20,6 +25,8 @@ def machine_code(**options: Any) -> Compile:
     """
     from numba import njit
 
+    _look_for_blas()
+
     def decorate(loop: Loop) -> Any:
         try:
             return njit(nogil=True, cache=True, **options)(loop)
@@ -27,3 +34,17 @@ def machine_code(**options: Any) -> Compile:
             return njit(nogil=True, **options)(loop)
 
     return decorate
+
+
+@cache
+def _look_for_blas() -> None:
+    """Let numba see that scipy has a BLAS: it would import all of scipy.linalg, half of what the first loop waits for.
+
+    What it looks for is one compiled module. That is forgotten afterwards: whoever imports scipy.linalg gets all of it.
+    """
+    sought = "scipy.linalg.cython_blas"
+    if sought in sys.modules:
+        return
+    with without_init("scipy.linalg"), suppress(ImportError):  # another version may look elsewhere, which takes longer
+        import numba.np.arraymath  # noqa: F401
+    sys.modules.pop(sought, None)

@@ -66,10 +66,10 @@ def number_of(_typing: Any, bits: Any) -> Any:
 
 
 @loop
-def copy(source, target):  # type: ignore[no-untyped-def]
-    """As `target[:] = source`, which takes seconds to compile."""
-    for index in range(len(source)):
-        target[index] = source[index]
+def clear(sums):  # type: ignore[no-untyped-def]
+    """As `sums[:] = 0.0`, which takes seconds to compile."""
+    for index in range(len(sums)):
+        sums[index] = 0.0
 
 
 @loop
@@ -92,6 +92,19 @@ def add_evidence(slot, start, evidence, prior, log_odds):  # type: ignore[no-unt
             total += evidence[slot[vote]]
             vote += ONE
         log_odds[pair] = total
+
+
+@loop
+def add_evidence_of_both(slot, start, both, prior, old_prior, log_odds, old_log_odds):  # type: ignore[no-untyped-def]
+    """The same with what is believed and what was believed, side by side in `both`: one look-up finds both."""
+    vote = start[0]
+    for pair in range(len(log_odds)):
+        total, old_total, end = prior[pair], old_prior[pair], start[pair + 1]
+        while vote < end:
+            total += both[slot[vote], 0]
+            old_total += both[slot[vote], 1]
+            vote += ONE
+        log_odds[pair], old_log_odds[pair] = total, old_total
 
 
 @loop
@@ -225,63 +238,54 @@ def add_to_labels(label, proba, label_present):  # type: ignore[no-untyped-def]
 
 
 @loop
-def beside_zeros(evidence):  # type: ignore[no-untyped-def]
-    """(n_slots, 2) the evidence, and zeros to count in: who has looked up the one has the other in the cache."""
-    table = np.empty((len(evidence), 2))
-    for slot in range(len(evidence)):
-        table[slot, 0] = evidence[slot]
-        table[slot, 1] = 0.0
-    return table
-
-
-@loop
 def posterior(first, last, slot, start, evidence, prior, before, proba, present):  # type: ignore[no-untyped-def]
     """Fill `proba` and `present`; sum of log(1 + exp(log-odds)), the largest change."""
     log_odds_sum, change = 0.0, 0.0
-    log_odds, table = np.empty(CHUNK), beside_zeros(evidence)
+    log_odds = np.empty(CHUNK)
+    clear(present)
     for begin in range(first, last, CHUNK):
         end = min(begin + CHUNK, last)
         here, starts, now = log_odds[: end - begin], start[begin : end + 1], proba[begin:end]
-        add_evidence(slot, starts, table[:, 0], prior[begin:end], here)
+        add_evidence(slot, starts, evidence, prior[begin:end], here)
         sums = compared(here, prior[begin:end], before[begin:end], now)
         log_odds_sum, change = log_odds_sum + sums[0], max(change, sums[3])
-        add_to_slots(slot, starts, now, table[:, 1])
-    copy(table[:, 1], present)
+        add_to_slots(slot, starts, now, present)
     return log_odds_sum, change
 
 
 @loop
 def one_round(  # type: ignore[no-untyped-def]
-    first, last, slot, start, label, known, evidence, log_odds_of_label, old_evidence, old_log_odds, starting, kept,
+    first, last, slot, start, label, known, evidence, log_odds_of_label, both, old_log_odds, starting, kept,
     certain, proba, present, label_present,
 ):  # fmt: skip
     """Fill `proba` and `present` and add to `label_present`; the sums of `passes.RoundResult`.
 
     starting : the probabilities before are the shares of yes; else `kept` has them; else, where it is empty, they are
-        computed again from `old_evidence` and `old_log_odds`
+        computed again from `both`, (n_slots, 2) the evidence and what it was before, and `old_log_odds`
     """
     log_odds_sum, prior_sum, squares, change = 0.0, 0.0, 0.0, 0.0
-    log_odds, prior, share, table = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), beside_zeros(evidence)
+    log_odds, prior, then, made = np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
+    clear(present)
     for begin in range(first, last, CHUNK):
         end = min(begin + CHUNK, last)
         here, starts, labels, now = log_odds[: end - begin], start[begin : end + 1], label[begin:end], proba[begin:end]
-        before, truth = share[: end - begin], known[begin:end]  # stays empty where nothing is known
-        if starting:
-            shares_of_yes(slot, starts, truth, before)
-        elif len(kept):
-            before = kept[begin:end]
-        else:
-            priors(labels, truth, old_log_odds, certain, prior)
-            add_evidence(slot, starts, old_evidence, prior, here)
-            probabilities(here, before)
+        before, truth = made[: end - begin], known[begin:end]  # stays empty where nothing is known
         priors(labels, truth, log_odds_of_label, certain, prior)
-        add_evidence(slot, starts, table[:, 0], prior, here)
+        if len(both):
+            priors(labels, truth, old_log_odds, certain, then)
+            add_evidence_of_both(slot, starts, both, prior, then, here, then)
+            probabilities(then[: end - begin], before)
+        else:
+            if starting:
+                shares_of_yes(slot, starts, truth, before)
+            else:
+                before = kept[begin:end]
+            add_evidence(slot, starts, evidence, prior, here)
         sums = compared(here, prior, before, now)
         log_odds_sum, prior_sum = log_odds_sum + sums[0], prior_sum + sums[1]
         squares, change = squares + sums[2], max(change, sums[3])
         add_to_labels(labels, now, label_present)
-        add_to_slots(slot, starts, now, table[:, 1])
-    copy(table[:, 1], present)
+        add_to_slots(slot, starts, now, present)
     return log_odds_sum, prior_sum, squares, change
 
 
@@ -295,6 +299,15 @@ def sum_over_votes(first, last, slot, start, evidence, total):  # type: ignore[n
 def sum_over_slots(first, last, slot, start, proba, present):  # type: ignore[no-untyped-def]
     """Add to `present` the probabilities of the pairs that each slot met."""
     add_to_slots(slot, start[first : last + 1], proba[first:last], present)
+
+
+@loop
+def add_at_coins(first, last, place, values, table):  # type: ignore[no-untyped-def]
+    """Add two values for each coin to the two of its place in the table: no two coins have the same place."""
+    for coin in range(first, last):
+        here, there = TWO * np.uint64(coin), TWO * place[coin]
+        table[there] += values[here]
+        table[there + ONE] += values[here + ONE]
 
 
 @loop

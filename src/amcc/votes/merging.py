@@ -80,7 +80,8 @@ def sort_and_merge(rows: VoteRows, on_conflict: OnConflict) -> tuple[tuple[Codes
     if any_neighbours(keys, np.greater_equal):  # files are often sorted already
         keys.sort()
     n_blanks = int(np.searchsorted(keys, 0))  # blank rows are negative
-    keys = keys[n_blanks:]
+    if n_blanks:
+        keys = keys[n_blanks:].copy()  # its own memory, which is given back while votes are made of it
     if len(keys) == 0:
         raise EmptyInputError("there must be at least one vote; every row is blank, so nobody was asked anything.")
     reading = replace(rows.reading, blanks=rows.reading.blanks + n_blanks)

@@ -63,7 +63,7 @@ class KeyLayout:
         return keys
 
     def unpack(self, keys: Ints) -> tuple[Codes, Codes, Codes, Signs]:
-        """Item, worker, label and value of packed votes."""
+        """Item, worker, label and value of packed votes; the keys are used up."""
         return passes.unpack_votes(keys, self.label_bits, self.worker_bits)
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import passes, tables
-from amcc.arrays import Codes, Ints, Mask, Signs
+from amcc.arrays import Codes, Ints, Mask, Signs, distinct
 from amcc.errors import IdError, ParameterError
 from amcc.memory import check_size
 from amcc.tables import Frame, Tabular, Zero, as_frame
@@ -272,19 +272,16 @@ class Votes(FromTools, Tabular):
     @cached_property
     def coins(self) -> Coins:
         """The (worker, label) combinations that occur, and each vote's place among them."""
-        key = self.worker.astype(np.int64) * self.n_labels + self.label
         n_keys = self.n_labels * self.n_workers
-        # A table of all combinations takes 5 bytes each; sorting takes 8 and more per vote, and far more time.
-        if n_keys <= max(4 * len(self), 1_000_000):  # a table of all combinations is affordable: no sorting
-            used = np.zeros(n_keys, dtype=bool)
-            used[key] = True
-            distinct = np.flatnonzero(used)
-            coin = (np.cumsum(used, dtype=np.int32) - 1)[key]
-        else:
-            distinct, coin = np.unique(key, return_inverse=True)
-        worker, label = np.divmod(distinct, self.n_labels)
+        # In place, and no wider than needed: these arrays are as long as the votes, and memory is highest here.
+        key: npt.NDArray[Any] = self.worker.astype(np.int32 if n_keys <= np.iinfo(np.int32).max else np.int64)
+        key *= self.n_labels
+        key += self.label
+        found, slot = distinct(key, n_keys)
+        worker, label = np.divmod(found, self.n_labels)
         # One index for coin and value: a compiled loop looks up what a vote is worth in one step.
-        slot = coin.astype(np.int32) * 2 + (self.value > 0)
+        slot *= 2
+        slot += self.value > 0
         return Coins(worker.astype(np.int32), label.astype(np.int32), slot)
 
     @cached_property

@@ -12,7 +12,7 @@ The value of asking a worker about a pair is made of six things, each a function
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -209,11 +209,11 @@ class ValueOfInformation(UsualStrategy):
         price = cost + self.overhead * np.median(prices)
         # A page takes its place as well as a question does.
         opening = None if page is None else page[asked.worker] + self.overhead * np.median(page)
-        proba, beside = beliefs.proba[pair], self.beside(beliefs, asked)
+        proba, weight, beside = beliefs.proba[pair], weight[pair], self.beside(beliefs, asked)
 
         def value_of(skill: Floats) -> Floats:
             # The value of an answer goes with the square of the skill, and so does the information in it.
-            return np.asarray(weight[pair] * self.value(proba, skill * np.sqrt(new)) + beside)
+            return np.asarray(weight * self.value(proba, skill * np.sqrt(new)) + beside)
 
         alone = self.skill_to_ask(beliefs, skills)[asked.worker]
         on_their_way = np.bincount(coming.worker, minlength=beliefs.votes.n_workers)[asked.worker]
@@ -222,14 +222,21 @@ class ValueOfInformation(UsualStrategy):
         before = places_among_own(asked.worker, first_guess, of_page) + on_their_way
         skill = self.skill_to_ask(beliefs, skills, asked.worker, before)
         value = value_of(skill)
-        ahead = answers_ahead(self.loss, self.hedged(proba), skill * np.sqrt(new), self.ahead).astype(np.float64)
-        option = self._option(beliefs, skills, asked.worker, before)
-        to_know = option / np.maximum(option + skills.believed_square(self.skill_share)[asked.worker], LEAST)
-        of_worker = {"skill": skills.mean[asked.worker], "skill_to_ask": skill, "to_know": to_know, "new": new}
-        parts = {"probability": proba, **of_worker, "ahead": ahead, "value": value, "c": cost}
+        places = {"place": np.arange(len(asked), dtype=np.float64)}
         if opening is not None:
-            return pick_pages(asked, value, price, opening, batch, rng, parts=parts)
-        return pick_batch(asked, value / price, batch, rng, parts=parts)
+            chosen = pick_pages(asked, value, price, opening, batch, rng, parts=places)
+        else:
+            chosen = pick_batch(asked, value / price, batch, rng, parts=places)
+        # What the utility was made of, only of those that are chosen.
+        place = chosen.parts["place"].astype(np.int64)
+        who, proba, skill, new = asked.worker[place], proba[place], skill[place], new[place]
+        ahead = answers_ahead(self.loss, self.hedged(proba), skill * np.sqrt(new), self.ahead).astype(np.float64)
+        option = self._option(beliefs, skills, who, before[place])
+        to_know = option / np.maximum(option + skills.believed_square(self.skill_share)[who], LEAST)
+        of_worker = {"skill": skills.mean[who], "skill_to_ask": skill, "to_know": to_know, "new": new}
+        return replace(
+            chosen, parts={"probability": proba, **of_worker, "ahead": ahead, "value": value[place], "c": cost[place]}
+        )
 
     def skill_to_ask(
         self, beliefs: CurrentBeliefs, skills: Skills, worker: Ints | None = None, before: Ints | None = None

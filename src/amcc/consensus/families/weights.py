@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amcc.arrays import Floats, Ints, Mask, weight_per_code
+from amcc.arrays import Floats, Ints, Mask, distinct, weight_per_code
 from amcc.consensus.families.correlations import VoteCorrelations, centred_votes, vote_correlations
 from amcc.consensus.families.tree import ViewTree, largest_families, tree_of
 from amcc.consensus.families.views import Views, fit_views
@@ -38,24 +38,47 @@ class VoteInformation(NamedTuple):
     truth: Floats
 
 
+class _Given(NamedTuple):
+    """Information that votes give directly: to the view of a family (…, n_views), of all models, to the truth (…,).
+
+    It adds up: that of more votes is the sum of what each gives.
+    """
+
+    family: Floats
+    models: Floats
+    truth: Floats
+
+    @classmethod
+    def by(cls, views: Views, n_votes: Floats) -> _Given:
+        """By (…, n_sources) votes of each source on one pair."""
+        tree = views.tree
+        of_votes = np.asarray(n_votes) * information_of_one(views.loading)
+        is_family = tree.view_family >= 0
+        without_family = ~tree.seen_by[:, is_family].any(axis=1)
+        return cls(
+            of_votes @ np.where(is_family, tree.seen_by, False),
+            of_votes @ (without_family & tree.is_model),
+            of_votes @ (without_family & (tree.source_kind != MODEL)),
+        )
+
+    def passed_up(self, views: Views) -> VoteInformation:
+        """With what views pass on."""
+        is_family = views.tree.view_family >= 0
+        passed = passed_on(self.family, views.validity)
+        of_models = is_family & (views.tree.view_kind == MODEL)
+        models = self.models + passed @ of_models
+        validity = views.validity[~is_family]
+        from_models = passed_on(models, float(validity[0])) if len(validity) else np.zeros_like(models)
+        return VoteInformation(self.family, models, from_models + self.truth + passed @ (is_family & ~of_models))
+
+
 def information_in(views: Views, n_votes: Floats) -> VoteInformation:
     """Information in (…, n_sources) votes of each source on one pair.
 
     Within a view votes are independent given what it sees, so their information adds up; the view passes on a part of
     it, see `passed_on`. It is summed from the votes upwards: families, then all models, then the truth.
     """
-    tree = views.tree
-    of_votes = np.asarray(n_votes) * information_of_one(views.loading)
-    is_family = tree.view_family >= 0
-    family = of_votes @ np.where(is_family, tree.seen_by, False)
-    passed = passed_on(family, views.validity)
-    of_models = is_family & (tree.view_kind == MODEL)
-    without_family = ~tree.seen_by[:, is_family].any(axis=1)
-    models = of_votes @ (without_family & tree.is_model) + passed @ of_models
-    validity = views.validity[~is_family]
-    from_models = passed_on(models, float(validity[0])) if len(validity) else np.zeros_like(models)
-    direct = of_votes @ (without_family & (tree.source_kind != MODEL)) + passed @ (is_family & ~of_models)
-    return VoteInformation(family, models, from_models + direct)
+    return _Given.by(views, n_votes).passed_up(views)
 
 
 def passed_on(information: Floats, validity: Floats | float) -> Floats:
@@ -125,9 +148,9 @@ class Sharing:
 
     def votes_of_sources(self, pair: Ints, worker: Ints, n_pairs: int) -> Floats:
         """(n_pairs, n_sources) how many votes of each source a pair has; pair, worker : (n_votes,) of each vote."""
-        n_votes = np.zeros((n_pairs, self.views.tree.n_sources))
-        np.add.at(n_votes, (pair, self.source[worker]), 1.0)
-        return n_votes
+        n_sources = self.views.tree.n_sources
+        n_votes = np.bincount(pair * n_sources + self.source[worker], minlength=n_pairs * n_sources)
+        return n_votes.astype(np.float64).reshape(n_pairs, n_sources)
 
     def new_in_next(self, n_votes: Floats, sources: Ints | None = None) -> Floats:
         """(n_pairs, n_sources) share of the information in a vote of each source that other votes do not have yet.
@@ -137,8 +160,10 @@ class Sharing:
         more vote adds to it, over what the vote would tell alone.
         """
         one = np.eye(self.views.tree.n_sources)[slice(None) if sources is None else sources]
-        alone, now = (information_in(self.views, votes).truth for votes in (one, n_votes))
-        added = information_in(self.views, n_votes[:, None] + one).truth - now[:, None]
+        of_one, of_all = (_Given.by(self.views, votes) for votes in (one, n_votes))
+        alone, now = (given.passed_up(self.views).truth for given in (of_one, of_all))
+        with_one = _Given(*(each[:, None] + more for each, more in zip(of_all, of_one, strict=True)))
+        added = with_one.passed_up(self.views).truth - now[:, None]
         # A source that tells nothing has nothing new either.
         return np.clip(np.divide(added, alone, out=np.zeros(added.shape), where=alone > 0), 0.0, 1.0)
 
@@ -207,5 +232,5 @@ def families_behind(votes: Votes, seats: Seats, proba: Floats) -> Ints:
     n_voices = len(seats.family_names) + votes.n_workers
     alone = len(seats.family_names) + np.arange(votes.n_workers)
     voice = np.where(seats.family >= 0, seats.family, alone)[votes.worker[agrees]].astype(np.int64)
-    heard = np.unique(pair[agrees] * n_voices + voice)
+    heard = distinct(pair[agrees] * n_voices + voice, len(proba) * n_voices)[0]
     return np.bincount(heard // n_voices, minlength=len(proba))

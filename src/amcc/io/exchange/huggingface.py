@@ -14,15 +14,17 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from amcc.errors import FileFormatError, InputError
 from amcc.files import first_line
 from amcc.io.exchange.decisions import undecided
 from amcc.io.exchange.source import Source, parsed
 from amcc.io.exchange.tool import PlainTable, Tool, register
+from amcc.lazy import WhenUsed
 from amcc.tables import check_unique, columns_named, listed
 from amcc.tables.roles import ALIASES
+
+pq: Any = WhenUsed("pyarrow.parquet")
 
 # Where columns keep what their numbers mean.
 FEATURES = b"huggingface"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from xml.etree import ElementTree
 
 from amcc.errors import FileFormatError
 from amcc.io.exchange.answers import Answers
@@ -156,6 +155,9 @@ def labels_in_config(text: str) -> list[str]:
     >>> labels_in_config('<View><Choices name="t"><Choice value="a"/><Choice value="b" alias="B"/></Choices></View>')
     ['a', 'B']
     """
+    # Most files that this module looks at are no export at all, and need no XML.
+    from xml.etree import ElementTree
+
     try:
         found = ElementTree.fromstring(text).iter("Choice")
         # An alias takes the place of the value in exports.

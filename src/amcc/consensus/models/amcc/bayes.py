@@ -13,47 +13,40 @@ from collections.abc import Callable
 import numpy as np
 
 from amcc import special
-from amcc.arrays import AnyInts, Floats, weight_per_code
+from amcc.arrays import Floats, clipped
+from amcc.special import gammaln
 from amcc.threads import in_threads, n_pieces
 
 # Pseudo-votes beyond these change nothing: fewer than one vote, or more than anybody gives.
 STRENGTH_RANGE = (0.5, 4096.0)
 
-# Numbers up to which a table is summed at once: below, the calls cost more than the sums. Larger ones are summed column
-# by column, so that no copy is as wide as the table.
-NARROW = 1 << 16
+# Numbers from which a series in numpy is faster than scipy's function, which asks of each number how large it is, and
+# how many it takes at a time: with fewer, calls take longer than sums.
+SOME, PIECE = 1500, 8192
+
+HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 
 # Numbers from which compiled loops compute special functions, several times as fast: as many as there are in a table of
 # kinds for coins that compiled loops have seen already (`coins.FEW_COINS`), so that nobody waits for them to load.
 MANY = 24_000
 
 
-def row_posterior(log_joint: Floats) -> tuple[Floats, Floats]:
-    """Bayes' rule by rows: probabilities that sum to 1, and (n, 1) the log of what they summed to before.
+def posterior(log_joint: Floats) -> tuple[Floats, Floats]:
+    """Bayes' rule by columns: probabilities of (n_kinds, n) that sum to 1, and (n,) the log of their sums before.
 
-    The largest entry of a row is taken out first: the others are at most 1 then, and no sum overflows.
+    Kinds are rows, for a few long rows are many times as fast as many short ones. The largest entry of a column is
+    taken out first: the others are at most 1 then, and no sum overflows.
 
-    >>> proba, evidence = row_posterior(np.log([[0.1, 0.3]]))
-    >>> proba.round(2).tolist(), np.exp(evidence).round(2).tolist()
-    ([[0.25, 0.75]], [[0.4]])
+    >>> proba, evidence = posterior(np.log([[0.1], [0.3]]))
+    >>> proba[:, 0].round(2).tolist(), np.exp(evidence).round(2).tolist()
+    ([0.25, 0.75], [0.4])
     """
-    # initial: a table without rows has no largest entry, and numpy would refuse it
-    largest = log_joint.max(axis=1, keepdims=True, initial=-np.inf)
-    proba = np.exp(log_joint - largest)
-    total = proba.sum(axis=1, keepdims=True)
-    return np.asarray(proba / total), np.asarray(largest + np.log(total))
-
-
-def sums_per_code(code: AnyInts, weight: Floats, n_codes: int) -> Floats:
-    """(n_codes, n_columns) sums of the (n, n_columns) weights by code."""
-    n_columns = weight.shape[1]
-    if weight.size <= NARROW:  # all at once, as a code for each code and column; the sums have the same order
-        both = code[:, None].astype(np.int64) * n_columns + np.arange(n_columns)
-        return weight_per_code(both.ravel(), weight.ravel(), n_codes * n_columns).reshape(n_codes, n_columns)
-    total = np.empty((n_codes, n_columns))
-    for place, column in enumerate(weight.T):
-        total[:, place] = weight_per_code(code, column, n_codes)
-    return total
+    largest = log_joint.max(axis=0)
+    proba = log_joint - largest
+    np.exp(proba, out=proba)  # in place: for tables, new memory takes longer than the exponential
+    total = proba.sum(axis=0)
+    proba /= total
+    return proba, np.asarray(largest + np.log(total))
 
 
 def log_evidence(lent_yes: Floats, lent_no: Floats, yes: Floats, no: Floats) -> Floats:
@@ -62,13 +55,45 @@ def log_evidence(lent_yes: Floats, lent_no: Floats, yes: Floats, no: Floats) -> 
 
 
 def log_beta(yes: Floats, no: Floats) -> Floats:
-    """Log of the beta function of positive numbers, by the compiled loop where they are many."""
-    return special.betaln(yes, no) if np.size(yes) < MANY else _compiled("log_beta", yes, no)
+    """Log of the beta function of positive numbers, of one shape; by the compiled loop where they are many."""
+    return log_beta_numpy(yes, no) if yes.size < MANY else _compiled("log_beta", yes, no)
+
+
+def log_beta_numpy(yes: Floats, no: Floats) -> Floats:
+    """The numpy twin of the compiled loop: log Γ(yes) + log Γ(no) − log Γ(yes + no)."""
+    if yes.size < SOME:
+        return np.asarray(gammaln(yes) + gammaln(no) - gammaln(yes + no))
+    flat, result = (yes.reshape(-1), no.reshape(-1)), np.empty(yes.size)
+    for first in range(0, len(result), PIECE):
+        here = slice(first, first + PIECE)
+        result[here] = _log_beta_by_series(*(each[here] for each in flat))
+    return result.reshape(yes.shape)
+
+
+def _log_beta_by_series(yes: Floats, no: Floats) -> Floats:
+    """As `loops.coins._log_beta`, which says how exact it is: without branches, so that numpy takes several at a time.
+
+    All arguments are first taken to x + 8, by Γ(x + 8) = x (x + 1) … (x + 7) Γ(x), and there to Stirling's series.
+    """
+
+    def stirling(x: Floats) -> Floats:
+        square = 1.0 / (x * x)
+        series = square * (1 / 1188 - square * (691 / 360360)) - 1 / 1680
+        series = 1 / 12 - square * (1 / 360 - square * (1 / 1260 + square * series))
+        return np.asarray((x - 0.5) * np.log(x) + series / x)
+
+    def rising(x: Floats) -> Floats:
+        ends = x * (x + 7.0)
+        return np.asarray(ends * (ends + 6.0) * (ends + 10.0) * (ends + 12.0))
+
+    total = yes + no
+    far = stirling(yes + 8.0) + stirling(no + 8.0) - stirling(total + 8.0)
+    return np.asarray(far - np.log(rising(yes) / rising(total) * rising(no)) + (HALF_LOG_2PI - 8.0))
 
 
 def digamma(x: Floats) -> Floats:
     """The derivative of log-gamma for positive numbers, by the compiled loop where they are many."""
-    return special.digamma(x) if np.size(x) < MANY else _compiled("digamma", x)
+    return special.digamma(x) if x.size < MANY else _compiled("digamma", x)
 
 
 def _compiled(name: str, *numbers: Floats) -> Floats:
@@ -105,11 +130,11 @@ def effective_votes_of(lent: Floats, votes: Floats) -> Floats:
 
 
 def best_of_three(strength: Floats, value: Callable[[Floats], Floats]) -> Floats:
-    """Each strength as it is, halved or doubled, whichever has the highest value.
+    """Each strength as it is, halved or doubled, whichever has the highest value; `value` is asked about all, (3, …).
 
     The value cannot fall, since "as it is" is among the three and comes first where they are equal. Factors of two are
     fine enough: on real crowds a strength is known to a factor of two at best.
     """
-    tried = np.stack([np.clip(strength * factor, *STRENGTH_RANGE) for factor in (1.0, 0.5, 2.0)])
-    best = np.argmax([value(each) for each in tried], axis=0)
-    return np.asarray(np.take_along_axis(tried, best[None], axis=0)[0])
+    tried = clipped(np.array([[1.0], [0.5], [2.0]]) * strength, *STRENGTH_RANGE)
+    best = value(tried).argmax(axis=0)
+    return np.asarray(tried[best, np.arange(len(strength))])

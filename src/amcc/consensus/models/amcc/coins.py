@@ -7,16 +7,17 @@ These need no tables of coins × groups, and leave out the groups that a worker 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from amcc.arrays import Floats, Ints, unsigned
-from amcc.consensus.models.amcc.bayes import digamma, log_beta, sums_per_code
+from amcc.consensus.models.amcc.bayes import log_beta, log_beta_numpy
 from amcc.fields import Each
-from amcc.special import gammaln
+from amcc.special import digamma
+from amcc.sums import sum_per_code
 from amcc.threads import in_threads, n_pieces
 from amcc.votes import Coins
 
@@ -50,17 +51,34 @@ class Usual:
         return self.yes + self.no
 
 
-def group_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
-    """(n_workers, n_groups) log-probability of each worker's votes if they belonged to each group.
+class Explained(NamedTuple):
+    """What one kind of rate explains: the votes of coins, by groups who lend so many, to which workers belong so far.
 
-    Where `member` (n_workers, n_groups) says that they do not, it need not be computed.
+    member : (n_workers, n_groups)
     """
+
+    counts: Counts
+    usual: Usual
+    member: Floats
+
+
+def group_fit(coins: Coins, kinds: Sequence[Explained]) -> list[Floats]:
+    """(n_workers, n_groups) log-probability of each worker's votes if they belonged to each group, by kind of rate.
+
+    Where the members say that they do not, it need not be computed.
+    """
+    if len(coins) > FEW_COINS:
+        return [_compiled_fit(coins, *each) for each in kinds]
+    table = _Table.of(coins, kinds)
+    fit = log_beta_numpy(*table.votes)
+    fit -= log_beta(*table.usual).take(coins.label, axis=1)
+    return [rows.T for rows in table.by_kind(sum_per_code(coins.worker, fit, len(kinds[0].member)))]
+
+
+def _compiled_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
+    """The same for one kind and many coins."""
     # The Beta function of pseudo-votes alone is the same for all coins of a label: once for each, not once per coin.
     without_votes = log_beta(usual.yes, usual.no)
-    if len(coins) <= FEW_COINS:
-        yes, no = _all_votes(coins, counts, usual)
-        with_votes = gammaln(yes) + gammaln(no) - gammaln(yes + no)
-        return sums_per_code(coins.worker, with_votes - without_votes.T[coins.label], len(member))
     # One table for all threads: coins stand in the order of workers, and all coins of a worker are in one piece.
     fit, of_group = np.zeros(member.T.shape), np.ascontiguousarray(member.T)
     cuts = np.linspace(0, len(coins), n_pieces(len(coins)) + 1)[1:-1].astype(np.int64)
@@ -80,38 +98,51 @@ class Effective:
     no: Floats
 
 
-def effective_votes(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Effective:
+def effective_votes(coins: Coins, kinds: Sequence[Explained]) -> list[Effective]:
     """Minka's fixed point for beta-binomials: any step that climbs with these votes climbs the true bound.
 
     The same as `bayes.effective_votes_of`, summed over coins; the factor x₀ is the same for all of them, and is
     multiplied at the end.
     """
-    n_labels = usual.yes.shape[1]
+    if len(coins) > FEW_COINS:
+        return [_compiled_effective(coins, *each) for each in kinds]
+    table = _Table.of(coins, kinds)
+    gain = digamma(table.votes, out=table.votes)
+    gain -= digamma(table.usual).take(coins.label, axis=2)
+    gain *= table.member(coins)
+    yes, no = (
+        usual * sum_per_code(coins.label, each, usual.shape[1]) for usual, each in zip(table.usual, gain, strict=True)
+    )
+    return [Effective(*each) for each in zip(table.by_kind(yes), table.by_kind(no), strict=True)]
+
+
+def _compiled_effective(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Effective:
+    """The same for one kind and many coins."""
     at_rest = digamma(usual.yes), digamma(usual.no)
-    if len(coins) <= FEW_COINS:
-        weight = member[coins.worker]
-        yes, no = (
-            sums_per_code(coins.label, weight * (digamma(now) - rest.T[coins.label]), n_labels).T
-            for now, rest in zip(_all_votes(coins, counts, usual), at_rest, strict=True)
-        )
-    else:
-        # One table per piece, added up at the end: threads never write to one place, and sums do not depend on timing.
-        bounds = _even_bounds(coins, 2 * usual.yes.size)
-        gain, of_group = np.zeros((len(bounds) - 1, 2, *usual.yes.shape)), np.ascontiguousarray(member.T)
-        _run_compiled(
-            "effective_votes", coins, counts, usual, bounds, lambda piece, _: (*at_rest, of_group, gain[piece])
-        )
-        yes, no = gain.sum(axis=0)
+    # One table per piece, added up at the end: threads never write to one place, and sums do not depend on timing.
+    bounds = _even_bounds(coins, 2 * usual.yes.size)
+    gain, of_group = np.zeros((len(bounds) - 1, 2, *usual.yes.shape)), np.ascontiguousarray(member.T)
+    _run_compiled("effective_votes", coins, counts, usual, bounds, lambda piece, _: (*at_rest, of_group, gain[piece]))
+    yes, no = gain.sum(axis=0)
     return Effective(usual.yes * yes, usual.no * no)
 
 
-def expected_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
+def expected_log_rates(coins: Coins, kinds: Sequence[Explained]) -> list[Floats]:
     """(2, n_coins) expected log of the rate and of one minus it, over the coin's votes and its worker's groups."""
-    if len(coins) <= FEW_COINS:
-        yes, no = _all_votes(coins, counts, usual)
-        # E[log rate] = Ψ(yes) − Ψ(yes + no) of a Beta variable. Below the log of the mean: unsure rates count less.
-        total = digamma(yes + no)
-        return np.stack([(member[coins.worker] * (digamma(each) - total)).sum(axis=1) for each in (yes, no)])
+    if len(coins) > FEW_COINS:
+        return [_compiled_log_rates(coins, *each) for each in kinds]
+    table = _Table.of(coins, kinds)
+    votes, total = table.votes, table.votes[0] + table.votes[1]
+    # E[log rate] = Ψ(yes) − Ψ(yes + no) of a Beta variable. Below the log of the mean: unsure rates count less.
+    log_rates = digamma(votes, out=votes)
+    log_rates -= digamma(total, out=total)
+    log_rates *= table.member(coins)
+    yes, no = (table.by_kind(each) for each in log_rates)
+    return [np.array([rows.sum(axis=0) for rows in each]) for each in zip(yes, no, strict=True)]
+
+
+def _compiled_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
+    """The same for one kind and many coins."""
     log_rates, of_group = np.zeros((2, len(coins))), np.ascontiguousarray(member.T)
     bounds = _even_bounds(coins, 0)
     _run_compiled("expected_log_rates", coins, counts, usual, bounds, lambda _, here: (of_group, *log_rates[:, here]))
@@ -127,9 +158,39 @@ def mean_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Fl
     return rate
 
 
-def _all_votes(coins: Coins, counts: Counts, usual: Usual) -> tuple[Floats, Floats]:
-    """(n_coins, n_groups) votes, pseudo and real, yes and no."""
-    return usual.yes.T[coins.label] + counts.yes[:, None], usual.no.T[coins.label] + counts.no[:, None]
+class _Table(NamedTuple):
+    """All kinds of rate at once, for few coins: calls of numpy would take longer than what they compute.
+
+    usual : (2, n_groups, n_labels) pseudo-votes yes and no of all groups of all kinds
+    votes : (2, n_groups, n_coins) votes of coins, if their workers belonged to each group: pseudo and real
+    kinds : what the rows stand for
+    """
+
+    usual: Floats
+    votes: Floats
+    kinds: Sequence[Explained]
+
+    @classmethod
+    def of(cls, coins: Coins, kinds: Sequence[Explained]) -> _Table:
+        sides = [each.usual.yes for each in kinds], [each.usual.no for each in kinds]
+        usual = np.array([np.concatenate(each) for each in sides])
+        votes, first = usual.take(coins.label, axis=2), 0
+        for each in kinds:
+            rows = slice(first, first := first + len(each.usual.yes))
+            votes[0, rows] += each.counts.yes
+            votes[1, rows] += each.counts.no
+        return cls(usual, votes, kinds)
+
+    def member(self, coins: Coins) -> Floats:
+        """(n_groups, n_coins) how far the workers of the coins belong to the groups."""
+        return np.concatenate([each.member.T for each in self.kinds]).take(coins.worker, axis=1)
+
+    def by_kind(self, table: Floats) -> list[Floats]:
+        """The rows of each kind."""
+        first, rows = 0, []
+        for each in self.kinds:
+            rows.append(table[first : (first := first + len(each.usual.yes))])
+        return rows
 
 
 def _even_bounds(coins: Coins, n_sums: int) -> Ints:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 
-from amcc.arrays import Codes, Floats, sigmoid
-from amcc.consensus.models.amcc.bayes import row_posterior, sums_per_code
+from amcc.arrays import Codes, Floats, clipped, sigmoid
+from amcc.consensus.models.amcc.bayes import posterior
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
 from amcc.special import logit
+from amcc.sums import sum_per_code, sum_runs
 from amcc.threads import in_threads
 from amcc.votes import Pairs
 
@@ -27,14 +28,15 @@ FEW_PAIRS = 20_000
 # Pairs handled at a time, about; items stay whole. Tables of pairs × kinds then stay in the processor's cache.
 BLOCK = 50_000
 
+# Pairs that numpy handles at a time: it goes over its tables again and again, so that they must stay in a nearer cache.
+CHUNK = 4096
+
 # Rounds of expectation and maximisation. They end by number: kinds that still move after these are alike.
 LABEL_SET_ROUNDS = 40
 
 # No kind excludes a label, nor insists on it: votes must be able to say otherwise. At the start even less so: a
 # kind that starts at certainty can hardly leave it.
 FLOOR, START_FLOOR = 1e-4, 0.01
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -72,19 +74,30 @@ class SetStep:
 
 def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
     """Expectation: kinds of items and presence of labels, given what the votes say about each pair."""
-    step = _step_numpy if len(pairs) <= FEW_PAIRS else _step_compiled
+    return _stepper(pairs, log_odds, sets.frequency.shape[1])(sets)
+
+
+def _stepper(pairs: Pairs, log_odds: Floats, n_labels: int) -> Callable[[LabelSets], SetStep]:
+    """What makes a step from any sets; what is the same in all steps is computed here, once."""
+    small = len(pairs) <= FEW_PAIRS
     # A step makes tables of all labels; with a pair for each label, they take no more than the pairs.
-    parts = _blocks(
-        pairs.item,
-        lambda block: step(pairs.item[block], pairs.label[block], log_odds[block], sets),
-        max(BLOCK, sets.frequency.shape[1]),
+    blocks = [slice(*bounds) for bounds in _bounds(pairs.item, max(CHUNK if small else BLOCK, n_labels))]
+    of_blocks = [(pairs.item[block], pairs.label[block], log_odds[block]) for block in blocks]
+    if small:
+        said = [Said.of(*each) for each in of_blocks]
+        return lambda sets: _added([_step_numpy(each, sets) for each in said], sets)
+    return lambda sets: _added(
+        in_threads(lambda number: _step_compiled(*of_blocks[number], sets), len(of_blocks)), sets
     )
-    if len(parts) == 1:  # nothing to add up
-        return replace(parts[0], proba=np.clip(parts[0].proba, 0.0, 1.0))
-    nothing = SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0)
-    steps = [nothing, *parts]
+
+
+def _added(steps: list[SetStep], sets: LabelSets) -> SetStep:
+    """What the steps of all blocks add up to."""
+    if len(steps) == 1:  # nothing to add up
+        return replace(steps[0], proba=clipped(steps[0].proba, 0.0, 1.0))
+    steps = [SetStep(np.empty(0), 0 * sets.share, 0 * sets.frequency, 0 * sets.frequency, 0.0), *steps]
     return SetStep(
-        np.clip(np.concatenate([step.proba for step in steps]), 0.0, 1.0),
+        clipped(np.concatenate([step.proba for step in steps]), 0.0, 1.0),
         np.sum([step.share for step in steps], axis=0),
         np.sum([step.present for step in steps], axis=0),
         np.sum([step.asked for step in steps], axis=0),
@@ -92,16 +105,52 @@ def label_set_step(pairs: Pairs, log_odds: Floats, sets: LabelSets) -> SetStep:
     )
 
 
-def _step_numpy(item: Codes, label: Codes, log_odds: Floats, sets: LabelSets) -> SetStep:
+class Said(NamedTuple):
+    """What the votes say about the pairs of some whole items.
+
+    label, place : (n_pairs,) label of each pair, and the place of its item among these
+    start : (n_items + 1,) where the pairs of each item begin
+    present, absent : (n_pairs,) probability of each by the votes alone
+    log_total : by what both are less than what the votes say: `present` is not exp(log_odds), which may overflow
+    """
+
+    label: Codes
+    place: Codes
+    start: Codes
+    present: Floats
+    absent: Floats
+    log_total: float
+
+    @classmethod
+    def of(cls, item: Codes, label: Codes, log_odds: Floats) -> Said:
+        """From pairs sorted by item, and the log-odds of what the votes say about each."""
+        new = np.diff(item, prepend=-1) != 0
+        start = np.append(np.flatnonzero(new), len(item)).astype(np.int32)
+        present = sigmoid(log_odds)
+        log_total = float(np.logaddexp(0.0, log_odds).sum())
+        return cls(label, np.cumsum(new, dtype=np.int32) - 1, start, present, 1 - present, log_total)
+
+    def kinds(self, sets: LabelSets) -> tuple[Floats, Floats, Floats, Floats]:
+        """Frequency and agreement, (n_kinds, n_pairs) each; kinds (n_kinds, n_items), and log-probability of items."""
+        frequency = sets.frequency.take(self.label, axis=1)
+        agrees = frequency * (self.present - self.absent)
+        agrees += self.absent
+        log_joint = sum_runs(self.start, np.log(agrees))
+        log_joint += np.log(sets.share)[:, None]
+        return frequency, agrees, *posterior(log_joint)
+
+
+def _step_numpy(said: Said, sets: LabelSets) -> SetStep:
     """The step for a block of whole items."""
-    n_labels, say = sets.frequency.shape[1], sigmoid(log_odds)
-    agrees, member, log_evidence = _kinds(item, label, say, sets)
-    weight = member[np.cumsum(np.diff(item, prepend=item[:1]) != 0)]  # by the place of the item in the block
-    present = weight * (sets.frequency.T[label] * say[:, None] / agrees)
-    present_of, asked_of = (sums_per_code(label, each, n_labels).T for each in (present, weight))
-    # `say` divides both outcomes by 1 + exp(log_odds), so that neither overflows; the evidence takes it back.
-    log_evidence += float(np.logaddexp(0.0, log_odds).sum())
-    return SetStep(present.sum(axis=1), member.sum(axis=0), present_of, asked_of, log_evidence)
+    frequency, agrees, member, log_evidence = said.kinds(sets)
+    weight = member.take(said.place, axis=1)
+    frequency *= weight
+    frequency *= said.present
+    frequency /= agrees  # which is that of present pairs now: Bayes within the kind
+    n_labels = sets.frequency.shape[1]
+    present_of, asked_of = (sum_per_code(said.label, each, n_labels) for each in (frequency, weight))
+    log_total = float(log_evidence.sum()) + said.log_total
+    return SetStep(frequency.sum(axis=0), member.sum(axis=1), present_of, asked_of, log_total)
 
 
 def _step_compiled(item: Codes, label: Codes, log_odds: Floats, sets: LabelSets) -> SetStep:
@@ -135,7 +184,7 @@ def update_label_sets(step: KindCounts, frequency: Floats, settings: Settings) -
     """
     share, lent = (step.share + 1) / (step.share.sum() + len(step.share)), settings.pseudo_votes / 2
     held = (step.present + lent * frequency) / (step.asked + lent)
-    return LabelSets(share, np.clip(held, FLOOR, 1 - FLOOR))
+    return LabelSets(share, clipped(held, FLOOR, 1 - FLOOR))
 
 
 def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, settings: Settings) -> LabelSets:
@@ -149,8 +198,9 @@ def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Float
     Large sets are sampled by the caller, see `readings.learn_label_sets`.
     """
     sets = _start(pairs, log_odds, frequency, lot, settings.n_kinds)
+    step = _stepper(pairs, log_odds, len(frequency))
     for _ in range(LABEL_SET_ROUNDS):
-        sets = update_label_sets(label_set_step(pairs, log_odds, sets), frequency, settings)
+        sets = update_label_sets(step(sets), frequency, settings)
     return sets
 
 
@@ -158,21 +208,14 @@ def kinds_of_items(pairs: Pairs, log_odds: Floats, sets: LabelSets, n_items: int
     """(n_items, n_kinds) probability of each kind; the shares for items without votes."""
     member = np.tile(sets.share / sets.share.sum(), (n_items, 1))
 
-    def fill(block: slice) -> None:
+    def fill(number: int) -> None:
+        block = slice(*bounds[number])
         item = pairs.item[block]
-        member[np.unique(item)] = _kinds(item, pairs.label[block], sigmoid(log_odds[block]), sets)[1]
+        member[np.unique(item)] = Said.of(item, pairs.label[block], log_odds[block]).kinds(sets)[2].T
 
-    _blocks(pairs.item, fill)
+    bounds = _bounds(pairs.item, BLOCK)
+    in_threads(fill, len(bounds))
     return member
-
-
-def _kinds(item: Codes, label: Codes, say: Floats, sets: LabelSets) -> tuple[Floats, Floats, float]:
-    """(n_pairs, n_kinds) agreement of kinds with votes, (n_items, n_kinds) kinds of items, log-probability of both."""
-    frequency = sets.frequency.T[label]
-    agrees = frequency * say[:, None] + (1 - frequency) * (1 - say)[:, None]
-    starts = np.flatnonzero(np.diff(item, prepend=-1))
-    member, log_evidence = row_posterior(np.add.reduceat(np.log(agrees), starts) + np.log(sets.share))
-    return agrees, member, float(log_evidence.sum())
 
 
 def _start(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, n_kinds: int) -> LabelSets:
@@ -188,12 +231,6 @@ def _start(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, n_kin
         mine = slice(*np.searchsorted(pairs.item, [item, item + 1]))
         profile[kind, pairs.label[mine]] = 0.5 * (frequency[pairs.label[mine]] + proba[mine])
     return LabelSets(np.full(n_kinds, 1 / n_kinds), np.clip(profile, START_FLOOR, 1 - START_FLOOR))
-
-
-def _blocks(item: Codes, task: Callable[[slice], Result], size: int = BLOCK) -> list[Result]:
-    """The task's results for all blocks in order."""
-    bounds = _bounds(item, size)
-    return in_threads(lambda number: task(slice(*bounds[number])), len(bounds))
 
 
 def _bounds(item: Codes, size: int) -> list[tuple[int, int]]:

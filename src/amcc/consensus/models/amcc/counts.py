@@ -61,9 +61,15 @@ def fit_shares(votes: Votes, settings: Settings) -> Shares:
     yes, asked = (weight_per_code(label, count, votes.n_labels) for count in (n_yes, n_votes))
     mean = np.clip((yes + lent * overall) / (asked + lent), NEAREST_SHARE, 1 - NEAREST_SHARE)
 
+    # Labels and counts repeat over and over: each combination is looked at once.
+    span = int(n_votes.max(initial=0)) + 1
+    key = (label.astype(np.int64) * span + votes.n_yes) * span + votes.pairs.n_votes
+    distinct, times = np.unique(key, return_counts=True)
+    (label, yes), asked = np.divmod(distinct // span, span), distinct % span
+
     def log_likelihood(strength: float) -> float:
         lent_yes, lent_no = strength * mean[label], strength * (1 - mean[label])
-        return float(log_evidence(lent_yes, lent_no, n_yes, n_votes - n_yes).sum())
+        return float(times @ log_evidence(lent_yes, lent_no, yes, asked - yes))
 
     return Shares(mean, float(max(STRENGTHS, key=log_likelihood)))
 

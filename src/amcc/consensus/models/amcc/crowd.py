@@ -7,24 +7,34 @@ tick the same and spammers who tick at random scatter differently: there is an u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import cycle
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.models.amcc.bayes import best_of_three, row_posterior
+from amcc.consensus.models.amcc.bayes import posterior
 from amcc.consensus.models.amcc.coins import (
     Counts,
     Effective,
+    Explained,
+    Usual,
     effective_votes,
     expected_log_rates,
     group_fit,
     mean_rates,
 )
-from amcc.consensus.models.amcc.rates import NO_INDIVIDUALITY, RatePrior, Rates, start_rates, update_group_rates
+from amcc.consensus.models.amcc.rates import (
+    NO_INDIVIDUALITY,
+    RatePrior,
+    Rates,
+    improved_strengths,
+    start_rates,
+    update_group_rates,
+)
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.engine.shards import Shards
 from amcc.fields import Each
@@ -43,6 +53,13 @@ FALSE_ALARM_FACTOR = 4.0
 # Strengths at which uninformative groups start, against the usual one: workers who always tick the same do not resemble
 # each other (lent less than one vote), those who tick at random do.
 UNINFORMATIVE_STARTS = (1 / 8, 8.0)
+
+# Groups, and labels of a worker above which there are twice as many. Where labels are many, a worker has few votes on
+# each, and how good they are on the others is known to the model only by their group. With three groups of those who
+# look, the default was up to .05 below majority on crowds of 50 labels and more; ten groups make it .02 to .04 better.
+# On real sets, whose workers mostly have fewer labels, eight or twelve are as good as five and take longer
+# (docs/method.md, section 2).
+USUAL_GROUPS, MORE_GROUPS, MANY_LABELS = 5, 10, 30
 
 
 class CrowdPrior(NamedTuple):
@@ -120,28 +137,35 @@ class Crowd:
         """All kinds of them."""
         return self.hit, self.false_alarm, self.uninformative
 
-    @property
-    def strength(self) -> Floats:
-        """(n_groups of all kinds of rate,) pseudo-votes that groups lend."""
-        return np.concatenate([rates.strength for rates in self.rates])
+    def with_rates(self, rates: Sequence[Rates]) -> Crowd:
+        """The same workers with other rates."""
+        hit, false_alarm, uninformative = rates
+        return Crowd(hit, false_alarm, uninformative, self.member, self.share, self.weight)
 
-    def with_strength(self, strength: Floats) -> Crowd:
-        """The crowd if groups lent so many."""
-        bounds = np.cumsum([len(rates.strength) for rates in self.rates])[:-1]
-        parts = zip(self.rates, np.split(strength, bounds), strict=True)
-        hit, false_alarm, uninformative = (replace(rates, strength=part) for rates, part in parts)
-        return replace(self, hit=hit, false_alarm=false_alarm, uninformative=uninformative)
-
-    def explains(self, counts: CoinCounts) -> Iterator[tuple[Rates, Counts, Floats]]:
-        """Each kind of rate, the votes that it explains, and the members of its groups."""
-        votes = counts.present, counts.absent, counts.total
-        members = self.looking_member, self.looking_member, self.uninformative_member
-        return zip(self.rates, votes, members, strict=True)
+    def explains(self, counts: CoinCounts) -> list[Explained]:
+        """The votes that each kind of rate explains."""
+        looking = self.looking_member
+        return [
+            Explained(counts.present, self.hit.pseudo_votes, looking),
+            Explained(counts.absent, self.false_alarm.pseudo_votes, looking),
+            Explained(counts.total, self.uninformative.pseudo_votes, self.uninformative_member),
+        ]
 
     def log_prior(self, prior: CrowdPrior) -> float:
         """Log-density of all parameters; one pseudo-worker per group, so that none dies."""
         kinds = zip(self.rates, prior[:3], strict=True)
         return float(np.log(self.share).sum()) + sum(rates.log_prior(of_kind) for rates, of_kind in kinds)
+
+
+def usual_groups(coins: Coins) -> int:
+    """How many groups there are, unless the user says: more where workers answer on many labels.
+
+    A crowd may have a few workers of very many labels beside its passers-by, and most votes are those of the former: so
+    labels are counted by coin, not by worker.
+    """
+    labels_of_worker = np.bincount(coins.worker)
+    n_labels = float((labels_of_worker**2).sum()) / max(len(coins), 1)
+    return USUAL_GROUPS if n_labels <= MANY_LABELS else MORE_GROUPS
 
 
 def start_crowd(
@@ -216,7 +240,7 @@ class Members(NamedTuple):
     """Who belongs where, of some workers.
 
     member : (n_workers, n_groups) probability of each group
-    explained : (n_workers, 1) log-probability of their votes
+    explained : (n_workers,) log-probability of their votes
     """
 
     member: Floats
@@ -230,12 +254,11 @@ def find_members(coins: Coins, crowd: Crowd, counts: CoinCounts, thorough: bool)
     """
     # Where nobody belongs the fit is not computed: a zero there would mean "explains everything", so it becomes −∞.
     tried = replace(crowd, member=np.ones_like(crowd.member)) if thorough else crowd
-    looking = group_fit(coins, counts.present, crowd.hit.pseudo_votes, tried.looking_member)
-    looking += group_fit(coins, counts.absent, crowd.false_alarm.pseudo_votes, tried.looking_member)
-    uninformative = group_fit(coins, counts.total, crowd.uninformative.pseudo_votes, tried.uninformative_member)
-    log_member = np.concatenate([looking, uninformative], axis=1) + np.log(crowd.share)
+    hits, false_alarms, uninformative = group_fit(coins, tried.explains(counts))
+    log_member = np.concatenate([hits + false_alarms, uninformative], axis=1) + np.log(crowd.share)
     log_member[tried.member < LEAST_MEMBERSHIP] = -np.inf
-    return Members(*row_posterior(log_member))
+    found, explained = posterior(log_member.T)
+    return Members(found.T, explained)
 
 
 class MemberSums(NamedTuple):
@@ -263,32 +286,28 @@ def update_members(crowd: Crowd, shards: Shards, counts: CoinCounts, *, thorough
 
 
 class GroupFits(NamedTuple):
-    """(n_groups of all kinds of rate,) log-probability of the votes of each group's members."""
+    """(n_groups,) log-probability of the votes of each group's members, one kind and try after the other."""
 
     fit: Floats
 
 
-def fit_of_groups(coins: Coins, crowd: Crowd, counts: CoinCounts) -> GroupFits:
-    """How well groups explain the votes of their members, by kind of rate."""
-    fits = [
-        (member * group_fit(coins, votes, rates.pseudo_votes, member)).sum(axis=0)
-        for rates, votes, member in crowd.explains(counts)
-    ]
-    return GroupFits(np.concatenate(fits))
+def fit_of_groups(coins: Coins, crowd: Crowd, counts: CoinCounts, lent: Sequence[Usual]) -> GroupFits:
+    """How well groups would explain their members if they lent so much: all kinds of rate, try after try."""
+    kinds = [each._replace(usual=usual) for each, usual in zip(cycle(crowd.explains(counts)), lent, strict=False)]
+    fits = zip(kinds, group_fit(coins, kinds), strict=True)
+    return GroupFits(np.concatenate([(each.member * of_worker).sum(axis=0) for each, of_worker in fits]))
 
 
 def update_strengths(crowd: Crowd, prior: CrowdPrior, shards: Shards, counts: CoinCounts) -> Crowd:
-    """How alike workers of each group are, in all kinds of rate: twice as much, half as much, or as now.
+    """How alike workers of each group are, in all kinds of rate."""
 
-    The more alike they are, the more votes a group lends to each.
-    """
-
-    def fit(strength: Floats) -> Floats:
-        return shards.total(fit_of_groups, crowd.with_strength(strength), counts).fit
+    def fit(lent: Sequence[Usual]) -> list[Floats]:
+        found = shards.total(fit_of_groups, crowd, counts, lent).fit
+        return np.split(found, np.cumsum([len(usual.yes) for usual in lent])[:-1])
 
     if prior.hit.strength == NO_INDIVIDUALITY:
         return crowd
-    return crowd.with_strength(best_of_three(crowd.strength, fit))
+    return crowd.with_rates(improved_strengths(crowd.rates, fit))
 
 
 class EffectiveSums(NamedTuple):
@@ -301,25 +320,20 @@ class EffectiveSums(NamedTuple):
 
 def sum_effective(coins: Coins, crowd: Crowd, counts: CoinCounts) -> EffectiveSums:
     """What votes count for what groups have in common."""
-    effective = [
-        effective_votes(coins, votes, rates.pseudo_votes, member) for rates, votes, member in crowd.explains(counts)
-    ]
+    effective = effective_votes(coins, crowd.explains(counts))
     return EffectiveSums(*(np.stack([each.yes, each.no]) for each in effective))
 
 
 def update_rates(crowd: Crowd, prior: CrowdPrior, shards: Shards, counts: CoinCounts) -> Crowd:
     """Commonality of all kinds of rate."""
     sums = shards.total(sum_effective, crowd, counts)
-    hit, false_alarm, uninformative = (
-        update_group_rates(rates, of_kind, Effective(*of_votes))
-        for rates, of_kind, of_votes in zip(crowd.rates, prior[:3], sums, strict=True)
-    )
-    return replace(crowd, hit=hit, false_alarm=false_alarm, uninformative=uninformative)
+    return crowd.with_rates(update_group_rates(crowd.rates, prior[:3], [Effective(*each) for each in sums]))
 
 
 def same_strengths(one: Crowd, other: Crowd) -> bool:
     """Whether all groups lend their workers as much as in the other crowd."""
-    return np.array_equal(one.strength, other.strength)
+    pairs = zip(one.rates, other.rates, strict=True)
+    return all(np.array_equal(rates.strength, others.strength) for rates, others in pairs)
 
 
 def slot_evidence(coins: Coins, crowd: Crowd, counts: CoinCounts) -> Floats:
@@ -330,9 +344,11 @@ def slot_evidence(coins: Coins, crowd: Crowd, counts: CoinCounts) -> Floats:
     """
     # Memberships need not sum to 1: what is missing is the chance that the worker does not look, and adds nothing.
     member = crowd.looking_member * crowd.weight[:, None]
-    yes_if_present, no_if_present = expected_log_rates(coins, counts.present, crowd.hit.pseudo_votes, member)
-    yes_if_absent, no_if_absent = expected_log_rates(coins, counts.absent, crowd.false_alarm.pseudo_votes, member)
-    return np.asarray(np.stack([no_if_present - no_if_absent, yes_if_present - yes_if_absent], axis=1)).ravel()
+    if_present, if_absent = expected_log_rates(
+        coins, [each._replace(member=member) for each in crowd.explains(counts)[:2]]
+    )
+    yes, no = if_present - if_absent
+    return np.array([no, yes]).T.ravel()
 
 
 def coin_rates(crowd: Crowd, coins: Coins, counts: CoinCounts) -> Floats:

@@ -17,19 +17,22 @@ Votes cannot say which degrees count as present: `presence_at` is our guess, by 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from amcc import passes
-from amcc.arrays import Codes, Floats, Ints, unsigned
-from amcc.consensus.models.amcc.bayes import best_of_three, digamma, effective_votes_of, log_evidence, row_posterior
+from amcc.arrays import Codes, Floats, Ints, clipped, unsigned
+from amcc.consensus.models.amcc.bayes import best_of_three, digamma, effective_votes_of, log_evidence, posterior
 from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
+from amcc.sums import sum_at, sum_by, sum_per_code
 from amcc.threads import in_threads
+from amcc.votes import Coins
 
 # Degrees of pairs. From three on they predict about the same, and the cost grows with them.
 N_DEGREES = 6
@@ -44,8 +47,8 @@ GRID: Floats = np.linspace(0.02, 0.97, N_DEGREES)
 # Strengths are looked at in every third round: they move slowly.
 THOROUGH = 3
 
-# Pairs that numpy handles at a time: tables of pairs × degrees then stay in the processor's cache.
-CHUNK = 1 << 14
+# Pairs that numpy handles at a time: tables of degrees × pairs then stay in the processor's cache.
+CHUNK = 1 << 13
 
 
 class DegreeBelief(NamedTuple):
@@ -142,17 +145,16 @@ def update_degrees(
     strength = updated_strength(now.strength, rate, yes, no, weight) if strengths else now.strength
     lent_yes, lent_no = strength * rate, strength * (1 - rate)
     # What a new worker would say is that of nobody's votes; they look as often as the others do on average.
-    nothing = np.zeros((1, len(rate)))
-    newcomer = float(looks.mean()) * expected_log_rates(lent_yes, lent_no, nothing, nothing)[0]
-    evidence = weight[:, :, None] * expected_log_rates(lent_yes, lent_no, yes, no)
+    newcomer = float(looks.mean()) * np.stack(expected_log_rates(lent_yes, lent_no))
+    evidence = weight[:, :, None] * np.stack(expected_log_rates(lent_yes + yes, lent_no + no), axis=1)
     usual, share = updated_share(counts.pairs, settings)
     return Degrees(evidence, newcomer, share, usual, rate, strength, readings(yes, no, weight, settings))
 
 
-def expected_log_rates(lent_yes: Floats, lent_no: Floats, yes: Floats, no: Floats) -> Floats:
-    """(n, 2, n_degrees) expected log of one minus the rate, and of the rate, after so many votes: Beta posteriors."""
-    total = digamma(lent_yes + lent_no + yes + no)
-    return np.stack([digamma(lent_no + no) - total, digamma(lent_yes + yes) - total], axis=1)
+def expected_log_rates(yes: Floats, no: Floats) -> tuple[Floats, Floats]:
+    """Expected log of one minus the rate, and of the rate, that is a Beta variable with these votes, lent and own."""
+    total = digamma(yes + no)
+    return digamma(no) - total, digamma(yes) - total
 
 
 def updated_rate(rate: Floats, strength: Floats, yes: Floats, no: Floats, weight: Floats, settings: Settings) -> Floats:
@@ -164,14 +166,15 @@ def updated_rate(rate: Floats, strength: Floats, yes: Floats, no: Floats, weight
     effective_no = (weight * effective_votes_of(strength * (1 - rate), no)).sum(axis=0)
     lent = settings.pseudo_votes
     held = (effective_yes + lent * GRID) / (effective_yes + effective_no + lent)
-    return np.asarray(np.clip(held, settings.nearest_share, 1 - settings.nearest_share))
+    return clipped(held, settings.nearest_share, 1 - settings.nearest_share)
 
 
 def updated_strength(strength: Floats, rate: Floats, yes: Floats, no: Floats, weight: Floats) -> Floats:
     """(n_degrees,) pseudo-votes lent to each worker: as now, half or double, whichever explains the workers best."""
 
     def value(tried: Floats) -> Floats:
-        return np.asarray((weight * log_evidence(tried * rate, tried * (1 - rate), yes, no)).sum(axis=0))
+        lent = ((each * rate, each * (1 - rate)) for each in tried)
+        return np.array([(weight * log_evidence(*each, yes, no)).sum(axis=0) for each in lent])
 
     return best_of_three(strength, value)
 
@@ -198,17 +201,11 @@ def count_degrees(block: Block, belief: DegreeBelief) -> DegreeCounts:
     if _is_large(block):
         _compiled(block, belief, votes, pairs, None)
         return DegreeCounts(votes, pairs)
-    slot, start, label = _worker_slots(block), block.pairs.start, block.pairs.label
-    # Votes of a pair stand together and pairs are in order, so a piece of pairs is a piece of votes.
-    for first in range(0, len(label), CHUNK):
-        here = slice(first, first + CHUNK)
-        member = _members_numpy(slot, start[first : first + CHUNK + 1], label[here], belief)
-        slots = slot[start[first] : start[min(first + CHUNK, len(label))]]
-        of_vote = np.repeat(member, np.diff(start[first : first + CHUNK + 1]), axis=0)
-        for degree in range(votes.shape[1]):
-            votes[:, degree] += np.bincount(slots, of_vote[:, degree], len(votes))
-            pairs[:, degree] += np.bincount(label[here], member[:, degree], len(pairs))
-    return DegreeCounts(votes, pairs)
+    place, counted = _worker_slots(block.coins), np.zeros((votes.shape[1], 2 * len(block.coins)))
+    for member, slot, start, label in _pieces(block, belief):
+        counted += sum_by(start, slot, member, counted.shape[1])
+        pairs += sum_per_code(label, member, len(pairs)).T
+    return DegreeCounts(sum_per_code(place, counted, len(votes)).T, pairs)
 
 
 def _members(block: Block, belief: DegreeBelief) -> Floats:
@@ -217,7 +214,7 @@ def _members(block: Block, belief: DegreeBelief) -> Floats:
         member = np.empty((len(block.pairs), belief.evidence.shape[1]))
         _compiled(block, belief, np.zeros_like(belief.evidence), np.zeros_like(belief.log_share), member)
         return member
-    return _members_numpy(_worker_slots(block), block.pairs.start, block.pairs.label, belief)
+    return np.concatenate([np.empty((0, belief.evidence.shape[1])), *(piece[0].T for piece in _pieces(block, belief))])
 
 
 def _is_large(block: Block) -> bool:
@@ -225,18 +222,24 @@ def _is_large(block: Block) -> bool:
     return N_DEGREES * len(block.coins.slot) > passes.SMALL
 
 
-def _worker_slots(block: Block) -> Ints:
-    """(n_votes,) 2 · worker + yes."""
-    slot = block.coins.slot
-    return np.asarray(2 * block.coins.worker[slot >> 1].astype(np.int64) + (slot & 1))
+def _worker_slots(coins: Coins) -> Ints:
+    """(2 · n_coins,) 2 · worker + yes, of each slot."""
+    slots = np.repeat(2 * coins.worker.astype(np.int64), 2)
+    slots[1::2] += 1
+    return slots
 
 
-def _members_numpy(slot: Ints, start: Ints, label: Codes, belief: DegreeBelief) -> Floats:
-    """Members of some pairs; `start` says where their votes stand in `slot`."""
-    if not len(label):
-        return np.empty((0, belief.evidence.shape[1]))
-    said = np.add.reduceat(belief.evidence[slot[start[0] : start[-1]]], start[:-1] - start[0], axis=0)
-    return row_posterior(belief.log_share[label] + said)[0]
+def _pieces(block: Block, belief: DegreeBelief) -> Iterator[tuple[Floats, Codes, Ints, Codes]]:
+    """Degrees of some pairs at a time, (n_degrees, n_pairs); the slots of their votes, where these begin, labels."""
+    pairs, slots = block.pairs, block.coins.slot
+    evidence, log_share = belief.evidence.T.take(_worker_slots(block.coins), axis=1), belief.log_share.T
+    # Votes of a pair stand together and pairs are in order, so a piece of pairs is a piece of votes.
+    for first in range(0, len(pairs), CHUNK):
+        label, start = pairs.label[first : first + CHUNK], pairs.start[first : first + CHUNK + 1]
+        slot = slots[start[0] : start[-1]]
+        log_joint = sum_at(start - start[0], slot, evidence)
+        log_joint += log_share.take(label, axis=1)
+        yield posterior(log_joint)[0], slot, start - start[0], label
 
 
 def _compiled(block: Block, belief: DegreeBelief, votes: Floats, pairs: Floats, member: Floats | None) -> None:

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amcc.arrays import AnyInts, Codes, Floats, Ints, sigmoid, weight_per_code
-from amcc.consensus.models.amcc.bayes import best_of_three, log_evidence, row_posterior, sums_per_code
+from amcc.arrays import AnyInts, Codes, Floats, Ints, clipped, distinct, sigmoid, weight_per_code
+from amcc.consensus.models.amcc.bayes import best_of_three, log_evidence, posterior
 from amcc.consensus.models.amcc.coins import Counts, Usual
 from amcc.consensus.models.amcc.correlation import LabelSets
 from amcc.consensus.models.amcc.counts import counts_predict
@@ -36,6 +36,7 @@ from amcc.consensus.models.amcc.degrees import (
 from amcc.consensus.models.amcc.likelihood import LikelihoodFit
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.special import logit
+from amcc.sums import sum_at, sum_by, sum_per_code
 from amcc.votes import Votes
 
 # Strengths of coins need some rounds; beyond these the answer does not change.
@@ -58,7 +59,7 @@ def clustered_z(gain: Floats, item: AnyInts) -> float:
     4.243
     """
     # Votes on one item share what is special about it: as single observations they would make any gain look certain.
-    of_item = weight_per_code(item, gain, int(item.max(initial=-1)) + 1)[np.unique(item)]
+    of_item = weight_per_code(item, gain, int(item.max(initial=-1)) + 1)[np.bincount(item) > 0]
     error = float(np.sqrt(((of_item - of_item.mean()) ** 2).sum())) if len(of_item) else 0.0
     return float(of_item.sum()) / error if error > 0 else 0.0
 
@@ -160,13 +161,17 @@ def kinds_predict(votes: Votes, looks: Floats, by_chance: Floats, settings: Sett
     now = _start_kinds(votes, looks, settings)
     for number in range(KIND_ROUNDS):
         now = _next_kinds(now, votes, looks, settings, number)
-    log_member = np.log(now.share)[label] + _said(votes, now.evidence)
-    kinds, _ = row_posterior(log_member[pair] - now.evidence[coins.slot])  # by the other votes
-    mine, coin, is_yes = row_posterior(log_member)[0][pair], coins.slot >> 1, (votes.value > 0)[:, None]
-    # The vote is taken out of its coin's counts as far as it was of each kind; what was lent stays.
-    all_yes = np.maximum((now.lent_yes + now.yes)[coin] - mine * is_yes, now.lent_yes[coin])
-    all_no = np.maximum((now.lent_no + now.no)[coin] - mine * ~is_yes, now.lent_no[coin])
-    rate = (kinds * all_yes / (all_yes + all_no)).sum(axis=1)
+    log_member = np.log(now.share)[:, label] + _said(votes, now.evidence)
+    member, coin, is_yes = posterior(log_member)[0], coins.slot >> 1, votes.value > 0
+    rate, by_others = np.zeros(len(votes)), log_member.take(pair, axis=1)
+    by_others -= now.evidence.take(coins.slot, axis=1)
+    for number, kind in enumerate(posterior(by_others)[0]):
+        mine = member[number].take(pair)
+        # The vote is taken out of its coin's counts as far as it was of each kind; what was lent stays.
+        lent_yes, lent_no = now.lent_yes[number].take(coin), now.lent_no[number].take(coin)
+        all_yes = lent_yes + np.maximum(now.yes[number].take(coin) - mine * is_yes, 0.0)
+        all_no = lent_no + np.maximum(now.no[number].take(coin) - mine * ~is_yes, 0.0)
+        rate += kind * all_yes / (all_yes + all_no)
     return np.asarray(looks[coins.worker[coin]] * rate + by_chance)
 
 
@@ -181,13 +186,14 @@ class _KindRates(NamedTuple):
     to_coin: Floats
 
     def lent(self, other_no: Floats, other_yes: Floats) -> tuple[Floats, Floats]:
-        """(n_coins, n_kinds) pseudo-votes, no and yes, that a worker's votes on other labels lend to each coin.
+        """(n_kinds, n_coins) pseudo-votes, no and yes, that a worker's votes on other labels lend to each coin.
 
         Their mean is the worker's rate there. They weigh as much as the worker's votes there and the crowd's together,
         but never more than `to_coin`: workers differ from label to label.
         """
-        weight = self.to_worker + other_no + other_yes
-        mean = np.clip((self.to_worker * self.usual + other_yes) / weight, NEAREST_RATE, 1 - NEAREST_RATE)
+        to_worker, usual = self.to_worker[:, None], self.usual[:, None]
+        weight = to_worker + other_no + other_yes
+        mean = clipped((to_worker * usual + other_yes) / weight, NEAREST_RATE, 1 - NEAREST_RATE)
         strength = 1 / (1 / weight + 1 / self.to_coin)  # two sources of scatter in a row: their variances add up
         return strength * (1 - mean), strength * mean
 
@@ -195,8 +201,8 @@ class _KindRates(NamedTuple):
 class _Kinds(NamedTuple):
     """Where the kinds stand after a round.
 
-    evidence : (2 · n_coins, n_kinds) log-probability of a no and a yes of each coin; share : (n_labels, n_kinds)
-    no, yes, lent_no, lent_yes : (n_coins, n_kinds) expected votes and pseudo-votes
+    evidence : (n_kinds, 2 · n_coins) log-probability of a no and a yes of each coin; share : (n_kinds, n_labels)
+    no, yes, lent_no, lent_yes : (n_kinds, n_coins) expected votes and pseudo-votes
     """
 
     rates: _KindRates
@@ -210,40 +216,45 @@ class _Kinds(NamedTuple):
 
 def _start_kinds(votes: Votes, looks: Floats, settings: Settings) -> _Kinds:
     """All coins like the grid of `degrees`, all labels alike; nothing was counted."""
-    lent = settings.pseudo_votes
-    looking = looks[votes.coins.worker][:, None, None]
-    evidence = (looking * np.log(np.stack([1 - GRID, GRID]))).reshape(-1, N_DEGREES)
-    nothing = np.empty((0, N_DEGREES))
+    lent, looking = settings.pseudo_votes, looks[votes.coins.worker]
+    evidence = _by_slot(*(np.log(rate)[:, None] * looking for rate in (1 - GRID, GRID)))
+    nothing = np.empty((N_DEGREES, 0))
     rates = _KindRates(GRID, np.full(N_DEGREES, lent), np.full(1, lent))
-    return _Kinds(rates, evidence, np.full((votes.n_labels, N_DEGREES), 1 / N_DEGREES), *(nothing,) * 4)
+    return _Kinds(rates, evidence, np.full((N_DEGREES, votes.n_labels), 1 / N_DEGREES), *(nothing,) * 4)
+
+
+def _by_slot(no: Floats, yes: Floats) -> Floats:
+    """(n_kinds, 2 · n_coins) from (n_kinds, n_coins) of a no and of a yes."""
+    return np.stack([no, yes], axis=2).reshape(len(no), -1)
 
 
 def _said(votes: Votes, evidence: Floats) -> Floats:
-    """(n_pairs, n_kinds) log-probability of the votes on each pair."""
-    return np.add.reduceat(evidence[votes.coins.slot], votes.pairs.start[:-1], axis=0)
+    """(n_kinds, n_pairs) log-probability of the votes on each pair."""
+    return sum_at(votes.pairs.start, votes.coins.slot, evidence)
 
 
 def _next_kinds(now: _Kinds, votes: Votes, looks: Floats, settings: Settings, number: int) -> _Kinds:
     """One round: kinds of pairs, votes that this makes, rates of the crowd, of workers and of coins."""
     coins, rates = votes.coins, now.rates
-    weight, looking = looks[:, None], looks[coins.worker][:, None]
-    member, _ = row_posterior(np.log(now.share)[votes.pairs.label] + _said(votes, now.evidence))
-    counts = sums_per_code(coins.slot, member[pair_of_vote(votes)], 2 * len(coins)).reshape(-1, 2, N_DEGREES)
-    no, yes = counts[:, 0], counts[:, 1]
-    worker_no, worker_yes = (sums_per_code(coins.worker, each, votes.n_workers) for each in (no, yes))
+    weight, looking = looks[:, None], looks[coins.worker]
+    member, _ = posterior(np.log(now.share).take(votes.pairs.label, axis=1) + _said(votes, now.evidence))
+    counts = sum_by(votes.pairs.start, coins.slot, member, 2 * len(coins))
+    both = counts[:, 0::2], counts[:, 1::2]
+    of_worker = [sum_per_code(coins.worker, each, votes.n_workers) for each in both]
+    no, yes, worker_no, worker_yes = *both, of_worker[0].T, of_worker[1].T
     usual = updated_rate(rates.usual, rates.to_worker, worker_yes, worker_no, weight, settings)
     rates = rates._replace(usual=usual)
-    others = worker_no[coins.worker] - no, worker_yes[coins.worker] - yes
+    other_no, other_yes = (all_of.take(coins.worker, axis=1) - own for all_of, own in zip(of_worker, both, strict=True))
     # The two strengths in different rounds: each is chosen while the other stands still.
     if number % THOROUGH == 0:
         strength = updated_strength(rates.to_worker, rates.usual, worker_yes, worker_no, weight)
         rates = rates._replace(to_worker=strength)
     elif number % THOROUGH == THOROUGH - 1:
-        rates = _coin_strength(rates, *others, no, yes, looking)
-    lent_no, lent_yes = rates.lent(*others)
-    evidence = (looking[:, :, None] * expected_log_rates(lent_yes, lent_no, yes, no)).reshape(-1, N_DEGREES)
-    _, share = updated_share(sums_per_code(votes.pairs.label, member, votes.n_labels), settings)
-    return _Kinds(rates, evidence, share, no, yes, lent_no, lent_yes)
+        rates = _coin_strength(rates, other_no, other_yes, no, yes, looking)
+    lent_no, lent_yes = rates.lent(other_no, other_yes)
+    evidence = _by_slot(*(looking * each for each in expected_log_rates(lent_yes + yes, lent_no + no)))
+    _, share = updated_share(sum_per_code(votes.pairs.label, member, votes.n_labels).T, settings)
+    return _Kinds(rates, evidence, share.T, no, yes, lent_no, lent_yes)
 
 
 def _coin_strength(
@@ -252,8 +263,8 @@ def _coin_strength(
     """What workers lend to their coins: as now, half or double, whichever explains the coins best."""
 
     def value(tried: Floats) -> Floats:
-        lent_no, lent_yes = rates._replace(to_coin=tried).lent(other_no, other_yes)
-        return np.array([(looking * log_evidence(lent_yes, lent_no, yes, no)).sum()])
+        lent = (rates._replace(to_coin=each).lent(other_no, other_yes) for each in tried)
+        return np.array([[(looking * log_evidence(lent_yes, lent_no, yes, no)).sum()] for lent_no, lent_yes in lent])
 
     return rates._replace(to_coin=best_of_three(rates.to_coin, value))
 
@@ -269,20 +280,26 @@ def labels_predict(votes: Votes, fit: LikelihoodFit, sets: LabelSets, coins: Lef
     """
     said, pair, label = fit.evidence[votes.coins.slot], pair_of_vote(votes), votes.label
     on_pair = weight_per_code(pair, said, len(votes.pairs))
-    answers, answer = np.unique(votes.item.astype(np.int64) * votes.n_workers + votes.worker, return_inverse=True)
+    key = votes.item.astype(np.int64) * votes.n_workers + votes.worker
+    answers, answer = distinct(key, votes.n_items * votes.n_workers)
     with_all, others = _agreement(on_pair, votes.pairs.label, sets), on_pair[pair] - said
     with_others = _agreement(others, label, sets)
-    of_item = np.log(sets.share) + sums_per_code(votes.pairs.item, with_all, votes.n_items)
-    without_answer = of_item[answers // votes.n_workers] + sums_per_code(
-        answer, with_others - with_all[pair], len(answers)
-    )
+    of_item = np.log(sets.share)[:, None] + sum_per_code(votes.pairs.item, with_all, votes.n_items)
+    without_answer = of_item.take(answers // votes.n_workers, axis=1)
+    without_answer += sum_per_code(answer, with_others - with_all.take(pair, axis=1), len(answers))
     # What the others said about the pair itself counts once, as evidence: here it is taken out of the item's kinds.
-    kinds, _ = row_posterior(without_answer[answer] - with_others)
-    prior = np.clip((kinds * sets.frequency.T[label]).sum(axis=1), NEAREST_PRIOR, 1 - NEAREST_PRIOR)
+    kinds = without_answer.take(answer, axis=1)
+    kinds -= with_others
+    kinds, _ = posterior(kinds)
+    kinds *= sets.frequency.take(label, axis=1)
+    prior = np.clip(kinds.sum(axis=0), NEAREST_PRIOR, 1 - NEAREST_PRIOR)
     return coins.predict(sigmoid(logit(prior) + others))
 
 
 def _agreement(log_odds: Floats, label: Codes, sets: LabelSets) -> Floats:
-    """(n, n_kinds) log-probability of what votes say about pairs, if their item were of each kind."""
-    say, frequency = sigmoid(log_odds)[:, None], sets.frequency.T[label]
-    return np.asarray(np.log(frequency * say + (1 - frequency) * (1 - say)))
+    """(n_kinds, n) log-probability of what votes say about pairs, if their item were of each kind."""
+    say = sigmoid(log_odds)
+    agrees = sets.frequency.take(label, axis=1)
+    agrees *= say - (1 - say)
+    agrees += 1 - say
+    return np.asarray(np.log(agrees, out=agrees))

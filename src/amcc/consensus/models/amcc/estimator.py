@@ -29,6 +29,7 @@ from amcc.consensus.models.amcc.crowd import (
     known_to,
     slot_evidence,
     start_crowd,
+    usual_groups,
 )
 from amcc.consensus.models.amcc.degrees import fit_degrees
 from amcc.consensus.models.amcc.likelihood import LikelihoodFit, fit_likelihood
@@ -76,8 +77,9 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
 
     Parameters
     ----------
-    n_groups : int
-        Groups of workers. More than the data need do no harm: they stay empty or alike.
+    n_groups : int, optional
+        Groups of workers; 5 unless given, and 10 where workers answer on many labels (`crowd.usual_groups`). More than
+        the data need do no harm: they stay empty or alike.
     individuality, correlation, adapt : bool
         Parts of the model, to be switched off for comparison. Without `adapt`, the rates and label correlation are
         used without softening, and nothing is pooled.
@@ -124,7 +126,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     def __init__(
         self,
         *,
-        n_groups: int = 5,
+        n_groups: int | None = None,
         individuality: bool = True,
         correlation: bool = True,
         adapt: bool = True,
@@ -147,7 +149,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.warm_start = warm_start
 
     def _check_params(self) -> None:
-        check_at_least_one("n_groups", self.n_groups)
+        if self.n_groups is not None:
+            check_at_least_one("n_groups", self.n_groups)
         check_rounds(self.max_iter, self.tol)
         check_seed(self.random_state)
         if self.blend is not None:
@@ -224,7 +227,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             return Blend(degrees=self.settings_.least_degrees, correlation=float(self.correlation))
 
         def fit_again(part: Votes) -> LikelihoodFit:
-            crowd = self._first_crowd(part)
+            crowd = self._first_crowd(part, n_groups=len(fit.crowd.share))
             again = fit_likelihood(InMemory(part), crowd, self._crowd_prior, max_iter=SAMPLE_ROUNDS, tol=TOL)
             return self._weighed(again, part.coins)
 
@@ -233,9 +236,10 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             return replace(chosen, crisp=max(chosen.crisp, self.settings_.declared_crisp))
         return chosen
 
-    def _first_crowd(self, votes: Votes | Engine) -> Crowd:
+    def _first_crowd(self, votes: Votes | Engine, *, n_groups: int | None = None) -> Crowd:
+        n_groups = n_groups or self.n_groups or usual_groups(votes.coins)
         weight = self._standing(votes.n_workers)
-        return start_crowd(votes.n_workers, votes.n_labels, self.n_groups, self._crowd_prior, weight=weight)
+        return start_crowd(votes.n_workers, votes.n_labels, n_groups, self._crowd_prior, weight=weight)
 
     def _weighed(self, fit: LikelihoodFit, coins: Coins) -> LikelihoodFit:
         """A fit in which votes count for what they are worth.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from amcc.arrays import Floats, sigmoid
+from amcc.arrays import Floats, clipped, sigmoid
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.special import logit
 
@@ -24,7 +24,7 @@ def presence_at(share_of_yes: Floats, settings: Settings, *, lean: float | None 
     [0.05, 0.51, 0.76, 0.99]
     """
     # Without the clip, unanimous votes of three would be infinite log-odds.
-    share = np.clip(share_of_yes, settings.nearest_share, 1 - settings.nearest_share)
+    share = clipped(share_of_yes, settings.nearest_share, 1 - settings.nearest_share)
     return sigmoid(settings.steepness * (logit(share) + (settings.lean if lean is None else lean)))
 
 

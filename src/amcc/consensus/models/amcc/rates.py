@@ -12,14 +12,16 @@ that a group has a rate on labels it hardly met. The prior (`RatePrior`) is:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from amcc.arrays import Floats, sigmoid
+from amcc.arrays import Floats, clipped, sigmoid
+from amcc.consensus.models.amcc.bayes import best_of_three
 from amcc.consensus.models.amcc.coins import Effective, Usual
 from amcc.consensus.models.amcc.settings import Settings
 from amcc.fields import Each
@@ -69,13 +71,16 @@ class Rates:
     @cached_property
     def commonality(self) -> Floats:
         """(n_groups, n_labels) usual rate of each group on each label."""
-        return np.clip(sigmoid(self.label + self.shift[:, None]), NEAREST_RATE, 1 - NEAREST_RATE)
+        return clipped(sigmoid(self.label + self.shift[:, None]), NEAREST_RATE, 1 - NEAREST_RATE)
 
     @cached_property
     def pseudo_votes(self) -> Usual:
         """The same as pseudo-votes."""
-        strength = self.strength[:, None]
-        return Usual(strength * self.commonality, strength * (1 - self.commonality))
+        return self.lent(self.strength)
+
+    def lent(self, strength: Floats) -> Usual:
+        """What groups of these strengths would lend."""
+        return Usual(strength[:, None] * self.commonality, strength[:, None] * (1 - self.commonality))
 
     def log_prior(self, prior: RatePrior) -> float:
         """Log-density of all parameters, without constants."""
@@ -92,42 +97,89 @@ def start_rates(prior: RatePrior, n_labels: int, shift: Floats) -> Rates:
     return Rates(prior.centre, np.full(n_labels, prior.centre), shift, np.full(len(shift), prior.strength))
 
 
-def update_group_rates(rates: Rates, prior: RatePrior, effective: Effective) -> Rates:
+def improved_strengths(rates: Sequence[Rates], fit: Callable[[list[Usual]], list[Floats]]) -> list[Rates]:
+    """The more alike workers of a group, the more votes it lends to each: twice as many, half as many, or as now.
+
+    fit : says how well workers are explained where groups lend so much, (n_groups,) for each; asked about all kinds of
+        rate with all strengths that are tried, one after the other
+    """
+
+    def value(tried: Floats) -> Floats:
+        lent = [each.lent(own) for row in tried for each, own in zip(rates, _by_kind(rates, row), strict=True)]
+        return np.concatenate(fit(lent)).reshape(tried.shape)
+
+    best = _by_kind(rates, best_of_three(np.concatenate([each.strength for each in rates]), value))
+    return [replace(each, strength=own) for each, own in zip(rates, best, strict=True)]
+
+
+def update_group_rates(
+    rates: Sequence[Rates], priors: Sequence[RatePrior], effective: Sequence[Effective]
+) -> list[Rates]:
     """Labels, their centre and shifts of groups: a logistic regression on effective votes, one Newton step each.
 
     One step is enough, because the effective votes are those of the rates as they were: the next round has better ones.
+    Kinds of rate share nothing but the formula. They are updated together, for numpy takes no longer for all of them.
     """
-    between, across = prior.label_spread, prior.settings.group_spread
+    kind = np.repeat(np.arange(len(rates)), [len(each.shift) for each in rates])  # of each group
+    of_kind = (kind == np.arange(len(rates))[:, None]).astype(np.float64)
+    all_votes = _Effective(
+        np.concatenate([each.yes for each in effective]), np.concatenate([each.yes + each.no for each in effective])
+    )
+    label, shift = np.array([each.label for each in rates]), np.concatenate([each.shift for each in rates])
+    between, across = np.array([[each.label_spread] for each in priors]), priors[0].settings.group_spread
+    slope, bend = (of_kind @ each for each in all_votes.slope_and_bend(label[kind] + shift[:, None]))
     label = _newton(
-        rates.label, rates.centre, between, *_slope_and_bend(rates, effective, axis=0),
-        lambda label: _log_likelihood(effective, label, rates.shift).sum(axis=0),
+        label, np.array([[each.centre] for each in rates]), between, slope, bend,
+        lambda tried: of_kind @ all_votes.log_likelihood(tried[kind] + shift[:, None]),
     )  # fmt: skip
-    # The centre's own maximum: labels and the prior, each weighted by its precision.
-    weights = 1 / between**2, 1 / prior.settings.crowd_spread**2
-    centre = (weights[0] * label.sum() + weights[1] * prior.centre) / (weights[0] * len(label) + weights[1])
-    rates = replace(rates, label=label, centre=float(centre))
-    shift = _newton(
-        rates.shift, 0.0, across, *_slope_and_bend(rates, effective, axis=1),
-        lambda shift: _log_likelihood(effective, label, shift).sum(axis=1),
+    slope, bend = (each.sum(axis=1) for each in all_votes.slope_and_bend(label[kind] + shift[:, None]))
+    moved = _newton(
+        shift, 0.0, across, slope, bend,
+        lambda tried: all_votes.log_likelihood(label[kind] + tried[:, None]).sum(axis=1),
     )  # fmt: skip
-    return replace(rates, shift=shift)
+    return [
+        Rates(_centre(of_label, prior), of_label, of_groups, each.strength)
+        for each, prior, of_label, of_groups in zip(rates, priors, label, _by_kind(rates, moved), strict=True)
+    ]
 
 
-def _log_likelihood(effective: Effective, label: Floats, shift: Floats) -> Floats:
-    """(n_groups, n_labels) log-probability of the effective votes."""
-    log_odds = label + shift[:, None]
-    # log sigmoid(x) = x + log sigmoid(−x): one logarithm instead of two.
-    return np.asarray(effective.yes * log_odds - (effective.yes + effective.no) * np.logaddexp(0, log_odds))
+def _by_kind(rates: Sequence[Rates], of_groups: Floats) -> list[Floats]:
+    """What is about the groups of each kind, from what is about all groups."""
+    last = list(accumulate(len(each.shift) for each in rates))
+    return [of_groups[first:end] for first, end in zip([0, *last], last, strict=False)]
 
 
-def _slope_and_bend(rates: Rates, effective: Effective, axis: int) -> tuple[Floats, Floats]:
-    """First derivative of the log-likelihood, and the second with its sign changed, of labels (0) or groups (1)."""
-    usual, total = sigmoid(rates.label + rates.shift[:, None]), effective.yes + effective.no
-    return (effective.yes - total * usual).sum(axis), (total * usual * (1 - usual)).sum(axis)
+def _centre(label: Floats, prior: RatePrior) -> float:
+    """The centre's own maximum: labels and the prior, each weighted by its precision."""
+    weights = 1 / prior.label_spread**2, 1 / prior.settings.crowd_spread**2
+    return float((weights[0] * label.sum() + weights[1] * prior.centre) / (weights[0] * len(label) + weights[1]))
+
+
+class _Effective(NamedTuple):
+    """(n_groups, n_labels) effective votes: yes, and in all. What they say about rates with such log-odds."""
+
+    yes: Floats
+    total: Floats
+
+    def log_likelihood(self, log_odds: Floats) -> Floats:
+        """(n_groups, n_labels) log-probability of the votes."""
+        # log sigmoid(x) = x + log sigmoid(−x): one logarithm instead of two.
+        return np.asarray(self.yes * log_odds - self.total * np.logaddexp(0, log_odds))
+
+    def slope_and_bend(self, log_odds: Floats) -> tuple[Floats, Floats]:
+        """Its first derivative, and the second with its sign changed."""
+        usual = sigmoid(log_odds)
+        expected = self.total * usual
+        return self.yes - expected, expected * (1 - usual)
 
 
 def _newton(
-    start: Floats, centre: float, spread: float, slope: Floats, bend: Floats, log_likelihood: Callable[[Floats], Floats]
+    start: Floats,
+    centre: Floats | float,
+    spread: Floats | float,
+    slope: Floats,
+    bend: Floats,
+    log_likelihood: Callable[[Floats], Floats],
 ) -> Floats:
     """One Newton step of each entry, with a Normal prior; cut until its value does not fall.
 
@@ -139,12 +191,12 @@ def _newton(
         return np.asarray(log_likelihood(entry) - 0.5 * ((entry - centre) / spread) ** 2)
 
     step = (slope - (start - centre) / spread**2) / (bend + 1 / spread**2)
-    step = np.clip(step, -LONGEST_RATE_STEP, LONGEST_RATE_STEP)
+    step = clipped(step, -LONGEST_RATE_STEP, LONGEST_RATE_STEP)
     before, result = value(start), start
+    least = before - SUM_ROUNDING * np.abs(before)
     for _ in range(CUTS):
         tried = start + step
-        risen = value(tried) >= before - SUM_ROUNDING * np.abs(before)
-        result = np.where(risen & (result == start), tried, result)
+        result = np.where((value(tried) >= least) & (result == start), tried, result)
         if (result != start).all():
             break
         step = step / 4
