@@ -4,7 +4,8 @@
     python benchmarks/chosen_votes.py --data DATA --seeds 1 --strategy amcc --sets SONYC-UST
 
 A replay shows what the learner and the strategy reach together. This says which of them holds the other back: where a
-method is far ahead of the learner on the votes that were bought with its help, it is the consensus.
+method is far ahead of the learner on the votes that were bought with its help, it is the consensus. The last columns
+are the default if it read the votes in one way only.
 """
 
 from __future__ import annotations
@@ -16,17 +17,23 @@ from pathlib import Path
 import numpy as np
 from script import hush, parser_of
 
-from amcc import make_model, metrics
+from amcc import AMCC, make_model, metrics
 from amcc.active import STRATEGIES, Learner, first_votes, purchases, usual_batch
 from amcc.arrays import Floats
+from amcc.consensus.base import ConsensusModel
 from amcc.experiments.cells import Draw
 from amcc.experiments.reproduce.active_replay import BEST_OF, SETS
 from amcc.experiments.reproduce.sets import GENERATED, REAL, PaperSet, further_sets
 from amcc.votes import Votes
 
 # Shares of the votes at which methods are compared.
-SHARES = (0.1, 0.2, 0.3, 0.5)
+SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
 LEARNER = "learner"
+# Ways to read the votes, as the default could have chosen them.
+READINGS = {
+    "two coins": {"crisp": 1.0, "degrees": 0.0, "counts": 0.0, "correlation": 0.0},
+    "counts": {"crisp": 0.0, "degrees": 0.0, "counts": 1.0, "correlation": 0.0},
+}
 
 
 def jaccard(draw: Draw, proba: Floats) -> float:
@@ -34,9 +41,8 @@ def jaccard(draw: Draw, proba: Floats) -> float:
     return metrics.jaccard(draw.truth, proba > 0.5, draw.known)
 
 
-def of_method(method: str, draw: Draw, votes: Votes) -> float:
-    """What a method makes of these votes, told who the workers are if it has a use for it."""
-    model = make_model(method)
+def quality(model: ConsensusModel, draw: Draw, votes: Votes) -> float:
+    """What a model makes of these votes, told who the workers are if it has a use for it."""
     return jaccard(draw, model.fit(votes, roster=draw.roster if model.uses_roster else None).predict_proba())
 
 
@@ -51,7 +57,9 @@ def compared(draw: Draw, strategy: str, seed: int) -> Iterator[tuple[float, dict
             return
         if moment.asked.mean() >= left[0]:
             bought = votes.select(moment.asked)
-            found = {method: of_method(method, draw, bought) for method in BEST_OF}
+            models = {name: make_model(name) for name in BEST_OF}
+            models |= {f"by {name}": AMCC(blend=blend) for name, blend in READINGS.items()}
+            found = {name: quality(model, draw, bought) for name, model in models.items()}
             yield left.pop(0), {LEARNER: jaccard(draw, moment.beliefs.proba), **found}
 
 
@@ -69,7 +77,7 @@ def main() -> None:
     for each in sets:
         if each.name not in {*REAL, *(known.name for known in replayed)}:
             parser.error(f"the sets are {', '.join(REAL)}; got {each.name!r}")
-    columns = (LEARNER, *BEST_OF)
+    columns = (LEARNER, *BEST_OF, *(f"by {name}" for name in READINGS))
     print(f"| set | votes | {' | '.join(columns)} |\n|---|---|{'---|' * len(columns)}")
     for each in sets:
         rows: dict[float, list[list[float]]] = {}
