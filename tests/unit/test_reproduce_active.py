@@ -303,6 +303,7 @@ def test_everything_without_data(tmp_path, monkeypatch):
     assert list(tables) == [
         "active",
         "active-eq12",
+        "active-replay-means",
         "active-replay",
         "active-replay-best",
         "active-replay-areas",
@@ -320,6 +321,25 @@ def test_everything_without_data(tmp_path, monkeypatch):
     assert {row["strategy"] for row in goals} == {"voi", "amcc", "uniform"}
     monkeypatch.setattr(fits, "_measure", lambda task: pytest.fail("all is in the cache"))
     run_studies([STUDIES[name] for name in names], plan)
+
+
+def test_means_over_sets_count_a_goal_that_is_never_reached_as_all_the_money():
+    about = [{"prices": "equal", "strategy": "voi", "set": name} for name in ("A", "B")]
+    goals = [
+        {**row, "goal": goal, "sustained_cost": cost}
+        for goal in GOALS
+        for row, cost in zip(about, (0.2, None if goal == 1 else 0.4), strict=True)
+    ]
+    areas = [{**row, "area": area} for row, area in zip(about, (0.5, 0.7), strict=True)]
+    leads = [{**row, "lead": lead} for row, lead in zip(about, (0.0, 0.02), strict=True)]
+    (found,) = active_replay.mean_rows(goals, areas, leads)
+    assert (found["sets"], found["not behind chance"]) == (2, 1)
+    numbers = [found[name] for name in ("area", "cost of 90 %", "cost of 95 %", "cost of 100 %")]
+    assert_allclose(numbers, [0.6, 0.3, 0.3, 0.6], rtol=1e-12)
+    ((_, head, rows, _),) = [
+        (view.title, view.head, view.rows, view.folded) for view in active_replay.mean_views([found])
+    ]
+    assert dict(zip(head, rows[0], strict=True))["sets where it is not behind chance"] == "1 of 2"
 
 
 def test_the_whole_has_all_strategies_sets_and_prices(tmp_path):

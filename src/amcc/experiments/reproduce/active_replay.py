@@ -49,8 +49,13 @@ SETS = ("AppleNakamura", "AppleEkman", "LoveNakamura", "LoveEkman", "Affective")
 N_POINTS = 51
 # The strategy that all others are compared with.
 REFERENCE = "voi"
+# Asking at random.
+CHANCE = "uniform"
 # Methods that are quick and need nothing but votes: the best of these with all votes is a goal, too.
 BEST_OF = ("majority", "dawid-skene", "ibcc", "ebcc", "amcc")
+
+# A lead of asking at random that counts as none: our goal, and an item on most of the small sets.
+SMALL_LEAD = 0.01
 
 # What people call the price lists.
 TITLES = {"equal": "equal prices", "paper": "the paper's prices, 1 to W", "random": "random prices, 1 to 10"}
@@ -120,6 +125,11 @@ def tasks(plan: StudyPlan) -> list[Task]:
 ABOUT_BEST = (
     "The same for the best of several methods with all votes, whose name and Jaccard index stand beside the set; the "
     "strategies keep their own consensus, so that many never get there (—)."
+)
+ABOUT_MEANS = (
+    "Area and cost as in the tables below, in the mean over all sets; who never comes to stay at a goal has spent all "
+    f"the money. The last column counts the sets on which asking at random leads by at most {SMALL_LEAD}, anywhere on "
+    f"the mean curves from {100 * SPENT_ALREADY:.0f} % of the cost on."
 )
 ABOUT_AREAS = (
     "Mean Jaccard over the money from the first votes to the end: the area under the curve, divided by its width. Mean "
@@ -241,8 +251,53 @@ def win_view(rows: Sequence[Row]) -> View:
     return View(f"How often {REFERENCE} is first", head, body)
 
 
+def mean_rows(goals: Sequence[Row], areas: Sequence[Row], leads: Sequence[Row]) -> list[Row]:
+    """A row per price list and strategy: means over sets of area and costs, and on how many sets chance is behind.
+
+    Who never comes to stay at a goal has spent all the money.
+    """
+    found: list[Row] = []
+    for prices in distinct(areas, "prices"):
+        for strategy in distinct(areas, "strategy"):
+            here = {"prices": prices, "strategy": strategy}
+            costs = {goal: [row["sustained_cost"] for row in where(goals, **here, goal=goal)] for goal in sorted(GOALS)}
+            of_sets = [row["lead"] for row in where(leads, **here)]
+            row = {
+                **here,
+                "area": float(np.mean([each["area"] for each in where(areas, **here)])),
+                **{
+                    f"cost of {100 * goal:.0f} %": float(np.mean([1.0 if cost is None else cost for cost in of_goal]))
+                    for goal, of_goal in costs.items()
+                },
+                "sets": len(of_sets),
+                "not behind chance": sum(lead <= SMALL_LEAD for lead in of_sets),
+            }
+            found.append(row)
+    return found
+
+
+def mean_views(rows: Sequence[Row]) -> list[View]:
+    """Strategies in rows, a table for each price list."""
+    costs = [name for name in rows[0] if name.startswith("cost of")]
+    head = [
+        "strategy",
+        "mean area",
+        *(f"{name} of the quality" for name in costs),
+        "sets where it is not behind chance",
+    ]
+    views = []
+    for prices in distinct(rows, "prices"):
+        body = [
+            [row["strategy"], f"{row['area']:.3f}", *(f"{100 * row[name]:.0f} %" for name in costs),
+             EMPTY if row["strategy"] == CHANCE else f"{row['not behind chance']} of {row['sets']}"]
+            for row in where(rows, prices=prices)
+        ]  # fmt: skip
+        views.append(View(TITLES[prices].capitalize(), head, body, folded=False))
+    return views
+
+
 def present(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
-    """Costs of the goals, areas, leads of asking at random, and the curves: four tables and a figure."""
+    """Means over sets, costs of the goals, areas, leads of asking at random, and the curves: tables and a figure."""
     cases = cases_of(plan)
     found = [rows_of(case, results) for case in cases]
     best, areas = [best_row(case, results) for case in cases], area_rows(cases, results)
@@ -257,8 +312,12 @@ def present(plan: StudyPlan, results: Results) -> Sequence[Table | Figure]:
         "The curves of the table: means as lines, seeds as bands; dashed: all votes; ●: from here on the mean stays."
     )
     title = "What the quality of all votes would have cost"
+    means = mean_rows(goal_rows, areas, leads)
     goals, bests, sizes, points, led = map(pa.Table.from_pylist, (goal_rows, best, areas, curve_rows, leads))
     return [
+        Table(
+            "active-replay-means", "In the mean over sets", ABOUT_MEANS, pa.Table.from_pylist(means), mean_views(means)
+        ),
         Table("active-replay", title, _about_goals(plan), goals, goal_views(goal_rows)),
         Table(
             "active-replay-best", "What the best method's quality would have cost", ABOUT_BEST, bests, best_views(best)
@@ -321,7 +380,7 @@ def leads_of_uniform(curve_rows: Sequence[Row]) -> list[Row]:
     }
     return [
         {"set": name, "prices": prices, "strategy": strategy,
-         "lead": largest_lead(curves[name, prices, "uniform"], curve)}
+         "lead": largest_lead(curves[name, prices, CHANCE], curve)}
         for (name, prices, strategy), curve in curves.items()
     ]  # fmt: skip
 
@@ -332,7 +391,7 @@ def lead_views(rows: Sequence[Row]) -> list[View]:
     for prices in distinct(rows, "prices"):
         here = where(rows, prices=prices)
         lead = {(row["strategy"], row["set"]): row["lead"] for row in here}
-        others = [strategy for strategy in distinct(here, "strategy") if strategy != "uniform"]
+        others = [strategy for strategy in distinct(here, "strategy") if strategy != CHANCE]
         body = [[each, *(f"{lead[each, name]:.3f}" for name in sets)] for each in others]
         views.append(View(TITLES[prices].capitalize(), ["strategy", *sets], body, folded=prices != "equal"))
     return views
