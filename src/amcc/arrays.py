@@ -103,13 +103,9 @@ def once_per_pair(slow: Callable[..., Any], first: Ints, second: Ints) -> npt.ND
     key = first * span
     key += second
     size = int(key.max(initial=0)) + 1
-    if size <= len(key):  # a table of all keys takes less than they do, and nothing need be sorted
-        used = np.zeros(size, dtype=bool)
-        used[key] = True
-        distinct, place = np.flatnonzero(used), (np.cumsum(used) - 1)[key]
-    else:
-        distinct, place = np.unique(key, return_inverse=True)
-    return np.asarray(slow(*np.divmod(distinct, span)))[..., place]
+    # These are few at times: then a table of many keys would take longer than to sort them.
+    found, place = distinct(key, size) if size <= len(key) else np.unique(key, return_inverse=True)
+    return np.asarray(slow(*np.divmod(found, span)))[..., place]
 
 
 def unsigned(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -58,11 +58,12 @@ def without_init(package: str) -> Iterator[None]:
     if package in sys.modules or spec is None:
         yield
         return
-    sys.modules[package] = module_from_spec(spec)
+    hollow = sys.modules[package] = module_from_spec(spec)
     try:
         yield
     finally:
-        del sys.modules[package]
+        if sys.modules.get(package) is hollow:  # another thread may have done the same meanwhile
+            del sys.modules[package]
 
 
 def lazy_names(

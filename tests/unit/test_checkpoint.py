@@ -120,6 +120,21 @@ def test_not_every_state_is_written(tmp_path):
     assert (tmp_path / "c").exists()
 
 
+def test_a_state_that_was_lost_with_its_cluster_is_not_asked_for_again(tmp_path):
+    def gathered(state):
+        raise OSError("the cluster was lost")
+
+    checkpoint = Checkpoint(tmp_path / "c", seconds=1000)
+    checkpoint.begin("this")
+    checkpoint.keep("one", Leaf(np.ones(1), 3.0))
+    checkpoint.flush()
+    checkpoint.keep("one", Leaf(np.ones(1), 4.0), gathered)
+    with pytest.raises(OSError, match="the cluster was lost"):
+        checkpoint.flush()
+    checkpoint.begin("this")
+    assert checkpoint.recall("one", Leaf).number == 3.0
+
+
 def test_what_a_killed_fit_left_goes_with_the_checkpoint(tmp_path):
     left = tmp_path / ".part-01234567-fit.checkpoint"
     left.write_bytes(b"half a state")

@@ -40,8 +40,10 @@ def test_sums_by_codes(kinds):
 
 def test_sums_per_code(kinds):
     code = np.array([2, 0, 2, 2, 0])
-    assert_allclose(sums.sum_per_code(code, kinds, 4)[:, [1, 3]], 0)
-    assert_allclose(sums.sum_per_code(code, kinds, 4)[:, 0], kinds[:, 1] + kinds[:, 4])
+    found = sums.sum_per_code(code, kinds, 4)
+    assert_allclose(found[:, [1, 3]], 0)
+    assert_allclose(found[:, 0], kinds[:, 1] + kinds[:, 4])
+    assert_allclose(found[:, 2], kinds[:, [0, 2, 3]].sum(axis=1))
 
 
 def test_sums_of_runs(kinds):

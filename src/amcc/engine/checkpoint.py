@@ -55,6 +55,7 @@ class Checkpoint:
         sizes : of workers, labels … of the votes, by which states are checked
         """
         self.identity, self._arrays, self._plain, self._sizes = identity, {}, {}, dict(sizes or {})
+        self._pending.clear()  # states that a cluster had when it was lost: they could not be written
         if not self.path.exists():
             return
         # The file may be damaged, or from anywhere: what is in it is checked when it is read, and again in `recall`.

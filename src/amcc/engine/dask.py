@@ -239,12 +239,13 @@ class DaskEngine(PackedEngine):
         """Addresses of the processes that are there now."""
         return sorted(self.client.scheduler_info(n_workers=-1).get("workers", ()))
 
-    def _homes(self, runs: Sequence[range]) -> list[str | None]:
+    def _homes(self, runs: Sequence[range], among: Sequence[Any] = ()) -> list[str | None]:
         """For each run of blocks a process: about equally many votes each, and the same in every round.
 
-        So a process reads, and keeps, only its own blocks, as long as no other is lost.
+        So a process reads, and keeps, only its own blocks, as long as no other is lost. `among` which processes: unless
+        given, all that there are now.
         """
-        processes: list[Any] = [*self._processes()] or [None]
+        processes: list[Any] = [*(among or self._processes())] or [None]
         votes = np.array([sum(self.packed.entries[number].votes for number in run) for run in runs])
         # Where the middle of each run stands among all votes, from 0 to 1: neighbours go to the same process.
         middle = (np.cumsum(votes) - votes / 2) / votes.sum()

@@ -132,7 +132,7 @@ class DaskShards(Shards):
         runs = runs_of(len(engine.packed.entries), N_PARTS)
         shards = shards_of(engine.coins, engine.n_workers)
         self._processes = [Process({}, {}) for _ in self._homes]
-        for number, home in enumerate(engine._homes(runs)):
+        for number, home in enumerate(engine._homes(runs, self._homes)):  # others may have come since
             self._processes[self._homes.index(home)].runs[number] = runs[number]
         for shard in shards:
             self._processes[shard.number * len(self._homes) // len(shards)].shards[shard.number] = shard

@@ -56,8 +56,8 @@ UNINFORMATIVE_STARTS = (1 / 8, 8.0)
 
 # Groups, and labels of a worker above which there are twice as many. Where labels are many, a worker has few votes on
 # each, and how good they are on the others is known to the model only by their group. With three groups of those who
-# look, the default was up to .05 below majority on crowds of 50 labels and more; ten groups make it .02 to .04 better.
-# On real sets, whose workers mostly have fewer labels, eight or twelve are as good as five and take longer
+# look, the default was up to .05 below majority on crowds of 50 labels and more; with ten groups it is .02 to .03
+# above. On real sets, whose workers mostly have fewer labels, eight or twelve are as good as five and take longer
 # (docs/method.md, section 2).
 USUAL_GROUPS, MORE_GROUPS, MANY_LABELS = 5, 10, 30
 
