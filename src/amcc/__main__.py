@@ -26,7 +26,10 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted before anything was done\n")
         sys.exit(130)
-    run()
+    try:
+        run()
+    finally:
+        gc.enable()  # help and wrong names load no command
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ imports the modules that it needs.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -52,18 +53,18 @@ class WhenUsed:
 def without_init(package: str) -> Iterator[None]:
     """Inside, modules of a package can be imported without what its `__init__` does, which may be most of the time.
 
-    Afterwards, whoever imports the package gets all of it.
+    Afterwards, whoever imports the package gets all of it. Where there are other threads nothing is left out: one of
+    them may want all of the package meanwhile.
     """
     spec = find_spec(package)
-    if package in sys.modules or spec is None:
+    if package in sys.modules or spec is None or threading.active_count() > 1:
         yield
         return
-    hollow = sys.modules[package] = module_from_spec(spec)
+    sys.modules[package] = module_from_spec(spec)
     try:
         yield
     finally:
-        if sys.modules.get(package) is hollow:  # another thread may have done the same meanwhile
-            del sys.modules[package]
+        del sys.modules[package]
 
 
 def lazy_names(

@@ -69,8 +69,12 @@ LOOK_SECONDS = 1.0
 BLOCKS_AT_ONCE = 4
 
 # Coins up to which the leader works on them alone: with 100,000 it is done sooner than Dask has handed out the tasks of
-# shards, with 800,000 on two processes it is done later (benchmarks/cluster_rounds.py).
+# shards, with 800,000 on two processes it is done later (benchmarks/cluster_rounds.py). With one process shards are
+# always slower; the number of processes has no say all the same, for it must not change the last digits of a result.
 FEW_COINS = 500_000
+
+# What was sent and has come to this is sent again; what is lost with its process Dask makes again by itself.
+USELESS = ("error", "cancelled")
 
 # Arrays as large as these say are given back to the system when they are done with, and a round has many that the next
 # one needs again: processes started here keep them, and take half the time that they take with Dask's own setting.
@@ -259,7 +263,7 @@ class DaskEngine(PackedEngine):
         import dask
 
         def sent(value: Any) -> Any:
-            known = [future for other, future in self._sent if other is value and not future.cancelled()]
+            known = [future for other, future in self._sent if other is value and future.status not in USELESS]
             return known[0] if known else self._submit(handed_on, Parcel(value))
 
         # A belief of many coins is large on purpose: Dask need not warn of it in every round.

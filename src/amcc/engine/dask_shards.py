@@ -31,6 +31,7 @@ from amcc.arrays import Ints
 from amcc.engine.base import Block
 from amcc.engine.dask import (
     N_PARTS,
+    USELESS,
     Parcel,
     Place,
     Runs,
@@ -248,7 +249,7 @@ class DaskShards(Shards):
         if not kept:
             return [told] * len(self._readers)
         for other, futures in self._believed:
-            if other is value and not any(future.cancelled() for future in futures):
+            if other is value and not any(future.status in USELESS for future in futures):
                 return futures
         parts = [
             [
