@@ -79,14 +79,21 @@ def main() -> None:
             parser.error(f"the sets are {', '.join(REAL)}; got {each.name!r}")
     columns = (LEARNER, *BEST_OF, *(f"by {name}" for name in READINGS))
     print(f"| set | votes | {' | '.join(columns)} |\n|---|---|{'---|' * len(columns)}")
+    means: list[Floats] = []
     for each in sets:
         rows: dict[float, list[list[float]]] = {}
         for seed in range(options.seeds):
             for share, scores in compared(each.draw(seed), options.strategy, seed):
                 rows.setdefault(share, []).append([scores[name] for name in columns])
         for share, of_seeds in rows.items():
-            cells = " | ".join(f"{mean:.3f}" for mean in np.mean(of_seeds, axis=0))
-            print(f"| {each.title} | {100 * share:.0f} % | {cells} |", flush=True)
+            means.append(np.mean(of_seeds, axis=0))
+            print(row(each.title, f"{100 * share:.0f} %", means[-1]), flush=True)
+    print(row("mean", "", np.mean(means, axis=0)))
+
+
+def row(title: str, share: str, scores: Floats) -> str:
+    """A row of the table."""
+    return f"| {title} | {share} | {' | '.join(f'{score:.3f}' for score in scores)} |"
 
 
 if __name__ == "__main__":
