@@ -199,7 +199,7 @@ def best_views(rows: Sequence[Row]) -> list[View]:
         strategies = distinct(here, "strategy")
         cells = [_percents([cost[strategy, name] for strategy in strategies]) for name in head]
         body = [list(row) for row in zip(strategies, *cells, strict=True)]
-        views.append(View(TITLES[prices].capitalize(), ["strategy", *head.values()], body, folded=prices != "equal"))
+        views.append(View(_heading(prices), ["strategy", *head.values()], body, folded=prices != "equal"))
     return views
 
 
@@ -235,7 +235,7 @@ def area_views(rows: Sequence[Row]) -> list[View]:
             cell = f"{bold}{row['area']:.3f}{bold} ±{row['sd']:.3f} {row['mark']}".strip()
             text[row["strategy"], row["set"]] = cell
         body = [[each, *(text[each, name] for name in sets)] for each in distinct(here, "strategy")]
-        views.append(View(TITLES[prices].capitalize(), ["strategy", *sets], body, folded=prices != "equal"))
+        views.append(View(_heading(prices), ["strategy", *sets], body, folded=prices != "equal"))
     return views
 
 
@@ -292,7 +292,7 @@ def mean_views(rows: Sequence[Row]) -> list[View]:
              EMPTY if row["strategy"] == CHANCE else f"{row['not behind chance']} of {row['sets']}"]
             for row in where(rows, prices=prices)
         ]  # fmt: skip
-        views.append(View(TITLES[prices].capitalize(), head, body, folded=False))
+        views.append(View(_heading(prices), head, body, folded=False))
     return views
 
 
@@ -393,8 +393,18 @@ def lead_views(rows: Sequence[Row]) -> list[View]:
         lead = {(row["strategy"], row["set"]): row["lead"] for row in here}
         others = [strategy for strategy in distinct(here, "strategy") if strategy != CHANCE]
         body = [[each, *(f"{lead[each, name]:.3f}" for name in sets)] for each in others]
-        views.append(View(TITLES[prices].capitalize(), ["strategy", *sets], body, folded=prices != "equal"))
+        views.append(View(_heading(prices), ["strategy", *sets], body, folded=prices != "equal"))
     return views
+
+
+def _heading(prices: str) -> str:
+    """What people call a price list, as a title; W keeps its size.
+
+    >>> _heading("paper")
+    "The paper's prices, 1 to W"
+    """
+    title = TITLES[prices]
+    return title[0].upper() + title[1:]
 
 
 def _percents(costs: Sequence[tuple[float | None, float | None, float | None]]) -> list[str]:
