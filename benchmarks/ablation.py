@@ -21,11 +21,11 @@ from script import hush, parser_of
 
 from amcc import AMCC, metrics
 from amcc.consensus import make_model
-from amcc.consensus.models.amcc import readings
-from amcc.consensus.models.amcc.degrees import fit_degrees
-from amcc.consensus.models.amcc.dependence import Comparison, compare
-from amcc.consensus.models.amcc.readings import Blend, Evidence, blend_from
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default import readings
+from amcc.consensus.default.degrees import fit_degrees
+from amcc.consensus.default.dependence import Comparison, compare
+from amcc.consensus.default.readings import Blend, Evidence, blend_from
+from amcc.consensus.default.settings import Settings
 from amcc.engine.base import InMemory
 from amcc.experiments.cells import Cell, Draw, cells_of
 from amcc.experiments.leave_out import Scored, leave_one_family_out, setting_means

@@ -83,9 +83,9 @@ class Found(NamedTuple):
 
 def rounds_of(engine: Any, *, few_coins: float, n_rounds: int = N_ROUNDS) -> Found:
     """A fit that is cut after some rounds; up to so many coins, the leader has them."""
-    from amcc.consensus.models.amcc.crowd import crowd_prior, start_crowd
-    from amcc.consensus.models.amcc.likelihood import fit_likelihood
-    from amcc.consensus.models.amcc.settings import Settings
+    from amcc.consensus.default.crowd import crowd_prior, start_crowd
+    from amcc.consensus.default.likelihood import fit_likelihood
+    from amcc.consensus.default.settings import Settings
 
     traffic, marks = Traffic(engine), [(time.perf_counter(), 0)]
     before, engine._few_coins = engine._few_coins, few_coins

@@ -15,7 +15,7 @@ import numpy as np
 from script import hush, parser_of, whole_number
 
 from amcc import AMCC
-from amcc.consensus.models.amcc import likelihood
+from amcc.consensus.default import likelihood
 from amcc.data.simulate import CrowdSpec, SimulatedWorld, simulate_crowd
 from amcc.metrics import jaccard
 

@@ -131,9 +131,9 @@ def measure_leader(packed: Path) -> float:
     Strengths are left out: in a fit as large as these they are learned from some thousand workers.
     """
     import amcc
-    from amcc.consensus.models.amcc import crowd as model
-    from amcc.consensus.models.amcc.likelihood import THOROUGH
-    from amcc.consensus.models.amcc.settings import Settings
+    from amcc.consensus.default import crowd as model
+    from amcc.consensus.default.likelihood import THOROUGH
+    from amcc.consensus.default.settings import Settings
     from amcc.consensus.rounds import first_look
 
     engine = amcc.engine.LocalEngine(packed)

@@ -37,7 +37,7 @@ import numpy as np
 from script import parser_of
 
 from amcc import AMCC
-from amcc.consensus.models.amcc.settings import MEASURED, described_settings, half_and_double, settings_with
+from amcc.consensus.default.settings import MEASURED, described_settings, half_and_double, settings_with
 from amcc.errors import ConvergenceWarning, ParameterError
 from amcc.experiments.board import Consensus, scores_of
 from amcc.experiments.cells import Cell, Draw, cells_of, with_known_items

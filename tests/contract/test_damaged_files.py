@@ -21,8 +21,8 @@ import pytest
 
 from amcc import Votes, load_model
 from amcc.consensus import METHODS, DawidSkene, MajorityVote, make_model
-from amcc.consensus.models.amcc.likelihood import Ascent
-from amcc.consensus.models.amcc.readings import Blend
+from amcc.consensus.default.likelihood import Ascent
+from amcc.consensus.default.readings import Blend
 from amcc.consensus.models.dawid_skene import DawidSkeneRounds
 from amcc.consensus.saving import read_model_file
 from amcc.engine.checkpoint import Checkpoint

@@ -27,9 +27,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, load_model, passes, write_votes
 from amcc.consensus import MACE, NAM, DawidSkene, DSTree, MajorityVote
-from amcc.consensus.models.amcc import likelihood, representatives
-from amcc.consensus.models.amcc.frequency import update_usual
-from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS
+from amcc.consensus.default import likelihood, representatives
+from amcc.consensus.default.frequency import update_usual
+from amcc.consensus.default.warm_start import UPDATE_ROUNDS
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.consensus.signature import content_hash, signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd

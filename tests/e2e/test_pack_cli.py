@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose
 from amcc import write_votes
 from amcc.cli import COMMANDS
 from amcc.cli.lazy import command_of, prepared
-from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS
+from amcc.consensus.default.warm_start import UPDATE_ROUNDS
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.io.pack import pack_votes
 from running import amcc

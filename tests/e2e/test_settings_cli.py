@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from amcc.consensus.models.amcc.settings import described_settings, measured_settings
+from amcc.consensus.default.settings import described_settings, measured_settings
 from running import amcc
 
 

@@ -172,7 +172,7 @@ def test_nothing_is_compiled_twice():
     code = """
 import numpy as np
 from numba.core.event import install_recorder
-from amcc.consensus.models.amcc.correlation import FEW_PAIRS, LabelSets, label_set_step
+from amcc.consensus.default.correlation import FEW_PAIRS, LabelSets, label_set_step
 from amcc.votes import Pairs
 item = np.arange(FEW_PAIRS + 1, dtype=np.int32)
 pairs = Pairs(item, np.zeros_like(item), np.arange(len(item) + 1))

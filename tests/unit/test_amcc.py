@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from amcc import AMCC, Votes, load_model, metrics
-from amcc.consensus.models.amcc.crowd import MANY_LABELS, MORE_GROUPS, USUAL_GROUPS, coin_rates, usual_groups
+from amcc.consensus.default.crowd import MANY_LABELS, MORE_GROUPS, USUAL_GROUPS, coin_rates, usual_groups
 from amcc.consensus.models.paper import PaperAMCC
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.errors import ParameterError, TooLargeError
@@ -50,7 +50,7 @@ def test_individuality_is_rate_minus_commonality(crowd, monkeypatch):
         rates.extend(coin_rates(*arguments))
         return np.stack(rates)
 
-    monkeypatch.setattr("amcc.consensus.models.amcc.estimator.coin_rates", watched)
+    monkeypatch.setattr("amcc.consensus.default.estimator.coin_rates", watched)
     model = AMCC(adapt=False, correlation=False).fit(crowd.votes)
     group = model.worker_group_[model.coin_worker_]
     usual = model.commonality_[:, group, model.coin_label_]

@@ -11,8 +11,8 @@ from scipy.special import gammaln, logsumexp, softmax
 from scipy.stats import beta
 
 from amcc import special
-from amcc.consensus.models.amcc import bayes
-from amcc.consensus.models.amcc.bayes import (
+from amcc.consensus.default import bayes
+from amcc.consensus.default.bayes import (
     STRENGTH_RANGE,
     best_of_three,
     effective_votes_of,

@@ -9,15 +9,15 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 
-from amcc.consensus.models.amcc import correlation
-from amcc.consensus.models.amcc.correlation import (
+from amcc.consensus.default import correlation
+from amcc.consensus.default.correlation import (
     LabelSets,
     fit_label_sets,
     kinds_of_items,
     label_set_step,
     update_label_sets,
 )
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.settings import Settings
 from amcc.votes import Pairs
 
 SETTINGS = Settings()

@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from amcc import Votes
-from amcc.consensus.models.amcc import counts
-from amcc.consensus.models.amcc.counts import counts_predict, fit_shares, presence_by_counts
-from amcc.consensus.models.amcc.presence import presence_at
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default import counts
+from amcc.consensus.default.counts import counts_predict, fit_shares, presence_by_counts
+from amcc.consensus.default.presence import presence_at
+from amcc.consensus.default.settings import Settings
 
 SETTINGS = Settings()
 

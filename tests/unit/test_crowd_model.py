@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from amcc.consensus.models.amcc.coins import Counts, Effective
-from amcc.consensus.models.amcc.crowd import (
+from amcc.consensus.default.coins import Counts, Effective
+from amcc.consensus.default.crowd import (
     UNINFORMATIVE_STARTS,
     CoinCounts,
     Crowd,
@@ -23,8 +23,8 @@ from amcc.consensus.models.amcc.crowd import (
     update_rates,
     update_strengths,
 )
-from amcc.consensus.models.amcc.frequency import LabelFrequency, lent_to_all, update_usual
-from amcc.consensus.models.amcc.rates import (
+from amcc.consensus.default.frequency import LabelFrequency, lent_to_all, update_usual
+from amcc.consensus.default.rates import (
     LONGEST_RATE_STEP,
     NO_INDIVIDUALITY,
     RatePrior,
@@ -32,7 +32,7 @@ from amcc.consensus.models.amcc.rates import (
     start_rates,
     update_group_rates,
 )
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.settings import Settings
 from amcc.engine.shards import Shards
 from amcc.votes import Coins
 

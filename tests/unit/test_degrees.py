@@ -9,8 +9,8 @@ from scipy.special import digamma
 
 from amcc import AMCC, Votes, metrics, passes
 from amcc.consensus import MajorityVote
-from amcc.consensus.models.amcc import degrees
-from amcc.consensus.models.amcc.degrees import (
+from amcc.consensus.default import degrees
+from amcc.consensus.default.degrees import (
     DegreeBelief,
     DegreeCounts,
     Degrees,
@@ -19,7 +19,7 @@ from amcc.consensus.models.amcc.degrees import (
     readings,
     update_degrees,
 )
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.settings import Settings
 from amcc.engine.base import InMemory, WholeBlock
 
 SETTINGS = Settings()

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 
 from amcc import Votes
-from amcc.consensus.models.amcc import dependence
-from amcc.consensus.models.amcc.correlation import LabelSets
-from amcc.consensus.models.amcc.crowd import crowd_prior, start_crowd
-from amcc.consensus.models.amcc.dependence import (
+from amcc.consensus.default import dependence
+from amcc.consensus.default.correlation import LabelSets
+from amcc.consensus.default.crowd import crowd_prior, start_crowd
+from amcc.consensus.default.dependence import (
     clustered_z,
     compare,
     kinds_predict,
@@ -19,9 +19,9 @@ from amcc.consensus.models.amcc.dependence import (
     leave_votes_out,
     log_probability,
 )
-from amcc.consensus.models.amcc.likelihood import fit_likelihood
-from amcc.consensus.models.amcc.readings import learn_label_sets
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.likelihood import fit_likelihood
+from amcc.consensus.default.readings import learn_label_sets
+from amcc.consensus.default.settings import Settings
 from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory

@@ -13,10 +13,9 @@ from scipy.special import betaln, digamma, expit, logsumexp
 from scipy.stats import beta, betabinom
 
 from amcc import AMCC
-from amcc.consensus.learned import Gold
-from amcc.consensus.models.amcc import coins as coin_sums
-from amcc.consensus.models.amcc import likelihood
-from amcc.consensus.models.amcc.coins import (
+from amcc.consensus.default import coins as coin_sums
+from amcc.consensus.default import likelihood
+from amcc.consensus.default.coins import (
     Counts,
     Explained,
     Usual,
@@ -25,7 +24,7 @@ from amcc.consensus.models.amcc.coins import (
     group_fit,
     mean_rates,
 )
-from amcc.consensus.models.amcc.crowd import (
+from amcc.consensus.default.crowd import (
     CoinCounts,
     Crowd,
     coin_rates,
@@ -35,10 +34,11 @@ from amcc.consensus.models.amcc.crowd import (
     update_members,
     update_strengths,
 )
-from amcc.consensus.models.amcc.frequency import LabelFrequency, update_usual
-from amcc.consensus.models.amcc.likelihood import checkable, fit_likelihood
-from amcc.consensus.models.amcc.rates import NO_INDIVIDUALITY, RatePrior, start_rates, update_group_rates
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.frequency import LabelFrequency, update_usual
+from amcc.consensus.default.likelihood import checkable, fit_likelihood
+from amcc.consensus.default.rates import NO_INDIVIDUALITY, RatePrior, start_rates, update_group_rates
+from amcc.consensus.default.settings import Settings
+from amcc.consensus.learned import Gold
 from amcc.consensus.rounds import entropy_of, evidence_of_pairs, first_look, met_present, one_round
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory, WholeBlock

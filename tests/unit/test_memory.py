@@ -14,7 +14,7 @@ from amcc import memory, write_votes
 from amcc.active.beliefs import Learner
 from amcc.cli import app
 from amcc.consensus import AMCC, MajorityVote
-from amcc.consensus.models.amcc.correlation import LabelSets
+from amcc.consensus.default.correlation import LabelSets
 from amcc.errors import AmccError, TooLargeError
 from amcc.memory import check_size
 from amcc.truth import Truth

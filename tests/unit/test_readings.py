@@ -10,12 +10,12 @@ from test_counts import votes_by_degree
 
 from amcc import AMCC, Votes, metrics
 from amcc.consensus import MajorityVote
-from amcc.consensus.models.amcc import readings
-from amcc.consensus.models.amcc.correlation import LabelSets, label_set_step
-from amcc.consensus.models.amcc.counts import presence_by_counts
-from amcc.consensus.models.amcc.presence import presence_at
-from amcc.consensus.models.amcc.readings import Blend, Evidence, blend_of_single_votes, gate
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default import readings
+from amcc.consensus.default.correlation import LabelSets, label_set_step
+from amcc.consensus.default.counts import presence_by_counts
+from amcc.consensus.default.presence import presence_at
+from amcc.consensus.default.readings import Blend, Evidence, blend_of_single_votes, gate
+from amcc.consensus.default.settings import Settings
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 
 SETTINGS = Settings()

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from amcc.consensus.models.amcc import representatives
-from amcc.consensus.models.amcc.coins import Counts
-from amcc.consensus.models.amcc.crowd import CoinCounts, crowd_prior, start_crowd, update_members
-from amcc.consensus.models.amcc.representatives import Representatives
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default import representatives
+from amcc.consensus.default.coins import Counts
+from amcc.consensus.default.crowd import CoinCounts, crowd_prior, start_crowd, update_members
+from amcc.consensus.default.representatives import Representatives
+from amcc.consensus.default.settings import Settings
 from amcc.engine.shards import Shards
 from amcc.votes import Coins
 

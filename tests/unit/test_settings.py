@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, ParameterError, load_model
 from amcc.consensus.calibration import INTERCEPT_SPREAD, LABEL_SPREAD, SLOPE_SPREAD, Spreads, fit_calibration
-from amcc.consensus.models.amcc.crowd import crowd_prior
-from amcc.consensus.models.amcc.settings import (
+from amcc.consensus.default.crowd import crowd_prior
+from amcc.consensus.default.settings import (
     Settings,
     described_settings,
     half_and_double,

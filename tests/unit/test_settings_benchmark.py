@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amcc.consensus.models.amcc.settings import Settings, described_settings
+from amcc.consensus.default.settings import Settings, described_settings
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import settings

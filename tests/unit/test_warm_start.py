@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from amcc import AMCC, Votes, load_model, metrics
-from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same
+from amcc.consensus.default.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import as_engine
 from amcc.truth import Truth

@@ -11,7 +11,7 @@ from typing import Any
 
 from amcc.cli.console import screen
 from amcc.cli.output import Json, print_json
-from amcc.consensus.models.amcc.settings import described_settings, measured_settings
+from amcc.consensus.default.settings import described_settings, measured_settings
 
 # Columns of the table. The reason is a line of its own below them: in a column it would be one word wide.
 ROW = "{:<25} {:>6}   {:<20} {:<20} {:<20}"

@@ -14,8 +14,8 @@ from amcc.lazy import lazy_names
 
 if TYPE_CHECKING:
     from amcc.consensus.base import ConsensusModel
+    from amcc.consensus.default import AMCC
     from amcc.consensus.grouped import GroupedModel
-    from amcc.consensus.models.amcc import AMCC
     from amcc.consensus.models.c_ds import CDS
     from amcc.consensus.models.dawid_skene import DawidSkene
     from amcc.consensus.models.ds_tree import DSTree
@@ -57,7 +57,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "base": ("ConsensusModel",),
         "grouped": ("GroupedModel",),
-        "models.amcc": ("AMCC",),
+        "default": ("AMCC",),
         "models.c_ds": ("CDS",),
         "models.dawid_skene": ("DawidSkene",),
         "models.ds_tree": ("DSTree",),

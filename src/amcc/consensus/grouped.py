@@ -1,6 +1,6 @@
 """Models with groups of workers: what they publish alike, so that reports and selection never ask which one ran.
 
-Two models have groups, the default (`models.amcc`) and the paper's objective (`models.paper`). A group has a
+Two models have groups, the default (`consensus.default`) and the paper's objective (`models.paper`). A group has a
 *commonality*, what its workers usually do on each label. A worker has an *individuality*, how far they lie from it.
 Both are given here as hit and false-alarm rates, whatever the model computes with.
 """

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 FOLDER = "amcc.consensus.models"
 
+# The default has a folder of its own beside it.
+DEFAULT, DEFAULT_HOME = "amcc", "amcc.consensus.default"
+
 # The methods of files that hold others than that of their own name.
 HOLD = {"mcmld": ("mcmld", "mcmli"), "paper": ("amcc-frobenius", "amcc-printed")}
 
@@ -30,12 +33,14 @@ class Methods(MutableMapping[str, "Callable[..., ConsensusModel]"]):
 
     def __init__(self) -> None:
         files = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent / "models")])]
-        self._files = {name: file for file in files for name in HOLD.get(file, (file.replace("_", "-"),))}
+        self._homes = {DEFAULT: DEFAULT_HOME} | {
+            name: f"{FOLDER}.{file}" for file in files for name in HOLD.get(file, (file.replace("_", "-"),))
+        }
         self._made: dict[str, Callable[..., ConsensusModel]] = {}
 
     def __getitem__(self, method: str) -> Callable[..., ConsensusModel]:
         if method not in self._made:
-            home = f"{FOLDER}.{self._files[method]}"
+            home = self._homes[method]
             import_module(home)
             if method not in self._made:
                 raise ImportError(f"{home} must hold the method {method!r}, which it is called like; it does not.")
@@ -49,10 +54,10 @@ class Methods(MutableMapping[str, "Callable[..., ConsensusModel]"]):
 
     def __iter__(self) -> Iterator[str]:
         # Files import each other, so their methods do not come in the order in which people look for a name.
-        return iter(sorted({*self._files, *self._made}))
+        return iter(sorted({*self._homes, *self._made}))
 
     def __len__(self) -> int:
-        return len({*self._files, *self._made})
+        return len({*self._homes, *self._made})
 
 
 METHODS = Methods()

@@ -1,7 +1,7 @@
 """Loops compiled with numba, one file for each kind of thing that they run over.
 
 Nothing here is imported before it is needed: numba takes a third of a second to import, and small input never needs
-it. Each loop has a plain numpy twin beside its caller (`amcc.passes`, `models.amcc.coins` and so on), and the tests
+it. Each loop has a plain numpy twin beside its caller (`amcc.passes`, `default.coins` and so on), and the tests
 compare the two. Numbers that a loop and its twin must share stand in this file.
 
 votes    posteriors, counts and sums over votes          degrees   degrees of presence

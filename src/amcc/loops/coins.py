@@ -1,4 +1,4 @@
-"""The compiled loops of `models.amcc.coins`; imported only where coins are many, since numba takes time to import.
+"""The compiled loops of `default.coins`; imported only where coins are many, since numba takes time to import.
 
 Coins are handled in chunks, group by group: first the votes of all coins of its members are put side by side,
 then log-gamma functions are computed, several at a time since nothing in them branches, then these are added up.

@@ -1,4 +1,4 @@
-"""The compiled loop of `models.amcc.degrees`: how likely each degree of presence is for each pair.
+"""The compiled loop of `default.degrees`: how likely each degree of presence is for each pair.
 
 Imported only for many votes, since numba takes a third of a second to import. The twin is `degrees._pieces`.
 """

@@ -1,4 +1,4 @@
-"""The compiled loop of `models.amcc.correlation`: kinds of label sets, and what they say about the pairs of an item.
+"""The compiled loop of `default.correlation`: kinds of label sets, and what they say about the pairs of an item.
 
 Imported only for many pairs, since numba takes a third of a second to import. Each item is of one of a few kinds; given
 the kind, its labels are independent. The numpy twin stands beside the caller.

@@ -27,13 +27,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from amcc.arrays import ROUNDING, Codes, Floats, Ints, sigmoid
+from amcc.consensus.default.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
+from amcc.consensus.default.counts import presence_by_counts
+from amcc.consensus.default.dependence import Comparison, compare
+from amcc.consensus.default.likelihood import LikelihoodFit
+from amcc.consensus.default.presence import expected_share_of_yes, presence_at
+from amcc.consensus.default.settings import Settings
 from amcc.consensus.families import effective_counts
-from amcc.consensus.models.amcc.correlation import LabelSets, fit_label_sets, kinds_of_items, label_set_step
-from amcc.consensus.models.amcc.counts import presence_by_counts
-from amcc.consensus.models.amcc.dependence import Comparison, compare
-from amcc.consensus.models.amcc.likelihood import LikelihoodFit
-from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
-from amcc.consensus.models.amcc.settings import Settings
 from amcc.consensus.rounds import evidence_of_pairs
 from amcc.consensus.signature import Signatures
 from amcc.engine.base import Block, Engine, WholeBlock, gather

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from amcc.arrays import AnyInts, Codes, Floats, Ints, clipped, distinct, sigmoid, weight_per_code
-from amcc.consensus.models.amcc.bayes import best_of_three, log_evidence, posterior
-from amcc.consensus.models.amcc.coins import Counts, Usual
-from amcc.consensus.models.amcc.correlation import LabelSets
-from amcc.consensus.models.amcc.counts import counts_predict
-from amcc.consensus.models.amcc.degrees import (
+from amcc.consensus.default.bayes import best_of_three, log_evidence, posterior
+from amcc.consensus.default.coins import Counts, Usual
+from amcc.consensus.default.correlation import LabelSets
+from amcc.consensus.default.counts import counts_predict
+from amcc.consensus.default.degrees import (
     GRID,
     N_DEGREES,
     THOROUGH,
@@ -33,8 +33,8 @@ from amcc.consensus.models.amcc.degrees import (
     updated_share,
     updated_strength,
 )
-from amcc.consensus.models.amcc.likelihood import LikelihoodFit
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.likelihood import LikelihoodFit
+from amcc.consensus.default.settings import Settings
 from amcc.special import logit
 from amcc.sums import sum_at, sum_by, sum_per_code
 from amcc.votes import Votes

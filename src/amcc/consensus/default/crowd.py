@@ -16,8 +16,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.models.amcc.bayes import posterior
-from amcc.consensus.models.amcc.coins import (
+from amcc.consensus.default.bayes import posterior
+from amcc.consensus.default.coins import (
     Counts,
     Effective,
     Explained,
@@ -27,7 +27,7 @@ from amcc.consensus.models.amcc.coins import (
     group_fit,
     mean_rates,
 )
-from amcc.consensus.models.amcc.rates import (
+from amcc.consensus.default.rates import (
     NO_INDIVIDUALITY,
     RatePrior,
     Rates,
@@ -35,7 +35,7 @@ from amcc.consensus.models.amcc.rates import (
     start_rates,
     update_group_rates,
 )
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.settings import Settings
 from amcc.engine.shards import Shards
 from amcc.fields import Each
 from amcc.loops import LEAST_MEMBERSHIP

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from amcc.arrays import Codes, Floats, sigmoid, weight_per_code
-from amcc.consensus.models.amcc.bayes import log_evidence
-from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.bayes import log_evidence
+from amcc.consensus.default.presence import expected_share_of_yes, presence_at
+from amcc.consensus.default.settings import Settings
 from amcc.special import logit
 from amcc.votes import Votes
 

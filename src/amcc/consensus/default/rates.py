@@ -21,9 +21,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, clipped, sigmoid
-from amcc.consensus.models.amcc.bayes import best_of_three
-from amcc.consensus.models.amcc.coins import Effective, Usual
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.bayes import best_of_three
+from amcc.consensus.default.coins import Effective, Usual
+from amcc.consensus.default.settings import Settings
 from amcc.fields import Each
 
 # The strength of groups whose workers are all the same: no worker gives so many votes on a label.

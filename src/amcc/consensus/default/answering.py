@@ -15,15 +15,15 @@ import numpy as np
 
 from amcc.arrays import Floats, Ints
 from amcc.consensus.calibration import Spreads, held_out_calibrated
+from amcc.consensus.default.correlation import LabelSets
+from amcc.consensus.default.crowd import Crowd
+from amcc.consensus.default.degrees import Degrees
+from amcc.consensus.default.readings import IGNORED, Blend, Evidence, evidence_of, shown_dependent
+from amcc.consensus.default.settings import Settings
 from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, ItemKinds
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
-from amcc.consensus.models.amcc.correlation import LabelSets
-from amcc.consensus.models.amcc.crowd import Crowd
-from amcc.consensus.models.amcc.degrees import Degrees
-from amcc.consensus.models.amcc.readings import IGNORED, Blend, Evidence, evidence_of, shown_dependent
-from amcc.consensus.models.amcc.settings import Settings
 from amcc.consensus.settling import Settling, assumed_settling
 from amcc.engine.base import Engine, WholeBlock
 from amcc.errors import ParameterError

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, Ints, unsigned
-from amcc.consensus.models.amcc.bayes import log_beta, log_beta_numpy
+from amcc.consensus.default.bayes import log_beta, log_beta_numpy
 from amcc.fields import Each
 from amcc.special import digamma
 from amcc.sums import sum_per_code

@@ -25,9 +25,9 @@ import numpy as np
 
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, clipped, unsigned
-from amcc.consensus.models.amcc.bayes import best_of_three, digamma, effective_votes_of, log_evidence, posterior
-from amcc.consensus.models.amcc.presence import expected_share_of_yes, presence_at
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.bayes import best_of_three, digamma, effective_votes_of, log_evidence, posterior
+from amcc.consensus.default.presence import expected_share_of_yes, presence_at
+from amcc.consensus.default.settings import Settings
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
 from amcc.sums import sum_at, sum_by, sum_per_code

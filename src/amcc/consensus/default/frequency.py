@@ -13,8 +13,8 @@ from typing import Annotated
 import numpy as np
 
 from amcc.arrays import Floats
-from amcc.consensus.models.amcc.bayes import effective_votes_of, log_evidence
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.bayes import effective_votes_of, log_evidence
+from amcc.consensus.default.settings import Settings
 from amcc.fields import Each
 from amcc.special import digamma
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from amcc.arrays import Floats, Ints
-from amcc.consensus.models.amcc.coins import Counts
-from amcc.consensus.models.amcc.crowd import (
+from amcc.consensus.default.coins import Counts
+from amcc.consensus.default.crowd import (
     CoinCounts,
     Crowd,
     CrowdPrior,

@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 
 from amcc.arrays import Floats
-from amcc.consensus.models.amcc.crowd import (
+from amcc.consensus.default.crowd import (
     CoinCounts,
     Crowd,
     CrowdPrior,
@@ -30,8 +30,8 @@ from amcc.consensus.models.amcc.crowd import (
     update_rates,
     update_strengths,
 )
-from amcc.consensus.models.amcc.frequency import LabelFrequency, update_usual
-from amcc.consensus.models.amcc.representatives import Representatives
+from amcc.consensus.default.frequency import LabelFrequency, update_usual
+from amcc.consensus.default.representatives import Representatives
 from amcc.consensus.monitor import Monitor
 from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round
 from amcc.engine.base import Engine

@@ -15,12 +15,10 @@ import numpy as np
 
 from amcc.arrays import Codes, Floats, weight_per_code
 from amcc.consensus.calibration import Calibration, fit_calibration
-from amcc.consensus.families import samples_per_pair
-from amcc.consensus.learned import Gold, Learned
-from amcc.consensus.models.amcc.answering import LearnedCrowd, as_blend
-from amcc.consensus.models.amcc.coins import Counts
-from amcc.consensus.models.amcc.correlation import LabelSets
-from amcc.consensus.models.amcc.crowd import (
+from amcc.consensus.default.answering import LearnedCrowd, as_blend
+from amcc.consensus.default.coins import Counts
+from amcc.consensus.default.correlation import LabelSets
+from amcc.consensus.default.crowd import (
     CoinCounts,
     Crowd,
     CrowdPrior,
@@ -31,17 +29,13 @@ from amcc.consensus.models.amcc.crowd import (
     start_crowd,
     usual_groups,
 )
-from amcc.consensus.models.amcc.degrees import fit_degrees
-from amcc.consensus.models.amcc.likelihood import LikelihoodFit, fit_likelihood
-from amcc.consensus.models.amcc.readings import (
-    Blend,
-    blend_of_single_votes,
-    choose_blend,
-    learn_label_sets,
-    read_two_kinds,
-)
-from amcc.consensus.models.amcc.settings import Settings, settings_with
-from amcc.consensus.models.amcc.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
+from amcc.consensus.default.degrees import fit_degrees
+from amcc.consensus.default.likelihood import LikelihoodFit, fit_likelihood
+from amcc.consensus.default.readings import Blend, blend_of_single_votes, choose_blend, learn_label_sets, read_two_kinds
+from amcc.consensus.default.settings import Settings, settings_with
+from amcc.consensus.default.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
+from amcc.consensus.families import samples_per_pair
+from amcc.consensus.learned import Gold, Learned
 from amcc.consensus.parameters import check_at_least_one, check_rounds, check_seed
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import Signatures, signatures
@@ -86,7 +80,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     blend : dict, optional
         The `blend_` of an earlier fit, to be used instead of choosing.
     settings : dict of numbers, optional
-        Changed fields of `amcc.consensus.models.amcc.settings.Settings`, such as {"lean": 0.5}: the numbers set by hand
+        Changed fields of `amcc.consensus.default.settings.Settings`, such as {"lean": 0.5}: the numbers set by hand
         that shape the probabilities. `amcc settings` lists them with reasons; small crowds depend on them most.
     max_iter, tol
         Stop when probabilities typically (root mean square) move by less than `tol` in a round.
@@ -106,7 +100,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     settings_ : Settings
         The numbers set by hand that the model was fitted with.
     blend_ : dict
-        What the votes chose, see `amcc.consensus.models.amcc.readings.Blend`.
+        What the votes chose, see `amcc.consensus.default.readings.Blend`.
     kind_presence_ : (2,)
         What pairs that the rates call absent and present count for where readings are pooled.
     calibration_ : Calibration

@@ -13,8 +13,8 @@ from typing import Annotated, NamedTuple, Protocol
 import numpy as np
 
 from amcc.arrays import Codes, Floats, clipped, sigmoid
-from amcc.consensus.models.amcc.bayes import posterior
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.bayes import posterior
+from amcc.consensus.default.settings import Settings
 from amcc.fields import Each
 from amcc.special import logit
 from amcc.sums import sum_per_code, sum_runs

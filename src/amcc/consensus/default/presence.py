@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from amcc.arrays import Floats, clipped, sigmoid
-from amcc.consensus.models.amcc.settings import Settings
+from amcc.consensus.default.settings import Settings
 from amcc.special import logit
 
 
