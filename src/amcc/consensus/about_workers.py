@@ -48,6 +48,7 @@ class AboutWorkers(Parameters):
     vote_worth_: Annotated[Floats | None, Each("worker", least=0, optional=True)] = None
 
     _roster: Roster | None = None
+    _samples: Floats = np.ones(1)
     _families: Families | Callable[[], Families] | None = None
     _sharing: Sharing | None = None
     _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None = None
@@ -81,24 +82,19 @@ class AboutWorkers(Parameters):
     def _take_roster(self, votes: Votes, gold: Gold, roster: Roster | None) -> None:
         """Learn from the roster what votes are worth; repeated votes of one worker count as one in any case."""
         self._forget_roster()
+        self._samples = samples_per_pair(votes)
         if roster is not None:
             self._roster = roster
             self.roster_ = roster.seats(votes.worker_names)
             sharing = shared_errors(votes, self.roster_, gold.present, gold.known)
             self.vote_worth_, self._sharing = sharing.weight, sharing
             self._families = partial(describe_families, votes, self.roster_, sharing)
-        elif (samples := samples_per_pair(votes)).max(initial=1.0) > 1:
-            self.vote_worth_ = 1 / samples
+        elif self._samples.max(initial=1.0) > 1:
+            self.vote_worth_ = 1 / self._samples
 
     def _forget_roster(self) -> None:
         """What an earlier fit was told must not count in this one."""
         self.roster_ = self.vote_worth_ = self._families = self._sharing = self._roster = None
-
-    def _standing(self, n_workers: int) -> Floats:
-        """(n_workers,) what votes count for where they may depend on each other given the truth, see `standings`."""
-        if self._sharing is not None:
-            return self._sharing.standing
-        return np.ones(n_workers) if self.vote_worth_ is None else self.vote_worth_
 
     def _seats_for(self, votes: Votes) -> Seats | None:
         """Kinds and families of the workers of these votes; newcomers are people without a family. None: no roster."""

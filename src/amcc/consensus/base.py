@@ -16,7 +16,7 @@ import pyarrow as pa
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.about_items import AboutItems
 from amcc.consensus.calibration import Calibration
-from amcc.consensus.families import effective_counts, families_behind
+from amcc.consensus.families import families_behind
 from amcc.consensus.item_features import ItemPrior, fit_item_prior
 from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, Learned
@@ -116,10 +116,6 @@ class ConsensusModel(AboutItems, ABC):
         """(n_known,) probabilities of the known pairs as they would be, were their truth not known."""
         return unseen[gold.known]
 
-    def _assumed_settling(self) -> Settling:
-        """How sure the model must be where no truth is known."""
-        return ASSUMED
-
     def _stays_with(self, engine: Engine) -> bool:
         """True if a warm start finds the same votes; results are then kept, or made for the votes that are there."""
         return False
@@ -187,7 +183,7 @@ class ConsensusModel(AboutItems, ABC):
         self.label_names_: pa.Array = engine.label_names
         self.label_prior_: Floats = learned.label
         if engine is votes:
-            self.settling_, self.results_, self.item_state_ = self._assumed_settling(), None, None
+            self.settling_, self.results_, self.item_state_ = ASSUMED, None, None
             self._to_judge = engine, learned.judge
         else:
             self._publish_items(votes, engine.features, gold, unseen, learned)
@@ -204,7 +200,7 @@ class ConsensusModel(AboutItems, ABC):
             proba = np.where(gold.known, gold.present, found.pair)
             prior = fit_item_prior(votes, proba, learned.label, features)
         if unseen is None:
-            self.settling_ = self._assumed_settling()
+            self.settling_ = ASSUMED
         else:
             self.settling_ = self._measured_settling(votes, gold, unseen)
         self.results_ = self._as_results(votes, found, learned.label, gold, unseen, prior)
@@ -238,11 +234,11 @@ class ConsensusModel(AboutItems, ABC):
             done &= self.settling_.of(unseen, *self._counts_behind(votes, unseen))
         return done
 
-    def _counts_behind(self, votes: Votes, proba: Floats) -> tuple[Floats, Floats, Ints | None]:
-        """(n_pairs,) yes and all votes, as much as they count; with a roster, families behind the likelier side."""
-        seats = self._seats_for(votes)
-        behind = None if seats is None else families_behind(votes, seats, proba)
-        return *effective_counts(votes, self.weights_for(votes)), behind
+    def _counts_behind(self, votes: Votes, proba: Floats) -> tuple[Ints, Ints, Ints | None]:
+        """(n_pairs,) yes and all votes, one of each worker; with a roster, families behind the likelier side."""
+        seats, counted = self._seats_for(votes), votes.one_per_worker()
+        behind = None if seats is None else families_behind(counted, seats, proba)
+        return counted.n_yes.astype(np.int64), counted.pairs.n_votes.astype(np.int64), behind
 
     def _measured_settling(self, votes: Votes, gold: Gold, unseen: Floats) -> Settling:
         """How sure the model must be to settle a pair: as known truth says, where there is enough of it."""
@@ -251,7 +247,7 @@ class ConsensusModel(AboutItems, ABC):
         n_yes, n_votes, families = self._counts_behind(votes, unseen)
         behind = None if families is None else families[known]
         of_known = n_yes[known], n_votes[known], gold.present[known], votes.pairs.item[known]
-        return measured_settling(held_out, *of_known, self._assumed_settling(), behind)
+        return measured_settling(held_out, *of_known, behind)
 
     def _learn_or_go_on(self, engine: Engine) -> Learned:
         """Learn, from where an interrupted fit stopped if there is a checkpoint; if this one stops, save its state."""

@@ -5,7 +5,7 @@ a column that says the opposite, labels that were exchanged. None of this can be
 wrong, but it can be seen: the truth then contradicts pairs on which the votes by themselves are clear, far more often
 than crowds are wrong.
 
-A pair is *clear* where its votes alone would stand behind a decision (`settling.stands_behind`). The model is not
+A pair is *clear* where its votes alone would stand behind a decision (`stands_behind`). The model is not
 asked, since it has been told the truth.
 """
 
@@ -18,8 +18,8 @@ import numpy as np
 
 from amcc.arrays import AnyInts, Ints, Mask
 from amcc.consensus.calibration import Calibration
-from amcc.consensus.settling import stands_behind
 from amcc.inference import kappa
+from amcc.special import betainc
 from amcc.votes import Votes
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ SUSPICIOUS_SHARE = 0.2
 # Below this agreement beyond chance (Cohen's kappa), truth and clear majorities seem to be about different things.
 # Where most labels are rare, both say no nearly everywhere, and few pairs are contradicted whatever the truth says.
 SUSPICIOUS_AGREEMENT = 0.2
+
+# Chance that most of all who could be asked would decide otherwise, up to which votes are clear.
+UNCLEAR = 0.05
 
 # Fewer clear pairs, or contradicted ones, raise no suspicion: a crowd may be wrong about one item.
 ENOUGH_CLEAR, ENOUGH_CONTRADICTED = 10, 3
@@ -154,6 +157,18 @@ def truth_effect(model: ConsensusModel, votes: Votes) -> TruthEffect | None:
         agreement=agreement,
         suspicion=suspicion(votes.pairs.label[place][clear], against[clear], agreement, names, found),
     )
+
+
+def stands_behind(n_agree: Ints, n_differ: Ints) -> Mask:
+    """Where the votes by themselves stand behind a decision that so many agree with, and so many do not.
+
+    If workers are equals, most of all who could be asked would side with the decision, except with a probability of
+    `UNCLEAR` (Jeffreys' prior). At 5 % it takes 3 votes that agree, 5 against 1, 7 against 2.
+
+    >>> stands_behind(np.array([2, 3, 4, 5]), np.array([0, 0, 1, 1])).tolist()
+    [False, True, False, True]
+    """
+    return np.asarray(betainc(n_agree + 0.5, n_differ + 0.5, 0.5) <= UNCLEAR)
 
 
 def contradictions(votes: Votes, pair: Ints, present: Mask) -> tuple[Contradiction, ...]:

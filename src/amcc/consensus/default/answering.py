@@ -7,9 +7,9 @@ and labels of new votes are matched by name, and a newcomer counts as an average
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Annotated, Any
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 
@@ -18,18 +18,25 @@ from amcc.consensus.calibration import Spreads, held_out_calibrated
 from amcc.consensus.default.correlation import LabelSets
 from amcc.consensus.default.crowd import Crowd
 from amcc.consensus.default.degrees import Degrees
-from amcc.consensus.default.readings import IGNORED, Blend, Evidence, evidence_of, shown_dependent
+from amcc.consensus.default.pool import IGNORED, Evidence
 from amcc.consensus.default.settings import Settings
+from amcc.consensus.default.trust import Trust
+from amcc.consensus.families import effective_counts
 from amcc.consensus.grouped import GroupedModel
 from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, ItemKinds
 from amcc.consensus.matching import known_or_mean, match_coins, new_code
-from amcc.consensus.settling import Settling, assumed_settling
+from amcc.consensus.rounds import evidence_of_pairs
 from amcc.engine.base import Engine, WholeBlock
-from amcc.errors import ParameterError
 from amcc.fields import Each
 from amcc.memory import check_size
 from amcc.votes import Votes
+
+# What `AMCC(without=…)` can switch off.
+STEPS = (
+    "tempering", "individuality", "coins", "counts", "degrees", "independence", "correlation", "families",
+    "calibration",
+)  # fmt: skip
 
 
 class LearnedCrowd(GroupedModel):
@@ -50,8 +57,8 @@ class LearnedCrowd(GroupedModel):
     """
 
     settings_: Settings = Settings()
-    blend_: dict[str, Any]
-    blend_is_chosen_: bool
+    without: Collection[str]
+    trust_: dict[str, float]
     crowd_: Crowd
     kind_presence_: Annotated[Floats, Each(2, share=True)]
     n_votes_: int
@@ -61,7 +68,7 @@ class LearnedCrowd(GroupedModel):
     set_share_: Annotated[Floats, Each("kind")]
     set_frequency_: Annotated[Floats, Each("kind", "label")]
     item_state_: Annotated[ItemKinds | None, Each(optional=True)] = None
-    degrees_: Annotated[Degrees | None, Each(optional=True)] = None
+    degrees_: Degrees
 
     @property
     def label_correlation_(self) -> Floats:
@@ -73,17 +80,15 @@ class LearnedCrowd(GroupedModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        as_blend(self.blend_)
+        Trust(**self.trust_)
 
     # -- probabilities -------------------------------------------------------------------------------------------
 
     def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
-        degrees = None if self.degrees_ is None else self.degrees_.known_to(*self._learned_codes(votes))
         evidence = self._evidence(votes, prior)
         # Known truth is certain evidence: it also tells about other labels of its item.
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
-        by_degrees = None if degrees is None else degrees.presence(WholeBlock(votes))
-        proba = evidence.pooled(Blend(**self.blend_), self.kind_presence_, by_degrees)
+        proba = evidence.pooled(Trust(**self.trust_), self.without)
         if self.calibration_ is not None:
             proba = self.calibration_.of(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
         return Inferred(proba, self._kinds(votes, evidence))
@@ -101,12 +106,6 @@ class LearnedCrowd(GroupedModel):
         """How far known truth may correct probabilities."""
         return Spreads.of(self.settings_.truth_spread)
 
-    def _assumed_settling(self) -> Settling:
-        # The more the pool leans on degrees, the more votes depend on each other: agreement proves less, and a pair
-        # must be surer to be settled. Where what is shared was declared, it is discounted vote by vote already.
-        dependent = 0.0 if self.has_roster else shown_dependent(Blend(**self.blend_), self.settings_)
-        return assumed_settling(dependent, self.settings_.assumed_claim)
-
     # -- pairs that nobody was asked about -----------------------------------------------------------------------
 
     def _expected_labels(self, found: ItemResults) -> Ints | None:
@@ -120,14 +119,14 @@ class LearnedCrowd(GroupedModel):
         if self.item_state_ is None:
             return independent
         # Of an item without votes nothing is known but the priors: its kinds are those of all items.
-        weight = self.blend_["correlation"] * found.item_answered[:, None]
+        weight = self.trust_["correlation"] * found.item_answered[:, None]
         return np.asarray((1 - weight) * independent + weight * self.item_state_.expected(labels))
 
     def _kinds(self, votes: Votes, evidence: Evidence) -> ItemKinds | None:
         """Kinds of the items, where they say something about pairs that nobody was asked about."""
-        if self.blend_["correlation"] < IGNORED or len(votes.pairs) == votes.n_items * votes.n_labels:
+        if self.trust_["correlation"] < IGNORED or len(votes.pairs) == votes.n_items * votes.n_labels:
             return None
-        return ItemKinds(evidence.kinds(votes.n_items), evidence.sets.frequency)
+        return ItemKinds(evidence.item_kinds(votes.n_items), evidence.sets.frequency)
 
     # -- what was learned, for workers and labels of other votes --------------------------------------------------
 
@@ -136,9 +135,17 @@ class LearnedCrowd(GroupedModel):
         return new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
 
     def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
-        """What new votes say, by the coins and the kinds of label sets as learned."""
-        of_coins, sets = self._evidence_of_coins(votes), self._sets_for(votes, prior)
-        return evidence_of(votes, of_coins, prior, sets, self.settings_, self.weights_for(votes))
+        """What new votes say, by the coins, degrees and kinds of label sets as learned."""
+        weight, of_coins = self.weights_for(votes), self._evidence_of_coins(votes)
+        degrees = self.degrees_.known_to(*self._learned_codes(votes))
+        if weight is not None:
+            of_coins, degrees = of_coins * np.repeat(weight[votes.coins.worker], 2), degrees.weighted(weight)
+        block = WholeBlock(votes)
+        counts = effective_counts(votes, weight)
+        return Evidence(
+            votes.pairs, evidence_of_pairs(block, of_coins), *counts, degrees.presence(block), self.kind_presence_,
+            prior, self._sets_for(votes, prior), self.settings_,
+        )  # fmt: skip
 
     def _sets_for(self, votes: Votes | Engine, prior: Floats) -> LabelSets:
         """Kinds of label sets as learned; new labels are as frequent in all of them as their priors."""
@@ -155,17 +162,3 @@ class LearnedCrowd(GroupedModel):
         known_label = coins.label[:, None] >= 0
         newcomer = np.where(known_label, self.newcomer_evidence_[coins.label], self.newcomer_evidence_.mean(axis=0))
         return np.where(coins.met[:, None], self.coin_evidence_[coins.place], newcomer).ravel()
-
-    def chosen_params(self) -> dict[str, Any] | None:
-        """The blend, see `ConsensusModel.chosen_params`."""
-        return {"blend": self.blend_} if self.blend_is_chosen_ else None
-
-
-def as_blend(chosen: Mapping[str, Any]) -> Blend:
-    """The blend of these weights; ParameterError where any is missing, unknown or no weight."""
-    try:
-        if set(chosen) != {each.name for each in fields(Blend)}:
-            raise ValueError("weights are missing, or there are others")
-        return Blend(**chosen)
-    except (TypeError, ValueError):
-        raise ParameterError(f"blend must be None or the blend_ of an earlier fit; got {chosen!r}.") from None

@@ -12,14 +12,16 @@ from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 
-from amcc.arrays import Codes, Floats, clipped, sigmoid
+from amcc.arrays import Codes, Floats, Ints, clipped, sigmoid
 from amcc.consensus.default.bayes import posterior
 from amcc.consensus.default.settings import Settings
+from amcc.consensus.rounds import evidence_of_pairs
+from amcc.engine.base import Block, Engine, as_engine
 from amcc.fields import Each
 from amcc.special import logit
 from amcc.sums import sum_per_code, sum_runs
 from amcc.threads import in_threads
-from amcc.votes import Pairs
+from amcc.votes import Pairs, Votes
 
 # Pairs up to which numpy is the faster choice in a fresh process: all rounds over so many take it half a second, and so
 # long do compiled loops take to load.
@@ -30,6 +32,16 @@ BLOCK = 50_000
 
 # Pairs that numpy handles at a time: it goes over its tables again and again, so that they must stay in a nearer cache.
 CHUNK = 4096
+
+# Kinds of items, at most: one for each of the usual labels and one like everything. Half or twice as many change
+# nothing that matters (log-loss by less than .0005), and each costs time.
+N_KINDS = 12
+
+# Pairs that suffice to learn them: a dozen kinds of a hundred labels have about a thousand numbers.
+SAMPLE_PAIRS = 200_000
+
+# For pairs whose votes are not needed any more: a field of `Pairs` that nobody will look at.
+NO_START: Ints = np.zeros(1, np.int64)
 
 # Rounds of expectation and maximisation. They end by number: kinds that still move after these are alike.
 LABEL_SET_ROUNDS = 40
@@ -54,6 +66,16 @@ class LabelSets:
         correlation: Floats = covariance / np.outer(scale, scale)
         np.fill_diagonal(correlation, 1.0)
         return correlation
+
+
+class Coins(Protocol):
+    """What a fit of coins says: the evidence of slots, and how often labels are present."""
+
+    @property
+    def evidence(self) -> Floats: ...  # noqa: D102
+
+    @property
+    def frequency(self) -> Floats: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -187,21 +209,42 @@ def update_label_sets(step: KindCounts, frequency: Floats, settings: Settings) -
     return LabelSets(share, clipped(held, FLOOR, 1 - FLOOR))
 
 
-def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, settings: Settings) -> LabelSets:
-    """Learn kinds of items.
+def fit_label_sets(pairs: Pairs, log_odds: Floats, frequency: Floats, settings: Settings) -> LabelSets:
+    """Learn kinds of items, by expectation-maximisation.
 
     pairs : the asked pairs, sorted by item
     log_odds : (n_pairs,) what the votes say about each pair, without any prior
     frequency : (n_labels,) how often each label is present
-    lot : (n_items,) random numbers from 0 to 1; the items with the lowest start the kinds
-
-    Large sets are sampled by the caller, see `readings.learn_label_sets`.
     """
-    sets = _start(pairs, log_odds, frequency, lot, settings.n_kinds)
+    sets = _start(pairs, log_odds, frequency)
     step = _stepper(pairs, log_odds, len(frequency))
     for _ in range(LABEL_SET_ROUNDS):
         sets = update_label_sets(step(sets), frequency, settings)
     return sets
+
+
+def learn_label_sets(votes: Votes | Engine, fit: Coins, lot: Floats, settings: Settings) -> LabelSets:
+    """Kinds of label sets, in the light of a crowd that was fitted without them; `lot` is chance by item."""
+    engine = as_engine(votes)
+    items = np.flatnonzero(lot < SAMPLE_PAIRS / max(engine.n_pairs, 1))
+    parts = list(engine.each(said_about, items, fit.evidence))
+    item, label, log_odds = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return fit_label_sets(Pairs(item, label, NO_START), log_odds, fit.frequency, settings)
+
+
+class SaidAbout(NamedTuple):
+    """What votes say about some pairs: item, label, log-odds."""
+
+    item: Codes
+    label: Codes
+    log_odds: Floats
+
+
+def said_about(block: Block, items: Ints, evidence: Floats) -> SaidAbout:
+    """What the votes say about the pairs of those items of the block that are among `items`, numbered by place."""
+    place = block.places_among(items)[block.pairs.item]
+    mine = place >= 0
+    return SaidAbout(place[mine], block.pairs.label[mine], evidence_of_pairs(block, evidence)[mine])
 
 
 def kinds_of_items(pairs: Pairs, log_odds: Floats, sets: LabelSets, n_items: int) -> Floats:
@@ -218,19 +261,23 @@ def kinds_of_items(pairs: Pairs, log_odds: Floats, sets: LabelSets, n_items: int
     return member
 
 
-def _start(pairs: Pairs, log_odds: Floats, frequency: Floats, lot: Floats, n_kinds: int) -> LabelSets:
-    """Kinds half like everything, half like one item each; the first is like everything.
+def _start(pairs: Pairs, log_odds: Floats, frequency: Floats) -> LabelSets:
+    """The first kind is like all items, each further one half like the items that have one of the usual labels.
 
-    Half, because a kind that is exactly like one item would keep nobody else.
+    Half, because a kind that is exactly like them would keep no other item.
     """
-    items = np.unique(pairs.item)
-    chosen = items[np.argsort(lot[items], kind="stable")[: n_kinds - 1]]
-    profile = np.tile(frequency, (n_kinds, 1))
-    proba = sigmoid(logit(frequency)[pairs.label] + log_odds)
-    for kind, item in enumerate(chosen, start=1):
-        mine = slice(*np.searchsorted(pairs.item, [item, item + 1]))
-        profile[kind, pairs.label[mine]] = 0.5 * (frequency[pairs.label[mine]] + proba[mine])
-    return LabelSets(np.full(n_kinds, 1 / n_kinds), np.clip(profile, START_FLOOR, 1 - START_FLOOR))
+    present = sigmoid(logit(frequency)[pairs.label] + log_odds)
+    usual = np.argsort(-sum_per_code(pairs.label, present, len(frequency)), kind="stable")[: N_KINDS - 1]
+    kind = np.full(len(frequency), -1)
+    kind[usual] = np.arange(len(usual))
+    mine = kind[pairs.label] >= 0
+    has_label = np.zeros((len(usual), int(pairs.item.max(initial=-1)) + 1))
+    has_label[kind[pairs.label[mine]], pairs.item[mine]] = present[mine]
+    weight = has_label.take(pairs.item, axis=1)
+    with_label, asked = (sum_per_code(pairs.label, each, len(frequency)) for each in (weight * present, weight))
+    profile = np.tile(frequency, (len(usual) + 1, 1))
+    profile[1:] = 0.5 * (frequency + (with_label + frequency) / (asked + 1))
+    return LabelSets(np.full(len(profile), 1 / len(profile)), np.clip(profile, START_FLOOR, 1 - START_FLOOR))
 
 
 def _bounds(item: Codes, size: int) -> list[tuple[int, int]]:

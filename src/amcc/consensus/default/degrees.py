@@ -26,7 +26,7 @@ import numpy as np
 from amcc import passes
 from amcc.arrays import Codes, Floats, Ints, clipped, unsigned
 from amcc.consensus.default.bayes import best_of_three, digamma, effective_votes_of, log_evidence, posterior
-from amcc.consensus.default.presence import expected_share_of_yes, presence_at
+from amcc.consensus.default.presence import NEAREST_SHARE, expected_share_of_yes, presence_at
 from amcc.consensus.default.settings import Settings
 from amcc.engine.base import Block, Engine
 from amcc.fields import Each
@@ -92,6 +92,10 @@ class Degrees:
         evidence = np.where((worker >= 0)[:, None, None], self.evidence[worker], self.newcomer)
         share = np.where((label >= 0)[:, None], self.share[label], self.usual_share)
         return replace(self, evidence=evidence, share=share)
+
+    def weighted(self, weight: Floats) -> Degrees:
+        """The same where a vote of each worker counts for so much (n_workers,)."""
+        return replace(self, evidence=self.evidence * weight[:, None, None])
 
     @property
     def belief(self) -> DegreeBelief:
@@ -166,7 +170,7 @@ def updated_rate(rate: Floats, strength: Floats, yes: Floats, no: Floats, weight
     effective_no = (weight * effective_votes_of(strength * (1 - rate), no)).sum(axis=0)
     lent = settings.pseudo_votes
     held = (effective_yes + lent * GRID) / (effective_yes + effective_no + lent)
-    return clipped(held, settings.nearest_share, 1 - settings.nearest_share)
+    return clipped(held, NEAREST_SHARE, 1 - NEAREST_SHARE)
 
 
 def updated_strength(strength: Floats, rate: Floats, yes: Floats, no: Floats, weight: Floats) -> Floats:

@@ -1,23 +1,32 @@
 """AMCC: consensus from groups of workers, their individuality, and label correlation. The probability model.
 
-This file learns; `answering.py` says what was learned about any votes, `warm_start.py` when little has to be learned
-again. The model itself is in `likelihood.py`, how votes are read in `readings.py` (docs/method.md).
+This file is the pipeline; each step has a file of its own, with its reason and its settings (docs/method.md):
+
+    start       `crowd`        groups apart, all workers in all of them
+    coins       `likelihood`   groups, rates of workers, presence of labels
+    kinds       `correlation`  which labels come together
+    trust       `trust`        are votes independent beyond doubt, and do labels inform each other?
+    degrees     `degrees`      how many people would say yes
+    pool        `pool`         three readings with fixed weights
+    truth       `calibration`  known truth corrects probabilities
+    settling    `settling`     which pairs need no more votes
+
+`answering.py` says what was learned about any votes, `warm_start.py` when little has to be learned again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from amcc.arrays import Codes, Floats, weight_per_code
 from amcc.consensus.calibration import Calibration, fit_calibration
-from amcc.consensus.default.answering import LearnedCrowd, as_blend
+from amcc.consensus.default.answering import STEPS, LearnedCrowd
 from amcc.consensus.default.coins import Counts
-from amcc.consensus.default.correlation import LabelSets
+from amcc.consensus.default.correlation import LabelSets, learn_label_sets
 from amcc.consensus.default.crowd import (
     CoinCounts,
     Crowd,
@@ -31,31 +40,29 @@ from amcc.consensus.default.crowd import (
 )
 from amcc.consensus.default.degrees import fit_degrees
 from amcc.consensus.default.likelihood import LikelihoodFit, fit_likelihood
-from amcc.consensus.default.readings import Blend, blend_of_single_votes, choose_blend, learn_label_sets, read_two_kinds
+from amcc.consensus.default.presence import expected_share_of_yes, presence_at
 from amcc.consensus.default.settings import Settings, settings_with
+from amcc.consensus.default.trust import Trust, ask_votes
 from amcc.consensus.default.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
-from amcc.consensus.families import samples_per_pair
 from amcc.consensus.learned import Gold, Learned
 from amcc.consensus.parameters import check_at_least_one, check_rounds, check_seed
 from amcc.consensus.rounds import judge_votes
-from amcc.consensus.signature import Signatures, signatures
+from amcc.consensus.signature import signatures
 from amcc.consensus.worth import worker_worth
 from amcc.engine.base import Engine, InMemory
-from amcc.passes import Belief, Judgement
-from amcc.roster import HUMAN
+from amcc.errors import ParameterError
+from amcc.passes import Belief
 from amcc.special import logit
 from amcc.votes import Coins, Votes
 
 # When the ascent has arrived: probabilities move by less, root mean square. Ten times less changes no decision.
 TOL = 5e-4
-# Rounds of fits to a sample: they only serve to choose between readings, and need not be exact.
+# Rounds of a fit to a sample: it only serves to ask the votes, and need not be exact.
 SAMPLE_ROUNDS = 40
 # Votes added to each label where groups are weighed by what was asked, so that no votes at all divide by something.
 ASKED_FLOOR = 1e-9
 # Informativeness of a group that has none, so that weights stay positive.
 INFORMATIVE_FLOOR = 1e-6
-# Standing of a view that is worth nothing, as a divisor.
-LEAST_STANDING = 1e-12
 
 
 class AMCC(LearnedCrowd, methods={"amcc": {}}):
@@ -63,9 +70,9 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
 
     Workers belong to groups. A worker's hit and false-alarm rate on a label is what their group usually does
     (commonality) and what only they do (individuality), the latter held back where they have few answers. Votes are
-    read in several ways, and none of them is sure: by these rates, by how many people would say yes, by plain counts,
-    with and without what other labels of the item say. How far each is trusted is decided by how well it predicts votes
-    from the other votes; what cannot be ruled out keeps its share. Known truth corrects the result.
+    read in three ways, and none of them is sure: by these rates, by how many people would say yes, and by plain counts.
+    The three are pooled with fixed weights, with what other labels of the item say as far as that helps. Where votes
+    are independent beyond doubt, the rates alone are believed. Known truth corrects the result.
 
     The paper's own objective is another model, `amcc.consensus.models.paper.PaperAMCC`.
 
@@ -74,17 +81,16 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     n_groups : int, optional
         Groups of workers; 5 unless given, and 10 where workers answer on many labels (`crowd.usual_groups`). More than
         the data need do no harm: they stay empty or alike.
-    individuality, correlation, adapt : bool
-        Parts of the model, to be switched off for comparison. Without `adapt`, the rates and label correlation are
-        used without softening, and nothing is pooled.
-    blend : dict, optional
-        The `blend_` of an earlier fit, to be used instead of choosing.
+    without : names of steps
+        Parts to switch off, for comparison: "tempering", "individuality", "coins", "counts", "degrees",
+        "independence", "correlation", "families", "calibration".
     settings : dict of numbers, optional
         Changed fields of `amcc.consensus.default.settings.Settings`, such as {"lean": 0.5}: the numbers set by hand
         that shape the probabilities. `amcc settings` lists them with reasons; small crowds depend on them most.
     max_iter, tol
         Stop when probabilities typically (root mean square) move by less than `tol` in a round.
     random_state : int
+        Draws the sample of items by which large data answer questions.
     warm_start : bool
         Go on from what the last `fit` of this object learned about workers and labels, matched by name. Where the votes
         have grown by less than a tenth since the last whole fit, a few rounds are enough, and all that was chosen by
@@ -99,14 +105,15 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         Correlation of presence, by the kinds of label sets.
     settings_ : Settings
         The numbers set by hand that the model was fitted with.
-    blend_ : dict
-        What the votes chose, see `amcc.consensus.default.readings.Blend`.
+    trust_ : dict
+        How far the votes are believed to be independent, and labels to inform each other, from 0 to 1.
     kind_presence_ : (2,)
         What pairs that the rates call absent and present count for where readings are pooled.
     calibration_ : Calibration
         How known truth corrected the probabilities; only where `fit` was given some.
     objective_history_ : list of float
-        The bound, which rises at every round (above 200,000 votes it may fall by a hair, see docs/method.md).
+        The bound, which rises at every round from `likelihood.TEMPERED_ROUNDS` on (above 200,000 votes it may fall by a
+        hair, see docs/method.md).
 
     Examples
     --------
@@ -121,10 +128,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self,
         *,
         n_groups: int | None = None,
-        individuality: bool = True,
-        correlation: bool = True,
-        adapt: bool = True,
-        blend: Mapping[str, Any] | None = None,
+        without: Collection[str] = (),
         settings: Mapping[str, float] | None = None,
         max_iter: int = 200,
         tol: float = TOL,
@@ -132,10 +136,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         warm_start: bool = False,
     ) -> None:
         self.n_groups = n_groups
-        self.individuality = individuality
-        self.correlation = correlation
-        self.adapt = adapt
-        self.blend = blend
+        self.without = without
         self.settings = settings
         self.max_iter = max_iter
         self.tol = tol
@@ -145,113 +146,101 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     def _check_params(self) -> None:
         if self.n_groups is not None:
             check_at_least_one("n_groups", self.n_groups)
+        if isinstance(self.without, str) or not all(step in STEPS for step in self.without):
+            raise ParameterError(f"without must be a list of steps, of {', '.join(STEPS)}; got {self.without!r}.")
+        if {"coins", "counts", "degrees"} <= set(self.without):
+            raise ParameterError("without must leave one reading of coins, counts and degrees; got all three.")
         check_rounds(self.max_iter, self.tol)
         check_seed(self.random_state)
-        if self.blend is not None:
-            as_blend(self.blend)
         settings_with(self.settings)
 
     # -- learning ------------------------------------------------------------------------------------------------
 
     def _learn(self, engine: Engine) -> Learned:
         self.fitted_to_: str = ""  # until the fit is done: an interrupted one must not pass for it
-        before = self.settings_
+        asked, engine, before = engine, _one_vote_each(engine), self.settings_
         self.settings_: Settings = settings_with(self.settings)
         few_new = self._goes_on and before == self.settings_ and few_are_new(self.n_votes_, engine.n_votes)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_from_scratch(engine)
-        self.kind_presence_: Floats = read_two_kinds(fit, engine.coins.worker, self.settings_)
-        self._learn_degrees(engine, self._standing(engine.n_workers) * fit.crowd.looks, few_new=few_new)
+        counted = fit.counts.total
+        n_votes = weight_per_code(engine.coins.worker, counted.yes + counted.no, engine.n_workers)
+        attentive = fit.crowd.attentive(n_votes)
+        self.kind_presence_: Floats = kinds_as_present(fit, attentive[engine.coins.worker], self.settings_)
+        self._learn_degrees(engine, attentive, few_new=few_new)
         self._publish_crowd(fit, engine)
         self.set_share_: Floats = sets.share
         self.set_frequency_: Floats = sets.frequency
         self.coin_evidence_: Floats = fit.evidence.reshape(-1, 2)
-        self.fitted_to_ = fingerprint(engine, self.get_params(), self.vote_worth_)
-        return Learned(fit.frequency, self._judge_of(engine, fit))
-
-    def _judge_of(self, engine: Engine, fit: LikelihoodFit) -> Callable[[], Judgement]:
-        """What judges every vote by the others, when somebody asks."""
-        evidence = fit.evidence
-        if isinstance(engine, InMemory) and engine.block.source.reading.samples:
-            # A worker is judged by the others, not by further samples of their own. Their samples become one vote,
-            # and it counts as much as all of them did.
-            votes = engine.block.source
-            evidence = evidence * np.repeat(samples_per_pair(votes)[votes.coins.worker], 2)
-            engine = _one_vote_each(engine)
-        return partial(engine.total, judge_votes, evidence, fit.prior)
+        self.fitted_to_ = fingerprint(asked, self.get_params(), self.vote_worth_)
+        evidence = self._as_it_weighs(fit.evidence, engine)
+        return Learned(fit.frequency, partial(engine.total, judge_votes, evidence, fit.prior))
 
     def _learn_from_scratch(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
-        """A whole fit, with the choice of the blend."""
-        chance = signatures(engine, self.random_state)
+        """A whole fit."""
+        lot = signatures(engine, self.random_state).uniform
         crowd, start = self._starting_point(engine)
-        fit = fit_likelihood(engine, crowd, self._crowd_prior, max_iter=self.max_iter, tol=self.tol, start=start)
-        fit = self._weighed(fit, engine.coins)
+        fit = self._fitted_coins(engine, crowd, start, self.max_iter, self.tol)
         self._publish(fit.monitor)
-        sets = learn_label_sets(engine, fit, chance.uniform, self.settings_)
-        chosen = engine.recall("blend", Blend) or self._chosen_blend(engine, chance, fit, sets)
-        if chosen is not None:
-            engine.keep("blend", chosen)
-        self.blend_: dict[str, Any] = asdict(chosen or blend_of_single_votes(self.settings_))
-        self.blend_is_chosen_: bool = chosen is not None
+        sets = learn_label_sets(engine, fit, lot, self.settings_)
+        trust = engine.recall("trust", Trust)
+        if trust is None:
+            engine.keep("trust", trust := self._asked(engine, lot, fit))
+        self.trust_: dict[str, float] = asdict(trust)
         self.n_votes_: int = engine.n_votes
         return fit, sets
 
-    def _learn_degrees(self, engine: Engine, looks: Floats, *, few_new: bool) -> None:
-        """Degrees of the pairs, where readings are pooled; votes of workers who do not look say nothing."""
-        before, self.degrees_ = self.degrees_, None
-        if not Blend(**self.blend_).pools:
-            return
+    def _fitted_coins(
+        self, engine: Engine, crowd: Crowd, start: Belief | None, max_iter: int, tol: float
+    ) -> LikelihoodFit:
+        tempering = "tempering" not in self.without
+        return fit_likelihood(
+            engine, crowd, self._crowd_prior, max_iter=max_iter, tol=tol, start=start, tempering=tempering
+        )
+
+    def _asked(self, engine: Engine, lot: Floats, fit: LikelihoodFit) -> Trust:
+        """What the votes say about the model."""
+
+        def fit_again(part: Votes) -> LikelihoodFit:
+            crowd = self._first_crowd(part, n_groups=len(fit.crowd.share))
+            return self._fitted_coins(InMemory(part), crowd, None, SAMPLE_ROUNDS, TOL)
+
+        if {"independence", "correlation"} <= set(self.without):
+            return Trust()
+        found = ask_votes(engine, lot, fit, fit_again, self.settings_)
+        return replace(found, **{each: 0.0 for each in ("independence", "correlation") if each in self.without})
+
+    def _learn_degrees(self, engine: Engine, attentive: Floats, *, few_new: bool) -> None:
+        """Degrees of the pairs; votes of workers who do not look say nothing."""
+        before = getattr(self, "degrees_", None)
         if few_new and before is not None:
             start = before.known_to(*self._learned_codes(engine))
-            self.degrees_ = fit_degrees(engine, looks, self.settings_, start, UPDATE_ROUNDS)
+            self.degrees_ = fit_degrees(engine, attentive, self.settings_, start, UPDATE_ROUNDS)
         else:
-            self.degrees_ = fit_degrees(engine, looks, self.settings_)
+            self.degrees_ = fit_degrees(engine, attentive, self.settings_)
 
     def _take_truth(self, votes: Votes, gold: Gold, unseen: Floats) -> None:
-        """How known truth corrects probabilities: compared are those of a fit that has not seen it."""
-        if self.adapt and gold.known.any():
+        """How known truth corrects probabilities; compared are those of a fit that has not seen it."""
+        if "calibration" not in self.without and gold.known.any():
             known = np.flatnonzero(gold.known)
             self.calibration_: Calibration | None = fit_calibration(
                 unseen[known], votes.pairs.label[known], gold.present[known], votes.n_labels, self._spreads
             )
 
-    def _chosen_blend(self, engine: Engine, chance: Signatures, fit: LikelihoodFit, sets: LabelSets) -> Blend | None:
-        if self.blend is not None:
-            return as_blend(self.blend)
-        if not self.adapt:
-            return Blend(degrees=self.settings_.least_degrees, correlation=float(self.correlation))
-
-        def fit_again(part: Votes) -> LikelihoodFit:
-            crowd = self._first_crowd(part, n_groups=len(fit.crowd.share))
-            again = fit_likelihood(InMemory(part), crowd, self._crowd_prior, max_iter=SAMPLE_ROUNDS, tol=TOL)
-            return self._weighed(again, part.coins)
-
-        chosen = choose_blend(engine, chance, fit, sets, fit_again, self.settings_, correlation=self.correlation)
-        if chosen is not None and self.roster_ is not None and (self.roster_.kind == HUMAN).any():
-            return replace(chosen, crisp=max(chosen.crisp, self.settings_.declared_crisp))
-        return chosen
-
     def _first_crowd(self, votes: Votes | Engine, *, n_groups: int | None = None) -> Crowd:
         n_groups = n_groups or self.n_groups or usual_groups(votes.coins)
-        weight = self._standing(votes.n_workers)
-        return start_crowd(votes.n_workers, votes.n_labels, n_groups, self._crowd_prior, weight=weight)
+        return start_crowd(votes.n_workers, votes.n_labels, n_groups, self._crowd_prior)
 
-    def _weighed(self, fit: LikelihoodFit, coins: Coins) -> LikelihoodFit:
-        """A fit in which votes count for what they are worth.
-
-        Workers are learned with votes that count by the standing of their view. By their worth, which is less where
-        others repeat them, a crowd of language models alone has too little evidence on any pair to be learned from: all
-        labels seem absent then. How sure votes make us of a pair follows from what they are worth.
-        """
+    def _as_it_weighs(self, evidence: Floats, engine: Engine) -> Floats:
+        """(n_slots,) evidence of votes by what they are worth; one vote stands for all samples of a worker."""
         if self.vote_worth_ is None:
-            return fit
-        ratio = self.vote_worth_ / np.maximum(fit.crowd.weight, LEAST_STANDING)
-        evidence = fit.evidence * np.repeat(ratio[coins.worker], 2)
-        return replace(fit, crowd=replace(fit.crowd, weight=self.vote_worth_), evidence=evidence)
+            return evidence
+        worth = self.vote_worth_ * self._samples
+        return evidence * np.repeat(worth[engine.coins.worker], 2)
 
     @property
     def _crowd_prior(self) -> CrowdPrior:
         """What is believed of workers before any vote."""
-        return crowd_prior(self.settings_, individuality=self.individuality)
+        return crowd_prior(self.settings_, individuality="individuality" not in self.without)
 
     # -- going on from an earlier fit ----------------------------------------------------------------------------
 
@@ -265,15 +254,13 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         if not self._goes_on:
             return self._first_crowd(engine), None
         belief = Belief(self._evidence_of_coins(engine), logit(self._prior_for(engine)))
-        crowd = known_to(self.crowd_, *self._learned_codes(engine))
-        return replace(crowd, weight=self._standing(engine.n_workers)), belief
+        return known_to(self.crowd_, *self._learned_codes(engine)), belief
 
     def _go_on_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         """A few rounds of the ascent that the last fit ended with."""
         crowd, start = self._starting_point(engine)
         sets = self._sets_for(engine, self._prior_for(engine))
-        fit = fit_likelihood(engine, crowd, self._crowd_prior, max_iter=UPDATE_ROUNDS, tol=self.tol, start=start)
-        fit = self._weighed(fit, engine.coins)
+        fit = self._fitted_coins(engine, crowd, start, UPDATE_ROUNDS, self.tol)
         # So few rounds need not arrive, and that is no reason to warn: `converged_` stays that of the whole fit.
         self.objective_history_: list[float] = fit.monitor.history
         self.n_iter_: int = len(fit.monitor.history)
@@ -293,8 +280,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             _, judge = self._to_judge
             assert isinstance(judge, partial)  # for the type checker: see _judge_of
             judged: Votes | Engine = engine
-            if isinstance(engine, InMemory):  # one vote of each worker, as for the fit itself
-                engine = _one_vote_each(engine)
+            engine = _one_vote_each(engine)
+            if isinstance(engine, InMemory):
                 judged = engine.block.source
             self._to_judge = judged, partial(engine.total, *judge.args)
         if votes is None:
@@ -326,8 +313,20 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.newcomer_evidence_: Floats = _newcomer_evidence(crowd)
 
 
-def _one_vote_each(engine: InMemory) -> InMemory:
-    """The votes with all samples of a worker on a pair as one vote."""
+def kinds_as_present(fit: LikelihoodFit, attentive: Floats, settings: Settings) -> Floats:
+    """(2,) probability that absent and present pairs of the coins count as present, see `presence_at`.
+
+    By the share of yes among the votes of those who look; `attentive` (n_coins,) says of each coin whether they do.
+    """
+    kinds = fit.counts.absent, fit.counts.present
+    shares = [expected_share_of_yes(attentive @ each.yes, attentive @ (each.yes + each.no)) for each in kinds]
+    return presence_at(np.array(shares), settings)
+
+
+def _one_vote_each(engine: Engine) -> Engine:
+    """The votes with all samples of a worker on a pair as one vote: a worker is judged by the others."""
+    if not isinstance(engine, InMemory) or not engine.block.source.reading.samples:
+        return engine
     return InMemory(engine.block.source.one_per_worker(), engine.block.known)
 
 
@@ -337,5 +336,5 @@ def _newcomer_evidence(crowd: Crowd) -> Floats:
     label: Codes = np.arange(n_labels, dtype=np.int32)
     coins = Coins(np.zeros(n_labels, np.int32), label, np.empty(0, np.int32))
     nothing = Counts(np.zeros(n_labels), np.zeros(n_labels))
-    stranger = replace(crowd, member=crowd.share[None] / crowd.share.sum(), weight=np.ones(1))
+    stranger = replace(crowd, member=crowd.share[None] / crowd.share.sum())
     return slot_evidence(coins, stranger, CoinCounts(nothing, nothing)).reshape(n_labels, 2)

@@ -53,7 +53,11 @@ STRENGTHS_WAIT = 3
 
 # Rounds whose steps are as long as Bayes' rule says. They decide which of several maxima is climbed, and the bound does
 # not say which of them is the right one.
-PLAIN_ROUNDS = 8
+PLAIN_ROUNDS = 11
+
+# Rounds in which workers are not yet put into groups for good. Presence is still blurred then, by a worker who answers
+# at random or by a rare label, and a worker who is once sure of a group hardly leaves it.
+TEMPERED_ROUNDS = 10
 
 # In a hurry, rounds in which groups are learned from `representatives`. While presence moves as much as in these, what
 # they say of groups is near enough to what all workers say.
@@ -137,8 +141,24 @@ def checkable(first: Start) -> float:
     return first.n_checked / max(float(first.asked.sum()), 1.0)
 
 
+def tempered(number: int) -> float:
+    """How much the votes say about who belongs to which group, in the round of this number.
+
+    >>> [round(tempered(number), 2) for number in (0, 4, 9, 10)]
+    [0.01, 0.21, 0.83, 1.0]
+    """
+    return min((number + 1) / (TEMPERED_ROUNDS + 1), 1.0) ** 2
+
+
 def fit_likelihood(
-    engine: Engine, crowd: Crowd, prior: CrowdPrior, *, max_iter: int, tol: float, start: Belief | None = None
+    engine: Engine,
+    crowd: Crowd,
+    prior: CrowdPrior,
+    *,
+    max_iter: int,
+    tol: float,
+    start: Belief | None = None,
+    tempering: bool = True,
 ) -> LikelihoodFit:
     """Coordinate ascent: groups of workers, rates, presence of labels, in turn, until no probability moves.
 
@@ -146,7 +166,7 @@ def fit_likelihood(
     and labels are judged by the votes as they are given, or the ascent drifts to labels that are all absent. A fixed
     mixture of both is still the bound of a model (some votes have a known cause), so it rises all the same.
 
-    crowd : where it starts; start : what is believed of the votes, where their shares of yes are not the best there is
+    crowd : where it starts; start : what is checked of the votes, where their shares of yes are not the best there is
     """
     shards = engine.shards()
     start = shards.cut(start)
@@ -164,10 +184,12 @@ def fit_likelihood(
     def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
         counts = shards.over(counts_of, checked, at.present, given.present, first.slot_votes)
+        temper = tempered(number) if tempering and start is None else 1.0
         label_present = _mixed(checked, at.label_present, given.label_present)
         frequency = replace(at.frequency, present=label_present, absent=_rest(first.asked, label_present))
-        known = few.learn_groups(at.crowd, prior, counts) if few and number < rounds_of_few else at.crowd
-        crowd, explained = update_members(known, shards, counts, thorough=number % THOROUGH == 0)
+        known = few.learn_groups(at.crowd, prior, counts, temper) if few and number < rounds_of_few else at.crowd
+        thorough = number % THOROUGH == 0 or temper < 1
+        crowd, explained = update_members(known, shards, counts, thorough=thorough, temper=temper)
         # The bound of what the last round left: after it the parameters move, and each term would need another pass.
         bound = explained + known.log_prior(prior) + frequency.bound(prior.settings) + checked * at.entropy
         return replace(at, crowd=crowd, counts=counts, frequency=frequency), bound
@@ -210,7 +232,7 @@ def _next_rates(
 
 
 def _next_belief(engine: Engine, shards: Shards, at: Ascent, number: int) -> Ascent:
-    """What is believed of votes and labels, perhaps stretched, and what the votes make of it."""
+    """What is checked of votes and labels, perhaps stretched, and what the votes make of it."""
     # Given workers and frequencies, presence of pairs is Bayes' rule: the exact maximum of the bound over q.
     plain = Belief(shards.over(slot_evidence, at.crowd, at.counts), at.frequency.log_odds)
     if number < PLAIN_ROUNDS or at.belief is None or not in_hurry(engine):

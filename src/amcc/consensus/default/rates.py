@@ -23,8 +23,12 @@ import numpy as np
 from amcc.arrays import Floats, clipped, sigmoid
 from amcc.consensus.default.bayes import best_of_three
 from amcc.consensus.default.coins import Effective, Usual
-from amcc.consensus.default.settings import Settings
 from amcc.fields import Each
+
+# How much the crowd's usual rates may differ from those of the settings, and groups of workers from each other, in
+# log-odds: 0.7 may as well be 0.59 or 0.79, and of a group 0.34 or 0.91. Half and double change little, because crowds
+# and groups have many votes.
+CROWD_SPREAD, GROUP_SPREAD = 0.5, 1.5
 
 # The strength of groups whose workers are all the same: no worker gives so many votes on a label.
 NO_INDIVIDUALITY = 1e6
@@ -51,7 +55,6 @@ class RatePrior(NamedTuple):
     centre: float
     strength: float
     label_spread: float
-    settings: Settings
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,8 @@ class Rates:
         """Log-density of all parameters, without constants."""
         normal = (
             ((self.label - self.centre) ** 2).sum() / prior.label_spread**2
-            + (self.shift**2).sum() / prior.settings.group_spread**2
-            + (self.centre - prior.centre) ** 2 / prior.settings.crowd_spread**2
+            + (self.shift**2).sum() / GROUP_SPREAD**2
+            + (self.centre - prior.centre) ** 2 / CROWD_SPREAD**2
         )
         return float(-0.5 * normal)
 
@@ -126,7 +129,7 @@ def update_group_rates(
         np.concatenate([each.yes for each in effective]), np.concatenate([each.yes + each.no for each in effective])
     )
     label, shift = np.array([each.label for each in rates]), np.concatenate([each.shift for each in rates])
-    between, across = np.array([[each.label_spread] for each in priors]), priors[0].settings.group_spread
+    between, across = np.array([[each.label_spread] for each in priors]), GROUP_SPREAD
     slope, bend = (of_kind @ each for each in all_votes.slope_and_bend(label[kind] + shift[:, None]))
     label = _newton(
         label, np.array([[each.centre] for each in rates]), between, slope, bend,
@@ -151,7 +154,7 @@ def _by_kind(rates: Sequence[Rates], of_groups: Floats) -> list[Floats]:
 
 def _centre(label: Floats, prior: RatePrior) -> float:
     """The centre's own maximum: labels and the prior, each weighted by its precision."""
-    weights = 1 / prior.label_spread**2, 1 / prior.settings.crowd_spread**2
+    weights = 1 / prior.label_spread**2, 1 / CROWD_SPREAD**2
     return float((weights[0] * label.sum() + weights[1] * prior.centre) / (weights[0] * len(label) + weights[1]))
 
 

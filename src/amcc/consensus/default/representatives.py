@@ -72,14 +72,13 @@ class Picked(NamedTuple):
     """What is known of those who were chosen: as in `Crowd`, and the counts of their coins."""
 
     member: Floats
-    weight: Floats
     counts: CoinCounts
 
 
-def pick(_: Coins, places: Places, member: Floats, weight: Floats, counts: CoinCounts) -> Picked:
+def pick(_: Coins, places: Places, member: Floats, counts: CoinCounts) -> Picked:
     """What is known of those in these places."""
     present, absent = (Counts(each.yes[places.coin], each.no[places.coin]) for each in (counts.present, counts.absent))
-    return Picked(member[places.worker], weight[places.worker], CoinCounts(present, absent))
+    return Picked(member[places.worker], CoinCounts(present, absent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,26 +106,26 @@ class Representatives:
         mine = Shards(Coins(number[coins.worker[coin]], coins.label[coin], coins.slot[:0]))
         return cls(mine, everybody, everybody.over(places_of, everybody.cut(Chosen(chosen))))
 
-    def learn_groups(self, crowd: Crowd, prior: CrowdPrior, counts: CoinCounts) -> Crowd:
+    def learn_groups(self, crowd: Crowd, prior: CrowdPrior, counts: CoinCounts, temper: float) -> Crowd:
         """The crowd with rates, strengths and shares of groups as these workers' votes want them; members stay."""
         now, mine = self._of(crowd, counts)
         for step in range(MOST_STEPS):
             before = now
-            now, _ = update_members(now, self.mine, mine)
+            now, _ = update_members(now, self.mine, mine, temper=temper)
             if step % STRENGTHS_EVERY == 0:
                 now = update_strengths(now, prior, self.mine, mine)
             now = update_rates(now, prior, self.mine, mine)
             if same_strengths(now, before) and np.abs(now.share - before.share).max() < AT_REST:
                 break
-        return replace(now, member=crowd.member, weight=crowd.weight)
+        return replace(now, member=crowd.member)
 
     def learn_strengths(self, crowd: Crowd, prior: CrowdPrior, counts: CoinCounts) -> Crowd:
         """The crowd with one step of strengths."""
         now, mine = self._of(crowd, counts)
-        return replace(update_strengths(now, prior, self.mine, mine), member=crowd.member, weight=crowd.weight)
+        return replace(update_strengths(now, prior, self.mine, mine), member=crowd.member)
 
     def _of(self, crowd: Crowd, counts: CoinCounts) -> tuple[Crowd, CoinCounts]:
         """Crowd and counts without all others; these are few, so they come here from wherever they are kept."""
-        kept = self.everybody.over(pick, self.places, crowd.member, crowd.weight, counts)
+        kept = self.everybody.over(pick, self.places, crowd.member, counts)
         few = self.everybody.gathered(kept)
-        return replace(crowd, member=few.member, weight=few.weight), few.counts
+        return replace(crowd, member=few.member), few.counts

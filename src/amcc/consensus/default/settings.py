@@ -22,10 +22,9 @@ from importlib.resources import files
 from typing import Any, Literal, get_args
 
 from amcc.consensus.calibration import INTERCEPT_SPREAD
-from amcc.consensus.settling import ASSUMED_CLAIM, SETTLED_ERROR
 from amcc.errors import ParameterError
 
-Group = Literal["crowd priors", "label sets", "readings", "settling", "known truth"]
+Group = Literal["crowd priors", "readings", "known truth"]
 
 # Next to this file, so that it comes with every installed package.
 MEASURED = "settings_measured.json"
@@ -35,7 +34,6 @@ MEASURED = "settings_measured.json"
 Range = tuple[float, float]
 RATE: Range = (1e-4, 1 - 1e-4)  # log-odds are taken of it, so that it is neither 0 nor 1
 WEIGHT: Range = (0.0, 1.0)  # from not at all to fully
-CLAIM: Range = (1e-4, SETTLED_ERROR)  # a claim of 0 settles nothing; no claim may exceed the promise
 SPREAD: Range = (0.01, 10.0)  # of log-odds: below it nothing can differ, beyond it everything is equally likely
 VOTES: Range = (0.1, 1000.0)  # Beta functions need more than 0; nobody lends more than a worker ever gives
 STANDARD_ERRORS: Range = (-100.0, 100.0)  # either end is certainty: "always" and "never" can be said
@@ -48,7 +46,7 @@ def number(value: float, group: Group, within: Range, reason: str) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """Numbers set by hand; whole numbers are counts, all others may be anything in their range.
+    """Numbers set by hand; each may be anything in its range.
 
     The metadata of a field hold its `reason`, its `group`, the `least` and the `most` that it may be. Values out of
     range are refused when the object is made, so that a function that gets settings need not check them.
@@ -75,19 +73,9 @@ class Settings:
         "How often an answer is yes, whoever gives it: most labels are absent from most items. Workers who do not "
         "look start there, and so does the common frequency of labels. Already at 0.18, some reliable workers in "
         "crowds full of spammers were taken for spammers.")
-    crowd_spread: float = number(0.5, "crowd priors", SPREAD,
-        "How far this crowd's usual rates may lie from those above, in log-odds: 0.7 may as well be 0.59 or 0.79. "
-        "Workers who do not look may differ as much from label to label. At half a crowd needs more votes to be "
-        "unusual, at double fewer; both change little.")
     label_spread: float = number(0.35, "crowd priors", SPREAD,
         "How much hit rates of labels differ within a crowd, in log-odds. Tight, since a label that is often present "
         "looks like one that is often invented: without this limit, small data sets fit noise.")
-    false_alarm_label_spread: float = number(0.2, "crowd priors", SPREAD,
-        "The same for false alarms. Tighter, because they are few: there is less to tell labels apart by. At double, "
-        "small sets suffer.")
-    group_spread: float = number(1.5, "crowd priors", SPREAD,
-        "How much groups of workers differ, in log-odds. Wide, since careful and sloppy workers do: 0.7 may become "
-        "0.34 or 0.91. Half and double change little, because groups have many votes.")
     pseudo_votes: float = number(8.0, "crowd priors", VOTES,
         "Votes or pairs that a whole lends to each of its parts: a group to a worker on a label, all labels to one "
         "label; half as many to a kind of items, which is there to differ. With as many of its own, a part counts "
@@ -95,12 +83,6 @@ class Settings:
         "doubled as long as that explains the workers better. Fixed ratios: groups start with four times as much "
         "for false alarms (crowd.FALSE_ALARM_FACTOR), and with an eighth and eight times as much where workers do "
         "not look (crowd.UNINFORMATIVE_STARTS).")
-
-    # -- label sets: which labels come together
-
-    n_kinds: int = number(12, "label sets", (1, 200),
-        "Kinds of items, each with its own frequencies of labels. Too many kinds do little harm, since a kind "
-        "without items is like the whole; each costs time.")
 
     # -- readings: what votes may mean, and how far each meaning is believed
 
@@ -112,43 +94,26 @@ class Settings:
         "% of yes (at half: 46 %, at double: 35 %). At zero it would be at one half, as majority has it. Double scores "
         "better on both, but on one draw of small sets that would then have chosen it, and twice as many of the "
         "settled pairs are wrong.")
-    nearest_share: float = number(0.01, "readings", (1e-6, 0.2),
-        "No share of yes counts as nearer to 0 or 1 than this: nobody knows what the next hundred people would say. "
-        "It bounds how sure degrees and counts can be.")
-    least_degrees: float = number(0.3, "readings", WEIGHT,
-        "Share of the reading by degrees where votes cannot tell whether they depend on each other. A tenth more or "
-        "less makes little difference.")
-    most_degrees: float = number(0.8, "readings", WEIGHT,
-        "The same where votes are shown to depend on each other. A fifth stays with counts and coins: degrees know "
-        "nothing about who errs on which label.")
+    coins_share: float = number(0.5, "readings", WEIGHT,
+        "Weight of the reading by coins in the pool on a pair without votes; counts and degrees share the rest evenly. "
+        "A tenth more or less makes no difference that matters.")
+    coins_votes: float = number(15.0, "readings", (1.0, 1e6),
+        "Votes on a pair with which coins have half of that weight. Where many people agree it is they who count, and "
+        "what the kind of the pair says in general would keep the claimed error up. At a million it hardly falls with "
+        "the votes.")
+    independent_z: float = number(8.0, "readings", STANDARD_ERRORS,
+        "Standard errors by which coins must predict votes better than more kinds of pairs do to be used without "
+        "softening, half of the way. Far out, because being sure without reason costs most: crowds with independent "
+        "votes reach 17 to 20 on 100,000 votes, real crowds lie below 8 but for three sets thinned to three answers.")
+    independent_votes: float = number(300_000.0, "readings", (0.0, 1e9),
+        "Votes with which that answer is half believed. A crowd that shares a taste looks independent until there are "
+        "enough votes to tell: with a tenth, one real crowd is three times as far from the truth in log-loss.")
     most_correlation: float = number(0.5, "readings", WEIGHT,
         "Largest weight of the other labels of an item where readings are pooled: what the pool says about those "
         "labels is in doubt itself.")
-    independent_z: float = number(8.0, "readings", STANDARD_ERRORS,
-        "Standard errors by which two coins must predict better than kinds of pairs to be used without softening, "
-        "half of the way. Far out, because being sure without reason costs most: crowds with independent votes "
-        "reach 17 to 20 on 100,000 votes, real crowds lie below 7 except for two sets with three answers per item.")
-    shown_z: float = number(3.0, "readings", STANDARD_ERRORS,
-        "Standard errors from which other questions to the votes count as answered, half of the way: whether votes "
-        "depend, whether other labels help. More than two, because with few items the error itself is not well "
-        "known. Double scores better on both, but on one draw of small sets that would then have chosen it; more "
-        "settled pairs are wrong, and gates chosen on other sets did not beat this one.")
-    counts_z: float = number(-1.5, "readings", STANDARD_ERRORS,
-        "The same for plain counts against two coins. Below zero, so that counts have the benefit of the doubt: a "
-        "model has to earn its place. At zero log-loss is worse, at -3 Jaccard is.")
-    declared_crisp: float = number(0.75, "readings", WEIGHT,
-        "Least weight of two coins without softening where a roster says who shares errors and people vote: what is "
-        "shared is then discounted vote by vote, and the pool would discount it twice. A quarter stays with the "
-        "pool, because families may share more than was declared; simulated judges, who share just that, would like it "
-        "smaller.")
-
-    # -- settling: how sure is sure enough
-
-    assumed_claim: float = number(ASSUMED_CLAIM, "settling", CLAIM,
-        "Largest error that a settled pair may claim where no truth is known: two fifths of the 5 % that is "
-        "promised, since models are surer than they are right. A quarter of it (a fixed ratio, "
-        "settling.DEPENDENT_CLAIM) where votes are shown to repeat each other and nobody said who does: of the pairs "
-        "that claim 1 to 2 % there, 3 to 7 % are wrong. It moves no probability, only what is called settled.")
+    correlated_items: float = number(100.0, "readings", (0.0, 1e6),
+        "Items with which it is half believed that other labels help. On sixty items of some crowds they seem to, "
+        "and do harm: log-loss of small sets would be .003 higher without this.")
 
     # -- known truth: how far it may correct the probabilities of other pairs
 
@@ -164,24 +129,14 @@ class Settings:
     def __post_init__(self) -> None:
         for each in fields(self):
             _check(each, getattr(self, each.name))
-        if self.least_degrees > self.most_degrees:
-            raise ParameterError(
-                f"settings: least_degrees must not be above most_degrees ({self.most_degrees}); got "
-                f"{self.least_degrees}."
-            )
 
 
 def _check(each: DataclassField[Any], value: Any) -> None:
-    """Raise ParameterError unless the value is a number in the range of its field.
-
-    Whole numbers are fine where any number is: JSON writes 1 for 1.0. Not the other way round, and never true or false.
-    """
+    """Raise ParameterError unless the value is a number, not true or false, in the range of its field."""
     least, most = each.metadata["least"], each.metadata["most"]
-    whole = isinstance(each.default, int)
-    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not least <= value <= most:  # not-a-number is in no range
-        kind = "a whole number" if whole else "a number"
-        raise ParameterError(f"settings: {each.name} must be {kind} from {least:g} to {most:g}; got {value!r}.")
+        raise ParameterError(f"settings: {each.name} must be a number from {least:g} to {most:g}; got {value!r}.")
 
 
 def settings_with(changes: Mapping[str, float] | None) -> Settings:
@@ -198,7 +153,7 @@ def settings_with(changes: Mapping[str, float] | None) -> Settings:
     for name in changes:
         if name not in known:
             raise ParameterError(f"settings: there is no {name!r}; there are {', '.join(known)}.")
-    return Settings(**changes)  # type: ignore[arg-type]  # whole numbers are checked there
+    return Settings(**changes)
 
 
 # -- describing -------------------------------------------------------------------------------------------------------
@@ -211,17 +166,15 @@ def described_settings() -> list[dict[str, Any]]:
 
 
 def half_and_double(name: str) -> tuple[float, float]:
-    """The values at which a setting is measured: half and double, whole where it counts something.
+    """The values at which a setting is measured: half and double.
 
     Of what lies between 0 and 1 the odds are halved and doubled: twice a rate of 0.7 is none. Nothing leaves its range.
 
-    >>> half_and_double("n_kinds"), half_and_double("declared_crisp")
-    ((6, 24), (0.6, 0.857))
+    >>> half_and_double("steepness"), half_and_double("usual_hit")
+    ((0.8, 3.2), (0.538, 0.824))
     """
     (row,) = (row for row in described_settings() if row["name"] == name)
     value, least, most = row["value"], row["least"], row["most"]
-    if isinstance(value, int):
-        return max(least, value // 2), min(most, value * 2)
     if least >= 0 and most <= 1:
         odds = value / (1 - value)
         both = [factor * odds / (1 + factor * odds) for factor in (0.5, 2.0)]

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amcc.arrays import Floats, Ints, Mask, distinct, weight_per_code
+from amcc.arrays import Floats, Ints, Mask, distinct
 from amcc.consensus.families.correlations import VoteCorrelations, centred_votes, vote_correlations
-from amcc.consensus.families.tree import ViewTree, largest_families, tree_of
+from amcc.consensus.families.tree import largest_families, tree_of
 from amcc.consensus.families.views import Views, fit_views
 from amcc.roster import MODEL, Seats
 from amcc.votes import Votes
@@ -133,13 +133,11 @@ class Sharing:
 
     views, correlations : the fitted tree, and what it was fitted to
     weight : (n_workers,) how much a vote of each worker counts: below 1 for those whose votes others repeat
-    standing : (n_workers,) how much it counts beside votes of other views, see `standings`
     """
 
     views: Views
     correlations: VoteCorrelations
     weight: Floats
-    standing: Floats
 
     @property
     def source(self) -> Ints:
@@ -178,26 +176,7 @@ def shared_errors(votes: Votes, seats: Seats, present: Mask, known: Mask) -> Sha
     correlations = vote_correlations(centred_votes(votes, tree, present, known), len(votes.pairs))
     views = fit_views(tree, correlations)
     weight, samples = design_weights(views, correlations.together)[tree.source], samples_per_pair(votes)
-    standing = standings(tree, weight, n_votes / samples)
-    return Sharing(views, correlations, weight / samples, standing / samples)
-
-
-def standings(tree: ViewTree, weight: Floats, n_votes: Floats) -> Floats:
-    """(n_workers,) what votes count for where they need not be independent given the truth, beside other views.
-
-    weight, n_votes : (n_workers,) see `design_weights`, and how many votes each worker gave
-
-    By a reading that asks how many of a kind would say yes (`degrees`), votes of one view are independent already: what
-    they share is the degree. To discount them there would count it twice, and where all workers are models it would
-    leave too little to tell any pair from another. What is left to say is whose view counts for how much: the mean
-    weight of the votes of a view, and the view that is worth most counts fully.
-    """
-    view = tree.highest_view[tree.source]
-    n_views = int(view.max(initial=-1)) + 1
-    said, counted = (weight_per_code(view, each, n_views) for each in (n_votes, weight * n_votes))
-    worth = np.divide(counted, said, out=np.zeros(n_views), where=said > 0)
-    # Who has not voted yet has nothing that others could repeat.
-    return np.asarray(np.where(said > 0, worth / max(worth.max(initial=0.0), TINY), 1.0)[view])
+    return Sharing(views, correlations, weight / samples)
 
 
 def samples_per_pair(votes: Votes) -> Floats:

@@ -1,20 +1,20 @@
-"""Are votes independent given presence? What the votes themselves can say about it, and about two other questions.
+"""How far votes allow what the model supposes: two questions, answered by predicting votes from the other votes.
 
-Two coins per worker take the votes on a pair as independent, given whether the label is present. Where items are faint
-or tempting, where people share a taste or language models share training data, they are not. The votes are asked
-(`compare`) by how well each of them is predicted from the *others*. No truth and no second fit is needed.
-
-- Do two kinds of pairs, present and absent, predict as well as `N_DEGREES` kinds do (`kinds_predict`)? Where votes are
-  independent given presence, two predict better, since more kinds only add noise.
-- Do plain counts predict as well (`counts.counts_predict`)?
-- Do the other labels of an item help (`labels_predict`)?
+1. *Are votes independent given presence?* Where items are faint or tempting, where people share a taste or language
+   models share training data, they are not. If they are, two kinds of pairs, present and absent, predict a vote from
+   the others better than `N_DEGREES` kinds do, since more kinds only add noise (`kinds_predict`). A crowd that shares a
+   taste looks independent until there are enough votes, so the answer is believed only as far as there are many.
+2. *Do the other labels of an item help to predict?* (`labels_predict`) Believed only as far as there are many items.
 
 A gain is a sum over thousands of votes that depend on each other, so its size says little. It is divided by its
-standard error, where the votes on one item are one observation (`clustered_z`).
+standard error, where the votes on one item are one observation (`clustered_z`). An answer moves from 0 to 1 as a
+logistic function of it: what the data cannot rule out keeps its share.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,7 @@ import numpy as np
 from amcc.arrays import AnyInts, Codes, Floats, Ints, clipped, distinct, sigmoid, weight_per_code
 from amcc.consensus.default.bayes import best_of_three, log_evidence, posterior
 from amcc.consensus.default.coins import Counts, Usual
-from amcc.consensus.default.correlation import LabelSets
-from amcc.consensus.default.counts import counts_predict
+from amcc.consensus.default.correlation import LabelSets, learn_label_sets
 from amcc.consensus.default.degrees import (
     GRID,
     N_DEGREES,
@@ -35,9 +34,17 @@ from amcc.consensus.default.degrees import (
 )
 from amcc.consensus.default.likelihood import LikelihoodFit
 from amcc.consensus.default.settings import Settings
+from amcc.engine.base import Engine, gather
 from amcc.special import logit
 from amcc.sums import sum_at, sum_by, sum_per_code
 from amcc.votes import Votes
+
+# Votes that suffice to answer the questions; with five times as many, no answer changes.
+SAMPLE = 100_000
+
+# Standard errors from which on other labels count as helpful, half of the way. More than two, because with few items
+# the error itself is not well known.
+LABELS_HELP_Z = 3.0
 
 # Strengths of coins need some rounds; beyond these the answer does not change.
 KIND_ROUNDS = 20
@@ -52,6 +59,56 @@ NEAREST_RATE = 1e-3
 NEAREST_PRIOR = 1e-9
 
 
+@dataclass(frozen=True)
+class Trust:
+    """How far the model's suppositions are believed, from 0 to 1.
+
+    independence : that votes are independent given presence, so that coins need no softening
+    correlation : that labels of an item inform each other
+    """
+
+    independence: float = 0.0
+    correlation: float = 0.0
+
+
+def ask_votes(
+    engine: Engine, lot: Floats, fit: LikelihoodFit, fit_again: Callable[[Votes], LikelihoodFit], settings: Settings
+) -> Trust:
+    """Ask both questions; no trust where no pair has a second vote, so that nothing can be predicted from others.
+
+    lot : (n_items,) chance by item, to draw a sample of large data, to which `fit_again` fits.
+    """
+    if engine.n_votes == engine.n_pairs:  # every pair that is there has a vote, so no pair has two
+        return Trust()
+    items = np.flatnonzero(lot < SAMPLE / max(engine.n_votes, 1))
+    if not len(items):  # few items with very many votes each
+        items = np.arange(engine.n_items)
+    votes = gather(engine, items)
+    if len(items) < engine.n_items:
+        # Fitted to the sample alone: coins that knew all votes would predict better than kinds that know a part.
+        fit = fit_again(votes)
+    coins = leave_votes_out(votes, fit)
+    two_coins = log_probability(votes, coins.predict(coins.others))
+    kinds = log_probability(votes, kinds_predict(votes, fit.crowd.looks, coins.by_chance, settings))
+    sets = learn_label_sets(votes, fit, lot[items], settings)
+    labels = log_probability(votes, labels_predict(votes, fit, sets, coins))
+    independent = gate(clustered_z(two_coins - kinds, votes.item), settings.independent_z)
+    correlated = gate(clustered_z(labels - two_coins, votes.item), LABELS_HELP_Z)
+    return Trust(
+        independent * engine.n_votes / (engine.n_votes + settings.independent_votes),
+        correlated * engine.n_items / (engine.n_items + settings.correlated_items),
+    )
+
+
+def gate(z: float, middle: float) -> float:
+    """A weight that moves from 0 to 1 as z, a gain over its standard error, passes `middle`, where it is one half.
+
+    >>> round(gate(3.0, 2.0), 2)
+    0.73
+    """
+    return float(sigmoid(np.array(z - middle)))
+
+
 def clustered_z(gain: Floats, item: AnyInts) -> float:
     """Sum of the (n_votes,) gains over its standard error, where the votes on one item are one observation.
 
@@ -62,29 +119,6 @@ def clustered_z(gain: Floats, item: AnyInts) -> float:
     of_item = weight_per_code(item, gain, int(item.max(initial=-1)) + 1)[np.bincount(item) > 0]
     error = float(np.sqrt(((of_item - of_item.mean()) ** 2).sum())) if len(of_item) else 0.0
     return float(of_item.sum()) / error if error > 0 else 0.0
-
-
-class Comparison(NamedTuple):
-    """How much better one prediction is than another, over its standard error: above 0 in favour of the first."""
-
-    two_coins_over_kinds: float
-    counts_over_two_coins: float
-    labels_over_none: float
-
-
-def compare(votes: Votes, fit: LikelihoodFit, sets: LabelSets, settings: Settings) -> Comparison:
-    """Ask the votes that a crowd was fitted to."""
-    coins = leave_votes_out(votes, fit)
-    two_coins = coins.predict(coins.others)
-
-    def over(first: Floats, second: Floats) -> float:
-        return clustered_z(log_probability(votes, first) - log_probability(votes, second), votes.item)
-
-    return Comparison(
-        over(two_coins, kinds_predict(votes, fit.crowd.looks, coins.by_chance, settings)),
-        over(counts_predict(votes, settings), two_coins),
-        over(labels_predict(votes, fit, sets, coins), two_coins),
-    )
 
 
 def pair_of_vote(votes: Votes) -> Ints:
