@@ -101,6 +101,17 @@ def test_calibration_is_drawn_without_what_was_told(crowd, told):
     assert titles[0] == titles[1]
 
 
+def test_the_report_says_what_workers_are_compared_with(crowd, truth, told):
+    pytest.importorskip("altair")
+    from amcc.report.workers import workers_panel
+    from report_pages import findings_of
+
+    model = DawidSkene()
+    assert workers_panel(findings_of(crowd.votes, model)).notes == []
+    (note,) = workers_panel(findings_of(crowd.votes, model, truth=truth)).notes
+    assert note.startswith("The consensus was told the truth of 36 of 180 pairs: there workers are compared with that")
+
+
 # -- the command line ------------------------------------------------------------------------------------------------
 
 
@@ -127,6 +138,10 @@ def test_a_consensus_is_not_scored_by_what_it_was_told(folder):
     )
     _, err = said("evaluate", "out.csv", "known.csv", code=2, cwd=folder)
     assert "it was told all 36 of them. Keep some items back from --truth" in err
+    table = read_table(folder / "out.csv")
+    write_table(table.drop_columns("told"), folder / "lost.csv")
+    _, err = said("evaluate", "lost.csv", "known.csv", code=2, cwd=folder)
+    assert "it repeats 36 of 36 with certainty, as after --truth" in err
 
 
 def test_by_turns_every_item_of_the_truth_is_scored(folder, crowd, truth):

@@ -16,6 +16,8 @@ import typer
 
 from amcc import evaluation
 from amcc.audit import cross_fitted
+from amcc.audit.doubts import refuse_told
+from amcc.audit.slices import ConsensusPairs, answers_on
 from amcc.cli.console import busy, say, screen, titled_table
 from amcc.cli.fitting import DEFAULT_METHOD, ModelChoice
 from amcc.cli.options.roster import WorkersFile, listed_workers
@@ -26,6 +28,7 @@ from amcc.cli.paths import READS
 from amcc.errors import ParameterError
 from amcc.evaluation import Evaluation, SoftEvaluation, evaluate_soft, refuse_itself, told_notes
 from amcc.io import read_soft_truth, read_table
+from amcc.truth import TOLD, Truth
 
 SOFT_HELP = (
     "Also compare the column soft (else probability) with the share of people who say yes: a table item,label,share, "
@@ -92,7 +95,9 @@ def evaluate(
         result, soft = None, None
         if truth is not None:
             refuse_itself(table, read_table(truth))
-            result = evaluation.evaluate(table, coverage.read(truth))
+            known = coverage.read(truth)
+            result = evaluation.evaluate(table, known)
+            _refuse_lost(table, result, known)
         if soft_truth is not None:
             refuse_itself(table, read_table(soft_truth))
             soft = evaluate_soft(table, read_soft_truth(soft_truth))
@@ -108,6 +113,13 @@ def evaluate(
         _show(result, by_label)
     if soft is not None:
         _show_soft(soft)
+
+
+def _refuse_lost(table: pa.Table, result: Evaluation, truth: Truth) -> None:
+    """Raise InputError where a consensus that does not say what it was told seems to repeat the truth, as in audits."""
+    if TOLD not in table.column_names and "claimed_error" in result.scores:
+        pairs = ConsensusPairs.of(table)
+        refuse_told(pairs, answers_on(pairs, truth))
 
 
 def _tell(result: Evaluation, *, covers_said: bool) -> None:
