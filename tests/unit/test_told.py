@@ -94,13 +94,6 @@ def test_other_exports_of_our_own_say_it(told, crowd, tmp_path):
     assert [bool(labels) for labels in table["told_labels"].to_pylist()] == [item < 12 for item in range(60)]
 
 
-def test_calibration_is_drawn_without_what_was_told(crowd, told):
-    pytest.importorskip("matplotlib")
-    everything, others = (Truth.from_frames(true_sets(crowd, items)) for items in (range(60), range(12, 60)))
-    titles = [told.plot_calibration(each).get_title() for each in (everything, others)]
-    assert titles[0] == titles[1]
-
-
 def test_the_report_says_what_workers_are_compared_with(crowd, truth, told):
     pytest.importorskip("altair")
     from amcc.report.workers import workers_panel

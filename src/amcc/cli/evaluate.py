@@ -94,8 +94,8 @@ def evaluate(
     with busy("Comparing"):
         result, soft = None, None
         if truth is not None:
-            refuse_itself(table, read_table(truth))
             known = coverage.read(truth)
+            refuse_itself(table, read_table(truth))
             result = evaluation.evaluate(table, known)
             _refuse_lost(table, result, known)
         if soft_truth is not None:
