@@ -78,9 +78,8 @@ def workers(
         # Everything that looks at votes again, while the blocks are there.
         model.worker_evidence_  # noqa: B018
         account = None if code is None else Account.of(model, votes, code)
-        effect = effect_as_json(truth_effect(model, votes) if isinstance(votes, Votes) else None)
+        effect = effect_as_json(truth_effect(model, votes) if isinstance(votes, Votes) else None) | _told(model)
         suspicions = _suspicions(model, votes) if account is None else []
-        effect |= _told(model)
     # After the engine is closed: what follows needs no votes any more.
     if suggest is not None:
         write_rows(suggested_roster(suspicions, model.worker_names_), suggest, safe_csv=output.safe_csv)
@@ -101,7 +100,7 @@ def workers(
         output.write(account.votes)
 
 
-def _told(model: ConsensusModel) -> dict[str, int]:
+def _told(model: ConsensusModel) -> dict[str, Any]:
     """Note that rates are measured by told pairs where there are such, and count these for --json."""
     if model.results_ is None or not (n_told := int(model.pair_told_.sum())):
         return {}
