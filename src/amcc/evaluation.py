@@ -2,7 +2,8 @@
 
 A consensus comes in two layouts, as `amcc consensus` writes them: pairs with probabilities (item, label, probability,
 present, settled), or sets (item, labels). `read_consensus` reads both into one form. Truth is compared only where it is
-known: a pair that it does not cover is neither right nor wrong, and is counted apart.
+known: a pair that it does not cover is neither right nor wrong, and is counted apart. Pairs whose truth the consensus
+was told (columns told and told_labels) are left out: it repeats them, so that they measure nothing.
 
 Both sides name items and labels by themselves. They are brought together by name, as text: 1 in one file is "1" in the
 other.
@@ -20,9 +21,9 @@ import pyarrow.compute as pc
 
 from amcc import metrics, tables
 from amcc.arrays import Floats, Ints, Mask
-from amcc.errors import ColumnError, EmptyInputError
+from amcc.errors import ColumnError, EmptyInputError, InputError
 from amcc.soft_truth import SoftTruth, shares_in
-from amcc.truth import Truth, positions, refuse_repeats
+from amcc.truth import TOLD, TOLD_LABELS, Truth, positions, refuse_repeats
 
 Listing = TypeVar("Listing", Floats, Mask)
 
@@ -32,7 +33,8 @@ class Evaluation(tables.Tabular):
     """Scores (see `metrics.evaluate`), the same per label, and remarks.
 
     n_items, n_pairs : what the scores rest on. n_items_unknown, n_pairs_unknown : what they leave out of the items of
-    the consensus, because its truth is unknown.
+    the consensus, because its truth is unknown. n_pairs_told : of the pairs that the truth covers, those that were left
+    out because the consensus was told them.
     """
 
     scores: dict[str, float]
@@ -41,6 +43,7 @@ class Evaluation(tables.Tabular):
     n_pairs: int
     n_items_unknown: int
     n_pairs_unknown: int
+    n_pairs_told: int
     notes: list[str]
 
     def to_arrow(self) -> pa.Table:
@@ -58,6 +61,9 @@ class Listed:
     item, label : (n_pairs,) names of the listed pairs
     probability : (n_pairs,) that the label is present, None for sets
     present, settled : (n_pairs,) decisions; settled is None where the table does not say it
+    told : (n_pairs,) what the consensus was told, and did not find out
+    told_items : names of the items of which nothing else is left to measure: all listed pairs were told. Of sets, which
+        do not say what else was asked, those of which anything was told
     """
 
     items: pa.Array
@@ -65,7 +71,9 @@ class Listed:
     label: pa.Array
     probability: Floats | None
     present: Mask
-    settled: Mask | None = None
+    settled: Mask | None
+    told: Mask
+    told_items: pa.Array
 
 
 # Scores of probabilities, which sets do not have.
@@ -86,7 +94,8 @@ def evaluate(consensus: Any, truth: Truth) -> Evaluation:
     table has the column settled, the share of settled pairs and wrong_among_settled.
 
     Pairs that the table does not list count as absent with probability 0 in sets and rankings; calibration looks
-    only at the probabilities that are there, and is left out where there are none.
+    only at the probabilities that are there, and is left out where there are none. Pairs that the consensus was told
+    are not scored, see `Listed`.
 
     Parameters
     ----------
@@ -112,18 +121,26 @@ def evaluate(consensus: Any, truth: Truth) -> Evaluation:
     if not known.any():
         raise EmptyInputError("the truth must cover at least one pair of the consensus; it covers none.")
     place = positions(listed.item, item_names), positions(listed.label, label_names)
+    # Items that only one side has: those of the truth count as missed, those of the consensus are not scored.
+    in_consensus, covered = positions(item_names, listed.items) >= 0, known.any(axis=1)
+    unknown = int((in_consensus & ~covered).sum()), int((~known[in_consensus]).sum())
+    told = _told_cells(listed, item_names, place, true.shape) & known
+    known &= ~told
+    if not known.any():
+        raise nothing_left(int(told.sum()))
     predicted = _spread(listed.present, place, true.shape)
     scores = _scores(listed, place, true, predicted, known)
-    # Items that only one side has: those of the truth count as missed, those of the consensus are not scored.
-    scored, in_consensus = known.any(axis=1), positions(item_names, listed.items) >= 0
+    scored = known.any(axis=1)
     return Evaluation(
         scores=scores,
         labels=pa.table({"label": label_names, **vars(metrics.label_scores(true, predicted, known))}),
         n_items=int(scored.sum()),
         n_pairs=int(known.sum()),
-        n_items_unknown=int((in_consensus & ~scored).sum()),
-        n_pairs_unknown=int((~known[in_consensus]).sum()),
+        n_items_unknown=unknown[0],
+        n_pairs_unknown=unknown[1],
+        n_pairs_told=int(told.sum()),
         notes=[
+            *told_notes(int(told.sum())),
             *_notes_on_names((true & known).sum(axis=0), label_names, listed, int((scored & ~in_consensus).sum())),
             *["sets have no probabilities: calibration (ece, brier, log-loss) is left out"] * in_sets,
         ],
@@ -150,6 +167,47 @@ def _scores(listed: Listed, place: tuple[Ints, Ints], true: Mask, predicted: Mas
     return scores
 
 
+def _told_cells(listed: Listed, item_names: pa.Array, place: tuple[Ints, Ints], shape: tuple[int, ...]) -> Mask:
+    """(n_items, n_labels) what must not be scored; of wholly told items also what nobody was asked about.
+
+    Otherwise an item that has nothing but told pairs would count as one without labels, which is mostly right.
+    """
+    told = _spread(listed.told, place, shape)
+    told[positions(listed.told_items, item_names)] = True
+    return told
+
+
+def told_notes(n_pairs: int) -> list[str]:
+    """That so many pairs are left out and why, in a sentence; nothing where there is none."""
+    if not n_pairs:
+        return []
+    return [f"{n_pairs:,} pairs are left out: the consensus was told their truth, so they do not measure it"]
+
+
+def nothing_left(n_pairs: int) -> EmptyInputError:
+    """The error where all of so many pairs were told."""
+    return EmptyInputError(
+        "a consensus must be measured by pairs whose truth it was not told; it was told all "
+        f"{n_pairs:,} of them. Keep some items back from --truth and measure by those, or use all of them by turns: "
+        "amcc evaluate VOTES TRUTH --cross-fit 5, or amcc audit VOTES TRUTH --cross-fit (in Python "
+        "amcc.audit.cross_fitted)."
+    )
+
+
+def refuse_itself(consensus: pa.Table, truth: pa.Table) -> None:
+    """Raise InputError where the truth is the consensus itself: the same table, perhaps in a file of another format."""
+    if consensus.column_names != truth.column_names or consensus.num_rows != truth.num_rows:
+        return
+    one, other = read_consensus(consensus), read_consensus(truth)
+    names_alike = (getattr(one, name).equals(getattr(other, name)) for name in ("items", "item", "label"))
+    said_alike = (np.array_equal(getattr(one, name), getattr(other, name)) for name in ("probability", "present"))
+    if all(names_alike) and all(said_alike):
+        raise InputError(
+            "a consensus must be compared with something else; the truth is the same table as the consensus, so that "
+            "every score would be perfect. Give what people know to be true."
+        )
+
+
 def _spread(values: Listing, place: tuple[Ints, Ints], shape: tuple[int, ...]) -> Listing:
     """Values of the listed pairs as a matrix of items and labels; 0 or no where a pair is not listed."""
     matrix = np.zeros(shape, dtype=values.dtype)
@@ -159,19 +217,23 @@ def _spread(values: Listing, place: tuple[Ints, Ints], shape: tuple[int, ...]) -
 
 @dataclass(frozen=True)
 class SoftEvaluation:
-    """How near a column of the consensus is to the share of people who say yes, over `n_pairs` pairs that both have."""
+    """How near a column of the consensus is to the share of people who say yes, over `n_pairs` pairs that both have.
+
+    n_pairs_told : further pairs, left out because the consensus was told them.
+    """
 
     manhattan: float
     cross_entropy: float
     column: str
     n_pairs: int
+    n_pairs_told: int
 
 
 def evaluate_soft(consensus: Any, truth: SoftTruth) -> SoftEvaluation:
     """Compare the soft labels of a consensus, or its probabilities where it has none, with a soft truth.
 
     A soft truth has no yes or no: it says which share of people would say yes. Pairs that only one side has are left
-    out.
+    out, and so are those that the consensus was told.
 
     Examples
     --------
@@ -200,11 +262,15 @@ def evaluate_soft(consensus: Any, truth: SoftTruth) -> SoftEvaluation:
             "the soft truth must cover at least one pair of the consensus; it covers none. Write items and labels "
             "alike."
         )
+    told = listed.told[here]
+    if told.all():
+        raise nothing_left(len(told))
+    here, there = here[~told], there[~told]
     # Metrics want a matrix with one column per value that is compared.
     share = truth.share[true_row >= 0][there][:, None]
     predicted = values[here][:, None]
     return SoftEvaluation(
-        metrics.manhattan(share, predicted), metrics.cross_entropy(share, predicted), column, len(both)
+        metrics.manhattan(share, predicted), metrics.cross_entropy(share, predicted), column, len(here), int(told.sum())
     )
 
 
@@ -247,6 +313,10 @@ def read_consensus(table: pa.Table) -> Listed:
         lists = tables.encode_lists(columns[roles["labels"]], roles["labels"], None)
         row, label = lists.row, lists.labels
         probability, present = None, np.ones(len(row), dtype=bool)
+        told_items = np.zeros(len(item.names), dtype=bool)
+        if TOLD_LABELS in table.column_names:
+            told_items[item.codes[tables.encode_lists(table[TOLD_LABELS], TOLD_LABELS, None).row]] = True
+        told = told_items[item.codes[row]]
     else:
         row, label = np.arange(table.num_rows), tables.encode_ids(columns[roles["label"]], "label", roles["label"])
         probability = _probabilities(table)
@@ -255,13 +325,17 @@ def read_consensus(table: pa.Table) -> Listed:
         present = tables.parse_values(table["present"], "present").codes > 0 if named else probability > 0.5
         if "settled" in table.column_names:
             settled = tables.parse_values(table["settled"], "settled").codes > 0
+        told = np.zeros(table.num_rows, dtype=bool)
+        if TOLD in table.column_names:
+            told = tables.parse_values(table[TOLD], TOLD).codes > 0
+        told_items = np.bincount(item.codes, ~told, len(item.names)) == 0
     item_code, label_code = item.codes[row], label.codes
     # One number per pair; 64 bits, since items times labels may be more than 32 bits hold.
     pair = item_code.astype(np.int64) * len(label.names) + label_code
     refuse_repeats(pair, row + 1, "(item, label) pair", "the consensus")
     items, labels = item.names.cast(pa.string()), label.names.cast(pa.string())
     names = items.take(pa.array(item_code)), labels.take(pa.array(label_code))
-    return Listed(items, *names, probability, present, settled)
+    return Listed(items, *names, probability, present, settled, told, items.filter(pa.array(told_items)))
 
 
 def _probabilities(table: pa.Table) -> Floats:

@@ -27,6 +27,10 @@ from amcc.votes import Unmentioned, Votes
 # Names of a column that says yes and no, in tables of truth only: tables of votes use those of `tables.ALIASES`.
 VERDICTS = ("truth", "is_true", "true", "gold", "ground_truth")
 
+# Columns by which a consensus says what it was told, in tables of pairs and of sets; they are there only where
+# something was told. `evaluation.read_consensus` reads them again.
+TOLD, TOLD_LABELS = "told", "told_labels"
+
 # What a pair takes while it is compared: its key, what is true, known and predicted, its score, and their ranks.
 SCORE_BYTES = 64
 

@@ -88,12 +88,38 @@ def test_a_written_consensus_is_measured_as_it_is(folder):
     assert "--consensus is measured as it is" in err
 
 
-def test_a_consensus_that_knew_the_slice_is_refused_and_cross_fitting_is_the_way_out(folder, tmp_path):
+def test_what_the_consensus_was_told_is_not_measured_and_cross_fitting_is_the_way_out(folder, tmp_path):
     amcc("consensus", "votes.csv", "--truth", "people.csv", "-m", "majority", "-o", tmp_path / "told.csv", cwd=folder)
     _, err = said("audit", "votes.csv", "people.csv", "--consensus", tmp_path / "told.csv", code=2, cwd=folder)
-    assert "must not have seen the answers" in err
+    assert "told all 160 of them" in err
     assert "--cross-fit" in err
-    assert told(folder, "--cross-fit")["items_in_slice"] == 40
+    out, err = said("audit", "votes.csv", "people.csv", "-m", "majority", "--json", "--cross-fit", cwd=folder)
+    assert json.loads(out)["items_in_slice"] == 40
+    assert "each fifth of it is measured by a fit that knows the other four only" in err
+    lines = (folder / "people.csv").read_text().splitlines()
+    (tmp_path / "half.csv").write_text("\n".join(lines[:21]) + "\n")
+    amcc(
+        "consensus",
+        "votes.csv",
+        "--truth",
+        tmp_path / "half.csv",
+        "-m",
+        "majority",
+        "-o",
+        tmp_path / "half_told.csv",
+        cwd=folder,
+    )
+    plain = "audit", "votes.csv", "people.csv", "--json", "--consensus"
+    out, err = said(*plain, tmp_path / "half_told.csv", cwd=folder)
+    found = json.loads(out)
+    assert (found["items"], found["items_in_slice"], found["pairs_in_slice"], found["pairs_told"]) == (130, 20, 80, 80)
+    assert "80 pairs are left out: the consensus was told their truth" in err
+
+
+def test_a_consensus_is_not_measured_by_itself(folder, tmp_path):
+    (tmp_path / "copy.csv").write_bytes((folder / "consensus.csv").read_bytes())
+    _, err = said("audit", "votes.csv", tmp_path / "copy.csv", "--consensus", "consensus.csv", code=2, cwd=folder)
+    assert "the same table as the consensus" in err
 
 
 def test_pairs_that_nobody_was_asked_about(folder, tmp_path):

@@ -83,7 +83,7 @@ def test_consensus_to_files_and_back(votes_file, truth_file, tmp_path, suffix):
     assert list(scores) == [
         "jaccard", "precision", "recall", "f1", "hamming", "subset", "one_minus_rl", "one_minus_oe", "ece", "brier",
         "log_loss", "claimed_error", "true_error", "settled", "wrong_among_settled",
-        "items_scored", "pairs_scored", "items_unknown", "pairs_unknown",
+        "items_scored", "pairs_scored", "items_unknown", "pairs_unknown", "pairs_told",
     ]  # fmt: skip
     assert scores["jaccard"] == 1
 

@@ -149,10 +149,12 @@ def test_passwords(service):
 
 
 def test_decisions_are_truth(service):
+    assert "told" not in service.consensus_table().column_names
     service.decide(0, 1, True, "test")
     service.decide(0, 1, False, "test")
-    rows = {(row["item"], row["label"]): row["probability"] for row in service.consensus_table().to_pylist()}
-    assert rows == {("i0", "dog"): 0.0}
+    rows = {(row["item"], row["label"]): (row["probability"], row["told"])
+            for row in service.consensus_table().to_pylist()}  # fmt: skip
+    assert rows == {("i0", "dog"): (0.0, True)}
     assert service.status().known == 1
     for worker in range(3):
         while isinstance(page := service.next_page(worker), WorkPage):

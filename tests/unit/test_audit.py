@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from numpy.testing import assert_allclose
 
@@ -236,9 +237,21 @@ def test_pairs_on_which_people_are_even_are_no_disagreements():
 
 
 def test_people_who_also_voted_are_named():
-    said = Votes.from_frame(pa.table({"worker": ["ann"], "item": ["i"], "label": ["a"], "value": [1]}))
+    """ann said yes about (i, a) when she voted: she was asked again, or it is another ann."""
+    said = Votes.from_frame(pa.table({"worker": ["ann"], "item": ["i"], "label": ["a"], "value": [0]}))
     (warning,) = [each for each in audit(table(), VOTES, said).warnings if "ann" in each]
     assert "of the slice also voted" in warning
+
+
+def test_answers_that_are_among_the_votes_measure_nothing():
+    answers = {"worker": ["ann", "eve"], "item": ["i", "j"], "label": ["a", "b"], "value": [1, 0]}
+    found = audit(table(), VOTES, Votes.from_frame(pa.table(answers)))
+    assert found.n_pairs == 1
+    assert rows(found.errors, "pairs")["all"]["measured"] == 1  # (j, b), about which eve differs
+    assert "1 answers are left out: the same people voted so" in found.warnings[-1]
+    ann = Votes.from_frame(pa.table({name: column[:1] for name, column in answers.items()}))
+    with pytest.raises(InputError, match="all 1 of the slice are among the votes"):
+        audit(table(), VOTES, ann)
 
 
 def test_what_people_say_matters_and_not_the_order_of_rows(crowd, model):
@@ -287,10 +300,28 @@ def test_a_small_slice_says_so(crowd, model):
     )
 
 
-def test_a_consensus_that_was_told_the_answers_is_refused(crowd):
+def test_what_a_consensus_was_told_is_left_out_of_every_number(crowd):
+    """As if the told items were in neither the consensus nor the slice."""
+    items = random_items(crowd, 60)
+    truth = truth_of(crowd, items)
+    told = DawidSkene().fit(crowd.votes, truth=truth_of(crowd, items[:20]))
+    consensus = told.pairs(frame="arrow")
+    found = audit(told, crowd.votes, truth)
+    assert (found.n_items, found.n_pairs, found.n_items_all, found.n_pairs_told) == (40, 200, 380, 100)
+    names = pa.array([crowd.votes.item_names[int(item)].as_py() for item in items[:20]])
+    rest = consensus.filter(pc.invert(pc.is_in(consensus["item"], names))).drop_columns("told")
+    expected = audit(rest, crowd.votes, truth_of(crowd, items[20:]))
+    assert found.warnings == ["100 pairs are left out: the consensus was told their truth, so they do not measure it"]
+    assert {**found.to_dict(), "warnings": [], "pairs_told": 0} == expected.to_dict()
+    assert found.disagreements == expected.disagreements
+    with pytest.raises(EmptyInputError, match=r"told all 100 of them.*--cross-fit"):
+        audit(told, crowd.votes, truth_of(crowd, items[:20]))
+
+
+def test_a_consensus_that_does_not_say_what_it_was_told_is_refused_where_it_shows(crowd):
     items = random_items(crowd, 60)
     for known in (items, items[:20]):  # all of them, or some
-        told = DawidSkene().fit(crowd.votes, truth=truth_of(crowd, known))
+        told = DawidSkene().fit(crowd.votes, truth=truth_of(crowd, known)).pairs(frame="arrow").drop_columns("told")
         with pytest.raises(InputError, match=r"must not have seen the answers .* --cross-fit"):
             audit(told, crowd.votes, truth_of(crowd, items))
 
@@ -388,6 +419,7 @@ def test_cross_fitting_can_be_audited(crowd):
     found = audit(cross_fitted(DawidSkene, crowd.votes, said), crowd.votes, said)
     assert found.n_items == 60
     assert 0 < rows(found.errors, "pairs")["all"]["measured"] < 0.3
+    assert found.n_pairs_told == 0  # by the fit that speaks of them, however many the others were told
 
 
 def test_cross_fitting_learns_from_votes_of_people(crowd):

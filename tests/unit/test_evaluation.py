@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from amcc.errors import ColumnError, EmptyInputError, IdError, InputError, VoteValueError
-from amcc.evaluation import evaluate
+from amcc.evaluation import evaluate, evaluate_soft
+from amcc.soft_truth import SoftTruth
 from amcc.truth import Truth
 
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -173,6 +174,43 @@ def test_truth_that_covers_nothing():
     nothing = pa.table({"item": pa.array([], pa.string()), "label": pa.array([], pa.string())})
     with pytest.raises(EmptyInputError, match="covers none"):
         evaluate(pairs(), Truth.from_frames(nothing, known_items=nothing))
+
+
+def test_told_pairs_are_not_scored():
+    """i was told completely, of j only that a is there, which is wrong: what remains is (j, b), which is right."""
+    result = evaluate(pairs(told=[1, 1, 1, 0], settled=[1] * 4), TRUTH)
+    assert (result.n_items, result.n_pairs, result.n_pairs_told, result.n_pairs_unknown) == (1, 1, 3, 0)
+    assert result.notes == ["3 pairs are left out: the consensus was told their truth, so they do not measure it"]
+    assert (result.scores["jaccard"], result.scores["true_error"], result.scores["wrong_among_settled"]) == (1, 0, 0)
+    assert_allclose(result.scores["brier"], 0.2**2, **EXACT)
+    assert_allclose(result.scores["claimed_error"], 0.2, **EXACT)
+    with pytest.raises(EmptyInputError, match=r"told all 4 of them\. Keep some items back from --truth.*--cross-fit"):
+        evaluate(pairs(told=["yes"] * 4), TRUTH)
+
+
+def test_an_item_that_was_told_completely_has_no_score_for_what_nobody_was_asked():
+    """Label c is in neither set of truth: an item with nothing else would be called right."""
+    truth = Truth.from_frames(pa.table({"item": ["i", "i", "j", "k"], "label": ["a", "b", "b", "c"]}))
+    result = evaluate(pairs(told=[1, 1, 0, 0]), truth)
+    assert (result.n_items, result.n_pairs_told) == (2, 3)
+    assert_allclose(result.scores["jaccard"], (1 / 2 + 0) / 2, **EXACT)  # j and k
+
+
+def test_sets_leave_out_items_of_which_anything_was_told():
+    sets = {"item": ["i", "j"], "labels": ["a", "a|b"]}
+    result = evaluate(pa.table({**sets, "told_labels": ["a|b", None]}), TRUTH)
+    assert (result.n_items, result.n_pairs_told, result.scores["jaccard"]) == (1, 2, 1 / 2)
+    with pytest.raises(EmptyInputError, match="told all 4 of them"):
+        evaluate(pa.table({**sets, "told_labels": [["a"], ["b"]]}), TRUTH)
+
+
+def test_shares_of_people_are_not_compared_with_told_pairs():
+    people = SoftTruth.from_frame(pa.table({"item": ["i", "j"], "label": ["a", "b"], "share": [1.0, 0.5]}))
+    found = evaluate_soft(pairs(told=[1, 0, 0, 0]), people)
+    assert (found.n_pairs, found.n_pairs_told) == (1, 1)
+    assert_allclose(found.manhattan, 0.3, **EXACT)
+    with pytest.raises(EmptyInputError, match="told all 2 of them"):
+        evaluate_soft(pairs(told=[1, 0, 0, 1]), people)
 
 
 def test_claimed_and_true_error_by_hand():

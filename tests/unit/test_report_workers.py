@@ -36,7 +36,8 @@ def crowd_with(hit, false_alarm, **rates):
     """Findings of as many workers as there are rates, called w0, w1, …"""
     names = [f"w{code}" for code in range(len(hit))]
     votes = Votes.from_dense(np.ones((len(hit), 1, 1), dtype=int), worker_names=names)
-    return pretended(votes, worker_rates_=rates_of(hit, false_alarm, **rates), worker_evidence_={})
+    told = np.zeros(len(votes.pairs), dtype=bool)
+    return pretended(votes, worker_rates_=rates_of(hit, false_alarm, **rates), worker_evidence_={}, pair_told_=told)
 
 
 def good_crowd_with_spammers(n_good, n_spammers):

@@ -3,8 +3,8 @@
     consensus of everything + answers of people to a random slice → corrected shares of labels, calibration, error among
     settled pairs, agreement of every worker with people, and what the consensus and people disagree about
 
-The slice must be random, and the consensus must not have seen its answers; `cross_fitted` gives one that has seen them
-and can be audited all the same. Intervals are those of `amcc.inference`; docs/audit.md derives them.
+The slice must be random. What the consensus was told is left out; `cross_fitted` gives one that has learned from the
+slice and can be audited by all of it. Intervals are those of `amcc.inference`; docs/audit.md derives them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from amcc.audit import doubts, measures
 from amcc.audit.cross_fit import cross_fitted
-from amcc.audit.slices import AnswerRule, ConsensusPairs, People, Slice, answers_on
+from amcc.audit.slices import AnswerRule, ConsensusPairs, People, Slice, answers_on, without_own, without_told
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import ParameterError
+from amcc.evaluation import told_notes
 from amcc.inference import Corrected, SliceEstimate, check_level
 from amcc.tables import Frame, as_frame
 from amcc.votes import Votes
@@ -38,7 +39,8 @@ class Audit:
     """What a slice says about a consensus. Tables are Arrow tables; what was not measured is missing there.
 
     level : of all intervals, low to high.
-    n_items, n_pairs : in the slice, of those in the consensus. n_items_all, n_pairs_all : in the consensus.
+    n_items, n_pairs : in the slice, of those in the consensus. n_items_all, n_pairs_all : in the consensus, but for
+        those that it was told. n_pairs_told : told pairs that people answered; they are left out.
     prevalence : label, items, slice, share, low, high (corrected), slice_share, slice_low, slice_high (by the slice
         alone), consensus_share (by the consensus alone), power (how far the consensus is used, 0 for not at all).
     labels_per_item : the same for the number of labels, over the items that are known completely; None without them.
@@ -58,6 +60,7 @@ class Audit:
     n_pairs: int
     n_items_all: int
     n_pairs_all: int
+    n_pairs_told: int
     prevalence: pa.Table
     labels_per_item: Corrected | None
     errors: pa.Table
@@ -83,6 +86,7 @@ class Audit:
             "items_in_slice": self.n_items,
             "pairs": self.n_pairs_all,
             "pairs_in_slice": self.n_pairs,
+            "pairs_told": self.n_pairs_told,
             "prevalence": self.prevalence.to_pylist(),
             "labels_per_item": None if per_item is None else measures.corrected_row(per_item, "mean"),
             "errors": self.errors.to_pylist(),
@@ -108,7 +112,7 @@ def audit(
     Parameters
     ----------
     consensus : fitted model, or a table item, label, probability, present, settled
-        It must not have seen the answers of people; see `cross_fitted`.
+        Pairs that it was told (`pair_told_`, the column told) are left out; see `cross_fitted` for another way.
     votes : Votes
         Of the workers, who are compared with people.
     people : Truth or Votes
@@ -123,7 +127,10 @@ def audit(
     if rule not in get_args(AnswerRule):
         raise ParameterError(f"rule must be 'majority' or 'share'; got {rule!r}.")
     pairs = ConsensusPairs.of(consensus.pairs(frame="arrow") if isinstance(consensus, ConsensusModel) else consensus)
+    people, n_own = without_own(votes, people)
     answers = answers_on(pairs, people)
+    left_out = doubts.left_out(pairs, answers, people)
+    pairs, answers, n_told = without_told(pairs, answers)
     doubts.refuse_told(pairs, answers)  # before anything is measured: its numbers would look excellent
     slice_ = Slice(pairs, answers, answers.said(rule), level)
     cast = measures.cast_on(slice_, votes)
@@ -133,6 +140,7 @@ def audit(
         n_pairs=len(slice_.chosen),
         n_items_all=pairs.n_items,
         n_pairs_all=len(pairs.item),
+        n_pairs_told=n_told,
         prevalence=measures.prevalence(slice_),
         labels_per_item=measures.labels_per_item(slice_),
         errors=measures.errors(slice_),
@@ -142,8 +150,9 @@ def audit(
         people=measures.between_people(slice_),
         disagreements=measures.disagreements(slice_, cast, votes.worker_names),
         warnings=[
-            *doubts.left_out(slice_, people),
+            *told_notes(n_told),
+            *left_out,
             *doubts.warnings_about(slice_, votes),
-            *doubts.own_votes(votes, people),
+            *doubts.own_votes(votes, people, n_own),
         ],
     )

@@ -12,7 +12,7 @@ from amcc.audit.slices import People, as_truth, named
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import EmptyInputError, ParameterError
 from amcc.roster import Roster
-from amcc.truth import PairList, Truth, positions
+from amcc.truth import TOLD, PairList, Truth, positions
 from amcc.votes import Votes
 
 # Each fit knows four fifths of the slice, nearly all; more would only take longer.
@@ -42,7 +42,8 @@ def cross_fitted(
 
     Returns
     -------
-    Table item, label, probability, present, settled, which `audit` takes.
+    Table item, label, probability, present, settled, which `audit` and `amcc.evaluate` take. A column told is there
+    only where a fit was told about the pairs that it speaks of.
     """
     if folds < 2:
         raise ParameterError(f"folds must be at least 2; got {folds!r}.")
@@ -77,8 +78,11 @@ def _held_out(fits: list[pa.Table], fold: Ints) -> pa.Table:
         name: np.stack([table[name].to_numpy().astype(np.float64) for table in fits])
         for name in ("probability", "settled")
     }
+    zeros = np.zeros(len(fold), np.int8)
+    told = np.stack([table[TOLD].to_numpy() if TOLD in table.column_names else zeros for table in fits])
     rows = np.arange(len(fold))
     mine = {name: np.where(fold < 0, each.mean(axis=0), each[fold, rows]) for name, each in columns.items()}
+    mine_told = np.where(fold < 0, told.max(axis=0), told[fold, rows])
     return pa.table(
         {
             "item": fits[0]["item"],
@@ -86,5 +90,6 @@ def _held_out(fits: list[pa.Table], fold: Ints) -> pa.Table:
             "probability": mine["probability"],
             "present": (mine["probability"] > 0.5).astype(np.int8),
             "settled": (mine["settled"] > 0.5).astype(np.int8),
+            **({TOLD: mine_told} if mine_told.any() else {}),
         }
     )

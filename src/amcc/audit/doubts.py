@@ -34,8 +34,9 @@ FEW_ITEMS = 20
 def refuse_told(pairs: ConsensusPairs, answers: PeopleAnswers) -> None:
     """Raise InputError where the consensus seems to have been given these answers as known truth.
 
-    It then repeats them, with probabilities of exactly 0 and 1. Others have such probabilities, too, when votes are
-    counted; but they have them everywhere, and not always right.
+    This is for tables that do not say what was told: others lose those pairs before (`slices.without_told`). A told
+    consensus repeats the answers, with probabilities of exactly 0 and 1. Others have such probabilities, too, when
+    votes are counted; but they have them everywhere, and not always right.
     """
     asked, said = answers.n > 0, answers.said("majority")
     certain = (pairs.probability == 0) | (pairs.probability == 1)
@@ -50,20 +51,21 @@ def refuse_told(pairs: ConsensusPairs, answers: PeopleAnswers) -> None:
         )
 
 
-def left_out(slice_: Slice, people: People) -> list[str]:
+def left_out(pairs: ConsensusPairs, answers: PeopleAnswers, people: People) -> list[str]:
     """What people answered that the consensus does not have, in a sentence; nothing where it has all of it."""
     named = pa.concat_arrays(people.items()).unique() if isinstance(people, Truth) else people.item_names
     # Items first: who gave the wrong file must not read about single pairs.
-    strange = int((positions(named, slice_.pairs.item_names) < 0).sum())
+    strange = int((positions(named, pairs.item_names) < 0).sum())
     if strange:
         return [f"{strange:,} of {len(named):,} items of the slice are not in the consensus; they are left out"]
     if isinstance(people, Truth):
         n_said = 0 if people.known_pairs is None else len(people.known_pairs.item)
     else:
         n_said = len(people.pairs)
-    if n_said > len(slice_.chosen):
+    n_there = int((answers.n > 0).sum())
+    if n_said > n_there:
         return [
-            f"{n_said - len(slice_.chosen):,} of {n_said:,} answered pairs are not in the consensus, because no worker "
+            f"{n_said - n_there:,} of {n_said:,} answered pairs are not in the consensus, because no worker "
             "was asked about them; they are left out. To count them in, give every pair a probability (--all-labels)"
         ]
     return []
@@ -132,10 +134,15 @@ def standard_errors_apart(part: Floats, everything: Floats) -> float:
     return float((part.mean() - everything.mean()) / error)
 
 
-def own_votes(votes: Votes, people: People) -> list[str]:
-    """Warn about people of the slice who voted as well: they agree with the consensus because they made it."""
+def own_votes(votes: Votes, people: People, n_own: int) -> list[str]:
+    """Warn about people of the slice who voted as well: they agree with the consensus because they made it.
+
+    n_own : answers that were left out because they are among the votes, see `slices.without_own`.
+    """
     if isinstance(people, Truth):
         return []
+    if n_own:
+        return [f"{n_own:,} answers are left out: the same people voted so, and the consensus has seen it"]
     both = np.flatnonzero(positions(people.worker_names, votes.worker_names) >= 0)
     if not both.size:
         return []

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from amcc import tables
-from amcc.arrays import Floats, Ints, Mask, find_sorted
+from amcc.arrays import AnyInts, Floats, Ints, Mask, find_sorted
 from amcc.errors import EmptyInputError, InputError
-from amcc.evaluation import read_consensus
+from amcc.evaluation import nothing_left, read_consensus
 from amcc.inference import SliceEstimate, SliceShares, clustered_shares
 from amcc.truth import PairList, Truth, positions
 from amcc.votes import Votes
@@ -33,6 +33,7 @@ class ConsensusPairs:
     item, label : (n_pairs,) codes of `item_names` and `label_names`
     probability, present : (n_pairs,) of presence, and what was decided
     settled : (n_pairs,) as the consensus has it, None where it does not say
+    told : (n_pairs,) what the consensus was told, and did not find out
     """
 
     item_names: pa.Array
@@ -42,6 +43,7 @@ class ConsensusPairs:
     probability: Floats
     present: Mask
     settled: Mask | None
+    told: Mask
 
     @classmethod
     def of(cls, table: Any) -> ConsensusPairs:
@@ -56,7 +58,7 @@ class ConsensusPairs:
         item, label = listed.item.dictionary_encode(), listed.label.dictionary_encode()
         row, column = (each.indices.to_numpy().astype(np.int64) for each in (item, label))
         probability, present, settled = listed.probability, listed.present, listed.settled
-        return cls(item.dictionary, label.dictionary, row, column, probability, present, settled)
+        return cls(item.dictionary, label.dictionary, row, column, probability, present, settled, listed.told)
 
     @property
     def n_items(self) -> int:
@@ -72,6 +74,15 @@ class ConsensusPairs:
     def keys(self) -> Ints:
         """(n_pairs,) each pair as one number, by which pairs are looked up."""
         return self.item * self.n_labels + self.label
+
+    def where(self, chosen: Mask) -> ConsensusPairs:
+        """Those that a mask chooses, and their items, as if there were no others."""
+        items, item = np.unique(self.item[chosen], return_inverse=True)
+        labels, label = np.unique(self.label[chosen], return_inverse=True)
+        settled = None if self.settled is None else self.settled[chosen]
+        names = self.item_names.take(pa.array(items)), self.label_names.take(pa.array(labels))
+        probability, present, told = self.probability[chosen], self.present[chosen], self.told[chosen]
+        return ConsensusPairs(*names, item, label, probability, present, settled, told)
 
     def places_of(self, votes: Votes, chosen: Ints) -> Ints:
         """(n_votes,) place of each vote's pair among the chosen pairs, −1 where it is not there.
@@ -123,6 +134,48 @@ def answers_on(pairs: ConsensusPairs, people: People) -> PeopleAnswers:
     if not answers.n.any():
         raise EmptyInputError("people must have answered at least one pair of the consensus; they answered none.")
     return answers
+
+
+def without_own(votes: Votes, people: People) -> tuple[People, int]:
+    """The answers of people that are not among the votes, and how many are.
+
+    An answer is the same where the same person said the same about the pair. Where one of them said something else,
+    people were asked again, or others have their names: then all answers stay, and `doubts.own_votes` warns.
+    """
+    if isinstance(people, Truth):
+        return people, 0
+    place = [
+        positions(getattr(people, f"{role}_names"), getattr(votes, f"{role}_names"))[getattr(people, role)]
+        for role in ("worker", "item", "label")
+    ]
+
+    def keys(worker: AnyInts, item: AnyInts, label: AnyInts) -> Ints:
+        return (worker.astype(np.int64) * votes.n_items + item) * votes.n_labels + label
+
+    asked, voted = keys(*place), keys(votes.worker, votes.item, votes.label)
+    own = np.isin(asked, voted) & (np.min(place, axis=0) >= 0)
+    if not np.isin(2 * asked[own] + (people.value[own] > 0), 2 * voted + (votes.value > 0)).all():
+        return people, 0
+    if own.all():
+        raise InputError(
+            f"a consensus must be measured by answers that it has not seen; all {len(own):,} of the slice are among "
+            "the votes, by the same people. Take these people out of the votes, or ask others about the slice."
+        )
+    return people.select(~own), int(own.sum())
+
+
+def without_told(pairs: ConsensusPairs, answers: PeopleAnswers) -> tuple[ConsensusPairs, PeopleAnswers, int]:
+    """What may be measured: the pairs that the consensus was not told, and the answers; and how many answers go.
+
+    The rest of the audit is about these pairs alone. Told ones are right, and would make the others look so.
+    """
+    if not pairs.told.any():
+        return pairs, answers, 0
+    mine, n_answered = ~pairs.told, int((answers.n > 0).sum())
+    kept = PeopleAnswers(answers.n[mine], answers.yes[mine])
+    if not kept.n.any():
+        raise nothing_left(n_answered)
+    return pairs.where(mine), kept, n_answered - int((kept.n > 0).sum())
 
 
 def as_truth(people: Votes) -> Truth:

@@ -21,6 +21,7 @@ from amcc.consensus import ConsensusModel
 from amcc.consensus.grouped import GroupedModel
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import InputError
+from amcc.truth import TOLD
 from amcc.votes import Votes
 
 # Votes that a person looks at; --json and --output give all.
@@ -44,8 +45,8 @@ class Account:
 
     worker : their row of `ConsensusModel.workers`. rank : 1 for the most informative of `n_workers`.
     good : informativeness of a good worker of the crowd. group : what the workers of their group do, if there are any.
-    votes : item, label, vote, probability (of the consensus, to which they contributed), others_yes, others_no: those
-    that differ most from the consensus first.
+    votes : item, label, vote, probability (of the consensus, to which they contributed), others_yes, others_no,
+    and told where the consensus was told the truth of some: those that differ most from the consensus first.
     """
 
     worker: Mapping[str, Any]
@@ -140,16 +141,17 @@ def votes_of(block: Block, model: ConsensusModel, worker: int) -> pa.Table:
     votes = block.votes(names=True)
     own = np.flatnonzero(votes.worker == worker)
     pair = np.searchsorted(votes.pairs.start, own, side="right") - 1  # the last pair that begins before the vote
-    proba = (model if block.place is None and model.results_ is not None else model.applied_to(votes)).pair_proba_
+    found = (model if block.place is None and model.results_ is not None else model.applied_to(votes)).item_results()
     said_yes = votes.value[own] > 0  # taken off the counts: others are those beside this worker
     return pa.table(
         {
             "item": votes.item_names.take(pa.array(votes.item[own])),
             "label": votes.label_names.take(pa.array(votes.label[own])),
             "vote": votes.value[own],
-            "probability": proba[pair],
+            "probability": found.pair_proba[pair],
             "others_yes": block.n_yes[pair] - said_yes,
             "others_no": (votes.pairs.n_votes - block.n_yes)[pair] - ~said_yes,
+            **({TOLD: found.pair_told[pair].astype(np.int8)} if found.pair_told.any() else {}),
         }
     )
 

@@ -37,6 +37,7 @@ from amcc.cli.output import Json, Output, SafeCsv, print_json, write_rows
 from amcc.cli.paths import PAGE, READS, TABLE
 from amcc.consensus.item_results import check_all_pairs
 from amcc.errors import ParameterError
+from amcc.evaluation import refuse_itself
 from amcc.inference import check_level
 from amcc.io import read_table, read_votes
 from amcc.report.language import language
@@ -52,10 +53,16 @@ SLICE_HELP = (
     "What people say about a random slice of the items: as TRUTH of evaluate, or votes worker,item,label,value of one "
     "person or more per pair."
 )
-CONSENSUS_HELP = "What `amcc consensus` wrote, to measure that instead of a new fit; it must not know the slice."
+CONSENSUS_HELP = (
+    "What `amcc consensus` wrote, to measure that instead of a new fit. Pairs that it was told (column told) are left "
+    "out."
+)
 CROSS_FIT_HELP = (
     "Measure the consensus that learns from the slice, as with --truth: each fifth of it by a fit that knows the other "
     "four only."
+)
+CROSS_FITTED = (
+    "the consensus learns from the slice: each fifth of it is measured by a fit that knows the other four only"
 )
 # Workers that are shown on the screen, as many as one looks at; --judges writes all.
 MOST_JUDGES = 15
@@ -88,10 +95,11 @@ class Measured(ModelChoice):
 
     def pairs(self, votes: Votes, said: Truth | Votes, listed: Roster | None) -> pa.Table:
         """The consensus as a table of pairs; only with --cross-fit does it learn from what people said."""
-        # It must not have learnt from the slice; `amcc.audit` refuses it where it shows that it has.
+        # It must not have learnt from the slice; `amcc.audit` leaves out what it says it was told.
         if self.consensus is not None:
             return read_table(self.consensus)
         if self.cross_fit:
+            say(CROSS_FITTED)
             with busy(f"Fitting {self.method} without each fifth of the slice"):
                 return cross_fitted(self.make, votes, said, all_labels=self.all_labels, workers=listed)
         return fit(votes, self, roster=listed).pairs(all_labels=self.all_labels, frame="arrow")
@@ -162,6 +170,8 @@ def audit(
         check_all_pairs(votes.n_items, votes.n_labels)
     said = _read_people(people, votes, reading, coverage)
     pairs = measured.pairs(votes, said, listed)
+    if measured.consensus is not None:
+        refuse_itself(pairs, read_table(people))
     with busy("Comparing with people"):
         result = measure(pairs, votes, said, level=level, rule=people_rule)
     # Above the tables, as they say how far these can be believed.

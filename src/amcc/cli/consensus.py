@@ -191,7 +191,11 @@ def consensus(
     engine: EngineOptions,
     reading: ReadingOptions,
 ) -> None:
-    """Find the labels of each item; writes item,label,probability,present,settled."""
+    """Find the labels of each item; writes item,label,probability,present,settled.
+
+    With --truth there is also told, 1 for pairs whose truth was given (with --sets told_labels, a list): `evaluate` and
+    `audit` leave them out, as nothing is measured by what it was told.
+    """
     with engine.reading():
         given = reading.open(path)
     # Before the fit, which may take hours.
@@ -297,6 +301,7 @@ def _summary(engine: Engine, model: ConsensusModel, method: str, output: Path | 
         "labels_per_item": found.present / max(engine.n_items, 1),
         "settled": found.settled,
         "open": engine.n_pairs - found.settled,
+        "told": 0 if model.results_ is None else int(model.pair_told_.sum()),
         **({} if found.kinds is None else {"disagreement": {kind: found.kinds[kind] for kind in KINDS}}),
         "settled_basis": model.settled_basis_,
         "settled_claim": model.settling_.claim,

@@ -78,7 +78,7 @@ def workers(
         # Everything that looks at votes again, while the blocks are there.
         model.worker_evidence_  # noqa: B018
         account = None if code is None else Account.of(model, votes, code)
-        effect = effect_as_json(truth_effect(model, votes) if isinstance(votes, Votes) else None)
+        effect = effect_as_json(truth_effect(model, votes) if isinstance(votes, Votes) else None) | _told(model)
         suspicions = _suspicions(model, votes) if account is None else []
     # After the engine is closed: what follows needs no votes any more.
     if suggest is not None:
@@ -98,6 +98,17 @@ def workers(
         show_all(account.tables())
     if output.output is not None:
         output.write(account.votes)
+
+
+def _told(model: ConsensusModel) -> dict[str, Any]:
+    """Note that rates are measured by told pairs where there are such, and count these for --json."""
+    if model.results_ is None or not (n_told := int(model.pair_told_.sum())):
+        return {}
+    say(
+        f"the consensus was told the truth of {n_told:,} of {len(model.pair_told_):,} pairs: there workers are "
+        "compared with that, elsewhere with what the consensus thinks"
+    )
+    return {"told_pairs": n_told}
 
 
 def _suspicions(model: ConsensusModel, votes: Votes | Engine) -> list[Suspicion]:

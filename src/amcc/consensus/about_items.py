@@ -110,6 +110,11 @@ class AboutItems(AboutWorkers):
         return self.item_results().pair_settled
 
     @property
+    def pair_told_(self) -> Mask:
+        """(n_pairs,) what `fit` was told, and did not find out; nothing may be measured by these pairs."""
+        return self.item_results().pair_told
+
+    @property
     def pair_known_(self) -> Mask | None:
         """(n_pairs,) where truth is known; None where `fit` was given none about these pairs."""
         return self.item_results().pair_known
@@ -193,10 +198,13 @@ class AboutItems(AboutWorkers):
         """Table item, label, probability, present, settled: the asked pairs, or with `all_labels` every pair.
 
         present is 1 for the labels of the item's set, see `predict`; settled is 1 where more answers are hardly needed,
-        see `settling_`. With `disagreement`, a column of that name says why people disagree, see
-        `amcc.consensus.disagreement`. With `soft`, the column soft is the share of competent people who would say yes,
-        between soft_low and soft_high with a probability of 95 %, see `amcc.consensus.soft_labels`. Both look at the
-        votes again: give the `votes` of these items where they were not kept.
+        see `settling_`. Where `fit` was told something, told is 1 for the pairs of `pair_told_`: `amcc.evaluate` and
+        `amcc.audit.audit` leave them out.
+
+        With `disagreement`, a column of that name says why people disagree, see `amcc.consensus.disagreement`. With
+        `soft`, the column soft is the share of competent people who would say yes, between soft_low and soft_high with
+        a probability of 95 %, see `amcc.consensus.soft_labels`. Both look at the votes again: give the `votes` of these
+        items where they were not kept.
         """
         found, reader = self.item_results(), None
         if disagreement or soft:
@@ -218,7 +226,10 @@ class AboutItems(AboutWorkers):
         return seen
 
     def sets(self, *, decode: Rule = "threshold", k: int | None = None, frame: Frame = "pandas") -> Any:
-        """Table item, labels: one row per item with the list of its labels, see `predict`."""
+        """Table item, labels: one row per item with the list of its labels, see `predict`.
+
+        Where `fit` was told something, told_labels lists the labels of which it was told whether the item has them.
+        """
         return as_frame(set_table(self, decode=decode, k=k), frame)
 
     def items_per_label(self) -> Floats:

@@ -217,8 +217,9 @@ class ConsensusModel(AboutItems, ABC):
         np.clip(proba, 0.0, 1.0, out=proba)
         answered = np.bincount(pairs.item, minlength=votes.n_items) > 0
         settled = gold.known | self._settled(votes, proba, unseen)
+        told = gold.known  # the one place that decides it: files, scores and audits take it from here
         of_labels = (votes.label_names, label)
-        results = ItemResults(votes.item_names, answered, *of_labels, pairs.item, pairs.label, proba, settled)
+        results = ItemResults(votes.item_names, answered, *of_labels, pairs.item, pairs.label, proba, settled, told)
         known = None if unseen is None else gold.known
         return replace(results, pair_known=known, pair_unseen=unseen, item_prior=prior)
 

@@ -20,6 +20,7 @@ from amcc.engine.base import Block, Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each, check_in_order
 from amcc.memory import check_size
+from amcc.truth import TOLD, TOLD_LABELS
 from amcc.votes import Votes
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class ItemResults:
     pair_item, pair_label : the (item, label) pairs that anybody was asked about.
     pair_proba : probability that the label is present.
     pair_settled : where more answers are hardly needed.
+    pair_told : what the model was told, and did not find out: nothing may be measured by these pairs.
     pair_known, pair_unseen : where truth is known, and the probabilities of a fit without it; None where there is none.
     item_prior : what features say about the items, where a model takes them as a prior.
     """
@@ -50,6 +52,7 @@ class ItemResults:
     pair_label: Annotated[Codes, Each("pair", code="label of items")]
     pair_proba: Annotated[Floats, Each("pair", share=True)]
     pair_settled: Annotated[Mask, Each("pair")]
+    pair_told: Annotated[Mask, Each("pair")]
     pair_known: Annotated[Mask | None, Each("pair")] = None
     pair_unseen: Annotated[Floats | None, Each("pair", share=True)] = None
     item_prior: ItemPrior | None = None
@@ -93,9 +96,12 @@ def pair_table(
         done = np.zeros(n_items * n_labels, dtype=bool)
         asked = found.pair_keys
         done[asked] = found.pair_settled
+        told = np.zeros(n_items * n_labels, dtype=bool)
+        told[asked] = found.pair_told
         more = {} if reader is None else reader.all_columns(more, asked, n_items)
     else:
         item, label, proba, done = found.pair_item, found.pair_label, found.pair_proba, found.pair_settled
+        told = found.pair_told
         present = model.pair_present(decode=decode, k=k)
     return pa.table(
         {
@@ -104,6 +110,7 @@ def pair_table(
             "probability": proba,
             "present": present.astype(np.int8),
             "settled": done.astype(np.int8),
+            **({TOLD: told.astype(np.int8)} if told.any() else {}),
             **more,
         }
     )
@@ -123,9 +130,16 @@ def set_table(model: AboutItems, *, decode: Rule, k: int | None) -> pa.Table:
     else:  # any label may be expected where nobody was asked
         rows, columns = np.nonzero(model.predict(decode=decode, k=k))
         item, label = rows.astype(np.int32), columns.astype(np.int32)
+    lists = {"labels": label_lists(found, item, label)}
+    if found.pair_told.any():
+        lists[TOLD_LABELS] = label_lists(found, found.pair_item[found.pair_told], found.pair_label[found.pair_told])
+    return pa.table({"item": found.item_names, **lists})
+
+
+def label_lists(found: ItemResults, item: Codes, label: Codes) -> pa.Array:
+    """The list of labels of each item, by name; pairs are in the order of items."""
     start = np.append(0, np.cumsum(np.bincount(item, minlength=len(found.item_names))))
-    lists = pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), found.label_names.take(pa.array(label)))
-    return pa.table({"item": found.item_names, "labels": lists})
+    return pa.LargeListArray.from_arrays(pa.array(start, pa.int64()), found.label_names.take(pa.array(label)))
 
 
 def block_table(

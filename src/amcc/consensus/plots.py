@@ -142,8 +142,7 @@ def plot_calibration(model: AboutItems, truth: Truth, ax: Axes | None) -> Axes:
     truth.check_names("the consensus", item=found.item_names, label=found.label_names)
     keys = found.pair_item.astype(np.int64) * len(found.label_names) + found.pair_label
     true, known = truth.lookup(keys, found.item_names, found.label_names)
-    if found.pair_known is not None:
-        known &= ~found.pair_known
+    known &= ~found.pair_told
     if not known.any():
         raise EmptyInputError(
             "the truth must cover pairs that were asked about and that fit(truth=…) was not told; it covers none. Fit "

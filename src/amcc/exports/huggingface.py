@@ -13,6 +13,7 @@ from amcc.errors import InputError
 from amcc.exports.writer import VERSION, Results, Writer, register
 from amcc.files import written_to
 from amcc.io import write_table
+from amcc.truth import TOLD_LABELS
 
 CARD = """---
 pretty_name: {title}
@@ -36,7 +37,8 @@ Labels of {n_items:,} items, found by amcc {version} ({method}) from {n_votes:,}
 {n_labels:,} labels.
 
 - `consensus`: a row is an item, with `text` where it is known, its set of `labels`, the `probability` of each label in
-  the order of `label_names`, and the labels that anybody was `asked` about.
+  the order of `label_names`, and the labels that anybody was `asked` about. Where truth was known beforehand,
+  `told_labels` are the labels that it is about: scores must leave them out.
 - `votes`: a row is an answer: `worker`, `item`, `labels`, `asked`. Workers are named as in the votes: check that these
   are pseudonyms before you share them.
 
@@ -77,6 +79,8 @@ def consensus_table(results: Results) -> pa.Table:
         "asked": pa.array([_chosen(results.labels, row) for row in results.asked], pa.list_(pa.string())),
         "label_names": pa.array([results.labels] * n, pa.list_(pa.string())),
     }
+    if results.told.any():
+        columns[TOLD_LABELS] = pa.array([_chosen(results.labels, row) for row in results.told], pa.list_(pa.string()))
     if results.texts:
         columns["text"] = pa.array([results.texts.get(item) for item in results.items], pa.string())
     return pa.table(columns)

@@ -59,6 +59,14 @@ class Results:
         asked[self.model.pair_item_, self.model.pair_label_] = True
         return asked
 
+    @cached_property
+    def told(self) -> Mask:
+        """(n_items, n_labels) what the model was told, by which it must not be measured."""
+        found = self.model.item_results()
+        told = np.zeros((len(self.items), len(self.labels)), dtype=bool)
+        told[found.pair_item[found.pair_told], found.pair_label[found.pair_told]] = True
+        return told
+
     def set_of(self, item: int) -> list[str]:
         """The labels of an item."""
         return [self.labels[label] for label in np.flatnonzero(self.present[item])]

@@ -178,7 +178,9 @@ def workers_panel(findings: Findings) -> Panel:
     columns = ("worker", "answers", "hit_rate", "false_alarm_rate", "informativeness", "verdict")
     header = [say(f"table.{name}") for name in columns]
     tables = (table(say(caption), header, _worker_rows(findings, who)) for caption, who in listed.items())
-    return findings.panel("workers", body=joined(tables))
+    told = findings.model.pair_told_
+    counts = {"n": say.number(told.sum()), "n_all": say.number(len(told))}
+    return findings.panel("workers", body=joined(tables), notes=[say("workers.told", **counts)] if told.any() else [])
 
 
 def _worker_rows(findings: Findings, workers: Ints) -> Iterable[tuple[str, ...]]:

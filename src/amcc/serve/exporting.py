@@ -20,6 +20,7 @@ from amcc.serve.core import Core
 from amcc.serve.snapshot import take_snapshot
 from amcc.serve.store.schema import identities, items, labels, skips, votes, workers
 from amcc.serve.views import Payment
+from amcc.truth import TOLD
 
 
 def answers_table(connection: Connection, *, what: str = "votes") -> pa.Table:
@@ -73,6 +74,7 @@ def live_consensus(core: Core) -> pa.Table:
     touched, row = np.unique(item, return_inverse=True)
     proba = live.believed.proba(touched)[row, label] if len(item) else np.empty(0)
     settled = live.believed.settled(touched)[row, label] if len(item) else np.empty(0, dtype=bool)
+    told = counts.known[item, label] >= 0
     views = [view.label for view in core.views]
     return pa.table(
         {
@@ -83,6 +85,7 @@ def live_consensus(core: Core) -> pa.Table:
             "n_yes": pa.array(counts.n_yes[item, label].astype(np.int64)),
             "n_votes": pa.array(counts.n_votes[item, label].astype(np.int64)),
             "settled": pa.array(settled),
+            **({TOLD: pa.array(told)} if told.any() else {}),
         }
     )
 

@@ -380,7 +380,7 @@ class Service:
     def consensus_table(self) -> Any:
         """What is believed now, as an Arrow table item, label, probability, present, n_yes, n_votes, settled.
 
-        Live, without a fit: only pairs with votes or known truth.
+        Live, without a fit: only pairs with votes or known truth; where there is known truth, told is true for it.
         """
         return exporting.live_consensus(self._core)
 
