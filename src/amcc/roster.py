@@ -1,8 +1,9 @@
 """Who the workers are: people, language models or programs, and which of them are likely to err together.
 
-A roster is a table worker, kind, family. Workers of one family make the same mistakes more often than chance would
-have it: versions of one language model, annotators who were trained together, rules by one author. A `Roster` knows
-workers by name; `Seats` is what it says about the workers of some votes, by code.
+A roster is a table worker, kind, family, reference; the last two may be missing. Workers of one family make the same
+mistakes more often than chance would have it: versions of one language model, annotators who were trained together,
+rules by one author. The reference are those whose view counts. A `Roster` knows workers by name; `Seats` is what it says
+about the workers of some votes, by code.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amcc import tables
-from amcc.arrays import Codes, Signs
+from amcc.arrays import Codes, Mask, Signs
 from amcc.errors import ColumnError, ConflictError, EmptyInputError, InputError
 from amcc.fields import Each
 from amcc.tables import a_few
@@ -30,7 +31,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "worker": tables.ALIASES["worker"],
     "kind": ("kind", "worker_kind", "type", "worker_type"),
     "family": ("family", "worker_family", "model_family"),
+    "reference": ("reference", "is_reference"),
 }
+# What a cell of the column reference may say; empty is no.
+YES, NO = ("yes", "true", "1", "x"), ("", "no", "false", "0")
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,12 @@ class Seats:
     """What a roster says about the workers of some votes.
 
     kind : (n_workers,) code into `WORKER_KINDS`; family : (n_workers,) code into `family_names`, −1 for none
+    reference : (n_workers,) whether the roster names them as those whose view counts
     """
 
     kind: Annotated[Signs, Each("worker", least=0)]
     family: Annotated[Codes, Each("worker", least=-1)]
+    reference: Annotated[Mask, Each("worker")]
     family_names: pa.Array
 
     def __post_init__(self) -> None:
@@ -60,13 +66,14 @@ class Seats:
 
 @dataclass(frozen=True)
 class Roster(tables.Tabular):
-    """Kind and family of workers, by name as text; a missing family is none.
+    """Kind and family of workers, by name as text, and who is the reference; a missing family is none.
 
     >>> roster = Roster.from_frame(pa.table({"worker": ["ann", "gpt"], "kind": ["", "model"]}))
     >>> roster.kind, roster.seats(pa.array(["gpt", "bob"])).kind
     (('human', 'model'), array([1, 0], dtype=int8))
 
     ignored : columns of the table that were not used, for a note.
+    reference : workers that the table names as the reference; none where it does not say.
 
     Read it with `amcc.read_roster`, or make it from a data frame with `from_frame`.
     """
@@ -75,6 +82,7 @@ class Roster(tables.Tabular):
     kind: tuple[Kind, ...]
     family: pa.Array
     ignored: tuple[str, ...] = ()
+    reference: tuple[str, ...] = ()
 
     @classmethod
     def from_frame(cls, frame: Any) -> Roster:
@@ -82,8 +90,9 @@ class Roster(tables.Tabular):
 
         Raises ColumnError, EmptyInputError, ConflictError or InputError where that is not so.
 
-        kind is human, model or code; an empty cell is human. An empty family, or no such column, is no family. Other
-        columns are ignored.
+        kind is human, model or code; an empty cell is human. An empty family, or no such column, is no family. A
+        column reference says yes for the workers whose view counts; without it, these are the people. Other columns
+        are ignored.
         """
         names = tables.column_names(frame)
         found = {
@@ -93,8 +102,8 @@ class Roster(tables.Tabular):
         for role in ("worker", "kind"):
             if found[role] is None:
                 raise ColumnError(
-                    f"a workers file must have the columns worker and kind (and may have family); {role} is missing, "
-                    f"the columns are {', '.join(map(repr, names))}. Rename the column to {role!r}."
+                    f"a workers file must have the columns worker and kind (and may have family and reference); {role} "
+                    f"is missing, the columns are {', '.join(map(repr, names))}. Rename the column to {role!r}."
                 )
         # In the order of COLUMNS: worker, kind, and family if it is there.
         used = [column for column in found.values() if column is not None]
@@ -105,16 +114,21 @@ class Roster(tables.Tabular):
         worker = tables.encode_ids(table[used[0]], "worker", str(used[0]))
         kind = _kinds(table[used[1]], str(used[1]))
         no_family: list[str | None] = [None] * table.num_rows
-        family = _families(table[used[2]], used[2]) if len(used) > 2 else no_family
+        family = no_family if found["family"] is None else _families(table[found["family"]], found["family"])
         text = tables.text_of(worker.names, worker.codes)
         _refuse_repeats(text.to_pylist(), kind, family)
         _refuse_mixed_families(kind, family)
         ignored = tuple(name for name in names if name not in used)
-        return cls(text, tuple(kind), pa.array(family, pa.string()), ignored)
+        marked = [] if found["reference"] is None else _marked(table[found["reference"]], found["reference"])
+        reference = tuple(name for name, yes in zip(text.to_pylist(), marked, strict=False) if yes)
+        return cls(text, tuple(kind), pa.array(family, pa.string()), ignored, reference)
 
     def to_arrow(self) -> pa.Table:
-        """Table worker, kind, family, as `from_frame` reads it."""
-        return pa.table({"worker": self.worker, "kind": list(self.kind), "family": self.family})
+        """Table worker, kind, family, and reference where somebody is, as `from_frame` reads it."""
+        table = {"worker": self.worker, "kind": list(self.kind), "family": self.family}
+        if self.reference:
+            table["reference"] = ["yes" if name in self.reference else "no" for name in self.worker.to_pylist()]
+        return pa.table(table)
 
     def seats(self, worker_names: pa.Array) -> Seats:
         """Kinds and families of these workers; those who are not on the roster are people without a family."""
@@ -133,7 +147,8 @@ class Roster(tables.Tabular):
         of_row = positions(self.family, families)  # −1 for no family
         # Place −1, of workers who are not listed, takes the last row, which is then not used.
         kind = np.where(listed, code[place], HUMAN).astype(np.int8)
-        return Seats(kind, np.where(listed, of_row[place], -1).astype(np.int32), families)
+        marked = np.isin(np.array(names.to_pylist(), dtype=object), self.reference)
+        return Seats(kind, np.where(listed, of_row[place], -1).astype(np.int32), marked, families)
 
     def notes(self, worker_names: pa.Array) -> list[str]:
         """What a person should know about how the roster meets these workers."""
@@ -167,6 +182,18 @@ def _kinds(column: pa.ChunkedArray, name: str) -> list[Kind]:
             )
         kinds.append(next((kind for kind in WORKER_KINDS if kind == word), WORKER_KINDS[HUMAN]))
     return kinds
+
+
+def _marked(column: pa.ChunkedArray, name: str) -> list[bool]:
+    """Whether each row says that the worker is the reference."""
+    words = ["" if cell is None else str(cell).strip().lower() for cell in column.to_pylist()]
+    for row, word in enumerate(words, start=1):
+        if word not in YES + NO:
+            raise InputError(
+                f"the column {name!r} must say yes for workers whose view counts, and no or nothing for others; got "
+                f"{word!r} in row {row}. Correct it."
+            )
+    return [word in YES for word in words]
 
 
 def _families(column: pa.ChunkedArray, name: str) -> list[str | None]:

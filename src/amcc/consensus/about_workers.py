@@ -86,11 +86,18 @@ class AboutWorkers(Parameters):
         if roster is not None:
             self._roster = roster
             self.roster_ = roster.seats(votes.worker_names)
+        if roster is not None and self._weighs_families:
+            assert self.roster_ is not None  # for the type checker
             sharing = shared_errors(votes, self.roster_, gold.present, gold.known)
             self.vote_worth_, self._sharing = sharing.weight, sharing
             self._families = partial(describe_families, votes, self.roster_, sharing)
         elif self._samples.max(initial=1.0) > 1:
             self.vote_worth_ = 1 / self._samples
+
+    @property
+    def _weighs_families(self) -> bool:
+        """Whether votes of workers who share errors count for less."""
+        return True
 
     def _forget_roster(self) -> None:
         """What an earlier fit was told must not count in this one."""
@@ -103,7 +110,8 @@ class AboutWorkers(Parameters):
         code = new_code(votes.worker_names, self.worker_names_)
         kind = np.where(code >= 0, self.roster_.kind[code], HUMAN).astype(np.int8)
         family = np.where(code >= 0, self.roster_.family[code], -1).astype(np.int32)
-        return Seats(kind, family, self.roster_.family_names)
+        reference = np.where(code >= 0, self.roster_.reference[code], False)
+        return Seats(kind, family, reference, self.roster_.family_names)
 
     def weights_for(self, votes: Votes) -> Floats | None:
         """(n_workers,) how much a vote of each worker of any votes counts; newcomers count fully. None: all do."""

@@ -112,6 +112,10 @@ class ConsensusModel(AboutItems, ABC):
     def _take_truth(self, votes: Votes, gold: Gold, unseen: Floats) -> None:
         """Learn from known truth how to correct probabilities; `unseen` are those of a fit without it."""
 
+    def _told(self, votes: Votes) -> Mask:
+        """(n_pairs,) which pairs are taken from workers who are the reference."""
+        return np.zeros(len(votes.pairs), dtype=bool)
+
     def _proba_held_out(self, votes: Votes, gold: Gold, unseen: Floats) -> Floats:
         """(n_known,) probabilities of the known pairs as they would be, were their truth not known."""
         return unseen[gold.known]
@@ -217,7 +221,7 @@ class ConsensusModel(AboutItems, ABC):
         np.clip(proba, 0.0, 1.0, out=proba)
         answered = np.bincount(pairs.item, minlength=votes.n_items) > 0
         settled = gold.known | self._settled(votes, proba, unseen)
-        told = gold.known  # the one place that decides it: files, scores and audits take it from here
+        told = gold.known | self._told(votes)  # the one place that decides it: files, scores and audits take it
         of_labels = (votes.label_names, label)
         results = ItemResults(votes.item_names, answered, *of_labels, pairs.item, pairs.label, proba, settled, told)
         known = None if unseen is None else gold.known

@@ -13,12 +13,13 @@ from typing import Annotated
 
 import numpy as np
 
-from amcc.arrays import Floats, Ints
+from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus.calibration import Spreads, held_out_calibrated
 from amcc.consensus.default.correlation import LabelSets
 from amcc.consensus.default.crowd import Crowd
 from amcc.consensus.default.degrees import Degrees
 from amcc.consensus.default.pool import IGNORED, Evidence
+from amcc.consensus.default.reference import LearnedReference, said_by, with_reference
 from amcc.consensus.default.settings import Settings
 from amcc.consensus.default.trust import Trust
 from amcc.consensus.families import effective_counts
@@ -35,7 +36,7 @@ from amcc.votes import Votes
 # What `AMCC(without=…)` can switch off.
 STEPS = (
     "tempering", "individuality", "coins", "counts", "degrees", "independence", "correlation", "families",
-    "calibration",
+    "calibration", "reference",
 )  # fmt: skip
 
 
@@ -69,6 +70,7 @@ class LearnedCrowd(GroupedModel):
     set_frequency_: Annotated[Floats, Each("kind", "label")]
     item_state_: Annotated[ItemKinds | None, Each(optional=True)] = None
     degrees_: Degrees
+    reference_: Annotated[LearnedReference | None, Each(optional=True)] = None
 
     @property
     def label_correlation_(self) -> Floats:
@@ -88,7 +90,11 @@ class LearnedCrowd(GroupedModel):
         evidence = self._evidence(votes, prior)
         # Known truth is certain evidence: it also tells about other labels of its item.
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
-        proba = evidence.pooled(Trust(**self.trust_), self.without)
+        proba = self._pooled(evidence)
+        if (reference := self.reference_) is not None:
+            label = new_code(votes.label_names, self.label_names_)[votes.pairs.label]
+            others = reference.calibration.of(self._others(votes, prior, reference.say > 0), label)
+            proba = with_reference(proba, others, said_by(self._say_for(votes), votes), reference.most)
         if self.calibration_ is not None:
             proba = self.calibration_.of(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
         return Inferred(proba, self._kinds(votes, evidence))
@@ -134,9 +140,34 @@ class LearnedCrowd(GroupedModel):
         """Codes by which workers and labels of new votes were learned, −1 for newcomers."""
         return new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
 
-    def _evidence(self, votes: Votes, prior: Floats) -> Evidence:
-        """What new votes say, by the coins, degrees and kinds of label sets as learned."""
-        weight, of_coins = self.weights_for(votes), self._evidence_of_coins(votes)
+    def _pooled(self, evidence: Evidence) -> Floats:
+        """(n_pairs,) probabilities by all readings."""
+        return evidence.pooled(Trust(**self.trust_), self.without)
+
+    def _others(self, votes: Votes, prior: Floats, reference: Mask) -> Floats:
+        """(n_pairs,) probabilities by the votes of all but the reference, (n_workers,) of those learned."""
+        weight = self.weights_for(votes)
+        code = new_code(votes.worker_names, self.worker_names_)
+        mine = np.where(code >= 0, reference[code], False)
+        return self._pooled(self._evidence(votes, prior, np.where(mine, 0.0, 1.0 if weight is None else weight)))
+
+    def _say_for(self, votes: Votes) -> Floats:
+        """(n_workers,) how much the workers of these votes have to say as the reference; newcomers nothing."""
+        assert self.reference_ is not None  # whoever asks has looked
+        code = new_code(votes.worker_names, self.worker_names_)
+        return np.where(code >= 0, self.reference_.say[code], 0.0)
+
+    def _told(self, votes: Votes) -> Mask:
+        if self.reference_ is None or self.reference_.most == 0:
+            return super()._told(votes)
+        return said_by(self._say_for(votes), votes).told
+
+    def _evidence(self, votes: Votes, prior: Floats, weight: Floats | None = None) -> Evidence:
+        """What new votes say, by the coins, degrees and kinds of label sets as learned.
+
+        weight : (n_workers,) how much a vote of each worker counts, unless as learned
+        """
+        weight, of_coins = self.weights_for(votes) if weight is None else weight, self._evidence_of_coins(votes)
         degrees = self.degrees_.known_to(*self._learned_codes(votes))
         if weight is not None:
             of_coins, degrees = of_coins * np.repeat(weight[votes.coins.worker], 2), degrees.weighted(weight)

@@ -8,6 +8,7 @@ This file is the pipeline; each step has a file of its own, with its reason and 
     trust       `trust`        are votes independent beyond doubt, and do labels inform each other?
     degrees     `degrees`      how many people would say yes
     pool        `pool`         three readings with fixed weights
+    reference   `reference`    what people would say, where people and models vote
     truth       `calibration`  known truth corrects probabilities
     settling    `settling`     which pairs need no more votes
 
@@ -16,7 +17,7 @@ This file is the pipeline; each step has a file of its own, with its reason and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -41,6 +42,15 @@ from amcc.consensus.default.crowd import (
 from amcc.consensus.default.degrees import fit_degrees
 from amcc.consensus.default.likelihood import LikelihoodFit, fit_likelihood
 from amcc.consensus.default.presence import expected_share_of_yes, presence_at
+from amcc.consensus.default.reference import (
+    NOBODY,
+    Reference,
+    check_reference,
+    learn_reference,
+    members_of,
+    say_of,
+    sentence,
+)
 from amcc.consensus.default.settings import Settings, settings_with
 from amcc.consensus.default.trust import Trust, ask_votes
 from amcc.consensus.default.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
@@ -48,10 +58,11 @@ from amcc.consensus.learned import Gold, Learned
 from amcc.consensus.parameters import check_at_least_one, check_rounds, check_seed
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import signatures
+from amcc.consensus.workers import worker_rates
 from amcc.consensus.worth import worker_worth
 from amcc.engine.base import Engine, InMemory
 from amcc.errors import ParameterError
-from amcc.passes import Belief
+from amcc.passes import Belief, Judgement
 from amcc.special import logit
 from amcc.votes import Coins, Votes
 
@@ -83,7 +94,11 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         the data need do no harm: they stay empty or alike.
     without : names of steps
         Parts to switch off, for comparison: "tempering", "individuality", "coins", "counts", "degrees",
-        "independence", "correlation", "families", "calibration".
+        "independence", "correlation", "families", "calibration", "reference".
+    reference : names of workers, optional
+        Whose view counts where a roster says who the workers are: the others are calibrated to what they said. Unless
+        it is given, those that the roster marks, and if it marks none, people where there are models too; "none" for
+        nobody.
     settings : dict of numbers, optional
         Changed fields of `amcc.consensus.default.settings.Settings`, such as {"lean": 0.5}: the numbers set by hand
         that shape the probabilities. `amcc settings` lists them with reasons; small crowds depend on them most.
@@ -123,12 +138,14 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     """
 
     uses_roster = learns_in_blocks = True
+    _say: Floats | None = None
 
     def __init__(
         self,
         *,
         n_groups: int | None = None,
         without: Collection[str] = (),
+        reference: Reference = None,
         settings: Mapping[str, float] | None = None,
         max_iter: int = 200,
         tol: float = TOL,
@@ -137,6 +154,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     ) -> None:
         self.n_groups = n_groups
         self.without = without
+        self.reference = reference
         self.settings = settings
         self.max_iter = max_iter
         self.tol = tol
@@ -150,6 +168,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             raise ParameterError(f"without must be a list of steps, of {', '.join(STEPS)}; got {self.without!r}.")
         if {"coins", "counts", "degrees"} <= set(self.without):
             raise ParameterError("without must leave one reading of coins, counts and degrees; got all three.")
+        check_reference(self.reference)
         check_rounds(self.max_iter, self.tol)
         check_seed(self.random_state)
         settings_with(self.settings)
@@ -172,8 +191,32 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.set_frequency_: Floats = sets.frequency
         self.coin_evidence_: Floats = fit.evidence.reshape(-1, 2)
         self.fitted_to_ = fingerprint(asked, self.get_params(), self.vote_worth_)
-        evidence = self._as_it_weighs(fit.evidence, engine)
-        return Learned(fit.frequency, partial(engine.total, judge_votes, evidence, fit.prior))
+        judge = partial(engine.total, judge_votes, self._as_it_weighs(fit.evidence, engine), fit.prior)
+        self._learn_say(engine, judge)
+        return Learned(fit.frequency, judge)
+
+    def _learn_say(self, engine: Engine, judge: Callable[[], Judgement]) -> None:
+        """Who is the reference, and how much they have to say."""
+        self._say = None
+        if self.roster_ is None or "reference" in self.without:
+            if self.roster_ is None and self.reference not in (None, NOBODY):
+                raise ParameterError(
+                    f"reference={self.reference!r} needs a workers file that says who people and models are: "
+                    "fit(votes, roster=roster) (command line: --workers workers.csv)."
+                )
+            return
+        members = members_of(self.reference, self.roster_, engine.worker_names)
+        if members.any() and isinstance(engine, InMemory):
+            self._say = say_of(members, worker_rates(engine.block.source, judge()))
+
+    @property
+    def reference_sentence_(self) -> str:
+        """Who the reference is and how much they had to say, in words; empty where there is none."""
+        if self._say is None or self.roster_ is None:
+            return ""
+        members = members_of(self.reference, self.roster_, self.worker_names_)
+        n_told = 0 if self.results_ is None else int(self.results_.pair_told.sum())
+        return sentence(self.reference_, members, self.roster_, self.worker_names_, n_told)
 
     def _learn_from_scratch(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         """A whole fit."""
@@ -219,7 +262,14 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             self.degrees_ = fit_degrees(engine, attentive, self.settings_)
 
     def _take_truth(self, votes: Votes, gold: Gold, unseen: Floats) -> None:
-        """How known truth corrects probabilities; compared are those of a fit that has not seen it."""
+        """What the others mean by the reference, and how known truth corrects the result.
+
+        Compared with the truth are probabilities of a fit that has not seen it.
+        """
+        self.reference_ = None
+        if self._say is not None:
+            others = self._others(votes, self.label_prior_, self._say > 0)
+            self.reference_ = learn_reference(self._say, votes, others, self._spreads)
         if "calibration" not in self.without and gold.known.any():
             known = np.flatnonzero(gold.known)
             self.calibration_: Calibration | None = fit_calibration(
@@ -236,6 +286,10 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
             return evidence
         worth = self.vote_worth_ * self._samples
         return evidence * np.repeat(worth[engine.coins.worker], 2)
+
+    @property
+    def _weighs_families(self) -> bool:
+        return "families" not in self.without
 
     @property
     def _crowd_prior(self) -> CrowdPrior:
