@@ -14,9 +14,10 @@ from amcc.fields import Arrays, Stored, fits, hints_of, read_fields, take_apart,
 if TYPE_CHECKING:
     from amcc.consensus.base import ConsensusModel
 
-# Of saved models. Before 4, results by item were not one object, and the settings of the default were not kept. Before
-# 3, votes were read in other ways. Before 2, names with zeros at their end came back without them.
-FORMAT_VERSION = 4
+# Of saved models. Before 5, labels did not exclude each other. Before 4, results by item were not one object, and the
+# settings of the default were not kept. Before 3, votes were read in other ways. Before 2, names with zeros at their
+# end came back without them.
+FORMAT_VERSION = 5
 
 RATES, FAMILIES = "worker_rates", "families"
 

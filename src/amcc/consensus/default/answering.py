@@ -18,6 +18,7 @@ from amcc.consensus.calibration import Spreads, held_out_calibrated
 from amcc.consensus.default.correlation import LabelSets
 from amcc.consensus.default.crowd import Crowd
 from amcc.consensus.default.degrees import Degrees
+from amcc.consensus.default.exclusive import read_choices
 from amcc.consensus.default.readings import IGNORED, Blend, Evidence, evidence_of, shown_dependent
 from amcc.consensus.default.settings import Settings
 from amcc.consensus.grouped import GroupedModel
@@ -84,6 +85,8 @@ class LearnedCrowd(GroupedModel):
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
         by_degrees = None if degrees is None else degrees.presence(WholeBlock(votes))
         proba = evidence.pooled(Blend(**self.blend_), self.kind_presence_, by_degrees)
+        if exclusive := self._exclusive_for(votes):
+            proba = read_choices(votes, proba, exclusive, self.weights_for(votes))
         if self.calibration_ is not None:
             proba = self.calibration_.of(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
         return Inferred(proba, self._kinds(votes, evidence))

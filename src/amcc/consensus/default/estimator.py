@@ -30,6 +30,7 @@ from amcc.consensus.default.crowd import (
     usual_groups,
 )
 from amcc.consensus.default.degrees import fit_degrees
+from amcc.consensus.default.exclusive import Groups, check_exclusive, learn_exclusive
 from amcc.consensus.default.likelihood import LikelihoodFit, fit_likelihood
 from amcc.consensus.default.readings import Blend, blend_of_single_votes, choose_blend, learn_label_sets, read_two_kinds
 from amcc.consensus.default.settings import Settings, settings_with
@@ -39,6 +40,7 @@ from amcc.consensus.learned import Gold, Learned
 from amcc.consensus.parameters import check_at_least_one, check_rounds, check_seed
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import Signatures, signatures
+from amcc.consensus.single_choice import SingleChoice
 from amcc.consensus.worth import worker_worth
 from amcc.engine.base import Engine, InMemory
 from amcc.passes import Belief, Judgement
@@ -82,6 +84,10 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     settings : dict of numbers, optional
         Changed fields of `amcc.consensus.default.settings.Settings`, such as {"lean": 0.5}: the numbers set by hand
         that shape the probabilities. `amcc settings` lists them with reasons; small crowds depend on them most.
+    exclusive : bool or groups of labels, optional
+        Labels of which exactly one is true: all of them (True), or groups, as {"tone": ["factual", "mixed", "opinion"]}
+        or a list of such lists. Unless it is given, all labels exclude each other where there are at least 300 answers
+        about several labels, and each of them has exactly one; False: never.
     max_iter, tol
         Stop when probabilities typically (root mean square) move by less than `tol` in a round.
     random_state : int
@@ -101,6 +107,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         The numbers set by hand that the model was fitted with.
     blend_ : dict
         What the votes chose, see `amcc.consensus.default.readings.Blend`.
+    exclusive_ : SingleChoice
+        Which labels exclude each other, and on what grounds.
     kind_presence_ : (2,)
         What pairs that the rates call absent and present count for where readings are pooled.
     calibration_ : Calibration
@@ -126,6 +134,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         adapt: bool = True,
         blend: Mapping[str, Any] | None = None,
         settings: Mapping[str, float] | None = None,
+        exclusive: Groups = None,
         max_iter: int = 200,
         tol: float = TOL,
         random_state: int = 0,
@@ -137,6 +146,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.adapt = adapt
         self.blend = blend
         self.settings = settings
+        self.exclusive = exclusive
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -150,6 +160,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         if self.blend is not None:
             as_blend(self.blend)
         settings_with(self.settings)
+        check_exclusive(self.exclusive)
 
     # -- learning ------------------------------------------------------------------------------------------------
 
@@ -157,6 +168,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.fitted_to_: str = ""  # until the fit is done: an interrupted one must not pass for it
         before = self.settings_
         self.settings_: Settings = settings_with(self.settings)
+        self.exclusive_: SingleChoice = learn_exclusive(engine, self.exclusive, self.vote_worth_)
         few_new = self._goes_on and before == self.settings_ and few_are_new(self.n_votes_, engine.n_votes)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_from_scratch(engine)
         self.kind_presence_: Floats = read_two_kinds(fit, engine.coins.worker, self.settings_)
