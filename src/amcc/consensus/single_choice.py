@@ -131,8 +131,8 @@ class SingleChoice:
 
     basis : declared by the user, learned from the answers, or none (no label excludes another)
     group : (n_labels,) the group of each label, −1 for labels that exclude no other; names : of the groups
-    answers : how many answers chose between labels of a group; all_single : whether each of them has one yes for every
-        time that it was given, where nothing was declared
+    answers : how many answers were asked about several labels of a group; single : those with exactly one yes. Where no
+        label excludes another, both are 0 unless it looks as if they did
     right : (n_workers, n_groups) how often workers choose the true label
     frequency, mistaken : (n_labels,) how often a label of a group is true, and what wrong choices fall on
     """
@@ -141,7 +141,7 @@ class SingleChoice:
     names: tuple[str, ...]
     group: Annotated[Codes, Each("label", least=NO_GROUP)]
     answers: int
-    all_single: bool
+    single: int
     right: Annotated[Floats, Each("worker", "exclusive group", share=True)]
     frequency: Annotated[Floats, Each("label", share=True)]
     mistaken: Annotated[Floats, Each("label", share=True)]
@@ -164,7 +164,7 @@ class SingleChoice:
         group = np.append(self.group, NO_GROUP).astype(np.int32)[label]
         right = known_or_mean(self.right, new_code(votes.worker_names, worker_names))
         frequency, mistaken = (known_or_mean(each, label) for each in (self.frequency, self.mistaken))
-        return SingleChoice(self.basis, self.names, group, self.answers, self.all_single, right, frequency, mistaken)
+        return SingleChoice(self.basis, self.names, group, self.answers, self.single, right, frequency, mistaken)
 
     # -- in words ----------------------------------------------------------------------------------------------------
 
@@ -176,12 +176,14 @@ class SingleChoice:
     def sentences(self, names: pa.Array) -> list[str]:
         """What users must know: that labels exclude each other, or that it looks so."""
         if not self:
-            return [LOOKS_SINGLE.format(answers=f"{self.answers:,}")] if self.all_single else []
+            return [LOOKS_SINGLE.format(answers=f"{self.answers:,}")] if self.answers else []
         groups = [f"{len(labels)} labels ({_listed(labels)})" for labels in self.labels(names).values()]
         what = "; and of ".join(f"{group}" for group in groups)
         if self.basis == "learned":
             return [LEARNED.format(what=what, answers=f"{self.answers:,}")]
-        return [f"Declared: each item has exactly one of {what}. {self.answers:,} answers choose between them."]
+        none = self.answers - self.single
+        but = f", but {none:,} of them have none: then the group may lack a label" if none else ""
+        return [f"Declared: each item has exactly one of {what}. {self.answers:,} answers were asked about them{but}."]
 
     def as_json(self, names: pa.Array) -> dict[str, Any]:
         """The same for scripts."""
@@ -189,7 +191,8 @@ class SingleChoice:
             "basis": self.basis,
             "groups": self.labels(names),
             "answers": self.answers,
-            "looks_exclusive": self.all_single and not self,
+            "answers_with_one": self.single,
+            "looks_exclusive": bool(self.answers) and not self,
             "sentences": self.sentences(names),
         }
 

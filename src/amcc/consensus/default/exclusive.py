@@ -210,11 +210,11 @@ def learn_exclusive(engine: Engine, said: Groups, weight: Floats | None) -> Sing
     if not (declared or (alike and count.answers >= ENOUGH_ANSWERS)):
         nobody = np.empty((engine.n_workers, 0))
         none, nothing = np.full(engine.n_labels, NO_GROUP, np.int32), np.zeros(engine.n_labels)
-        looks = alike and count.answers >= WORTH_SAYING
-        return SingleChoice("none", (), none, count.answers, looks, nobody, nothing, nothing)
+        looks = count.answers if alike and count.answers >= WORTH_SAYING else 0
+        return SingleChoice("none", (), none, looks, looks, nobody, nothing, nothing)
     right, frequency, mistaken = _learned_choices(engine, group, len(names), weight)
     basis = "declared" if declared else "learned"
-    return SingleChoice(basis, names, group, count.answers, alike, right, frequency, mistaken)  # type: ignore[arg-type]
+    return SingleChoice(basis, names, group, count.answers, count.single, right, frequency, mistaken)  # type: ignore[arg-type]
 
 
 class ChoiceSums(NamedTuple):
