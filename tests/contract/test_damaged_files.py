@@ -373,5 +373,5 @@ def test_models_of_before_are_refused(votes, tmp_path):
     MajorityVote().fit(votes).save(path)
     meta, arrays = read_fields(path, "a model")
     write_fields(path, {**meta, "format": 1}, arrays)
-    with pytest.raises(FileFormatError, match="format 1; this amcc reads format 4"):
+    with pytest.raises(FileFormatError, match="format 1; this amcc reads format 5"):
         load_model(path)

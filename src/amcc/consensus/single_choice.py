@@ -7,7 +7,7 @@ table needs of it; how groups become known, and how votes on them are read, is i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -58,12 +58,18 @@ class Choices:
     def __len__(self) -> int:
         return len(self.start)
 
-    def sums(self, values: Any) -> Any:
+    def only(self, chosen: Mask) -> Choices:
+        """Some of the choices; (n_choices,) whether each is one of them."""
+        if chosen.all():
+            return self
+        size = np.diff(self.start, append=len(self.place))[chosen]
+        start, of = np.cumsum(size) - size, np.repeat(np.arange(len(size)), size)
+        return Choices(self.place[chosen[self.of]], start, of, self.item[chosen], self.group[chosen])
+
+    def sums(self, values: Any) -> Floats:
         """(n_choices,) sums of (n_pairs,) values."""
-        # Sums as wide as numbers can be: of truth values, too.
-        return (
-            np.add.reduceat(np.asarray(values)[self.place].astype(np.float64), self.start) if len(self) else values[:0]
-        )
+        chosen = np.asarray(values)[self.place].astype(np.float64)  # sums of truth values are numbers
+        return np.add.reduceat(chosen, self.start) if len(self) else chosen
 
     def shares(self, log_odds: Floats) -> Floats:
         """(n,) shares that sum to one in each choice, from (n,) logarithms that are known up to a constant of each."""
@@ -126,6 +132,19 @@ class ChosenLabels:
 
 
 @dataclass(frozen=True)
+class ChoiceRates:
+    """What was learned about choices.
+
+    right : (n_workers, n_groups) how often workers choose the true label
+    frequency, mistaken : (n_labels,) how often a label of a group is the true one, and what wrong choices fall on
+    """
+
+    right: Annotated[Floats, Each("worker", "exclusive group", share=True)]
+    frequency: Annotated[Floats, Each("label", share=True)]
+    mistaken: Annotated[Floats, Each("label", share=True)]
+
+
+@dataclass(frozen=True)
 class SingleChoice:
     """Which labels exclude each other, on what grounds, and what was learned about workers and labels of choices.
 
@@ -133,8 +152,7 @@ class SingleChoice:
     group : (n_labels,) the group of each label, −1 for labels that exclude no other; names : of the groups
     answers : how many answers were asked about several labels of a group; single : those with exactly one yes. Where no
         label excludes another, both are 0 unless it looks as if they did
-    right : (n_workers, n_groups) how often workers choose the true label
-    frequency, mistaken : (n_labels,) how often a label of a group is true, and what wrong choices fall on
+    rates : what was learned about workers and labels; None where no label excludes another
     """
 
     basis: Literal["declared", "learned", "none"]
@@ -142,29 +160,29 @@ class SingleChoice:
     group: Annotated[Codes, Each("label", least=NO_GROUP)]
     answers: int
     single: int
-    right: Annotated[Floats, Each("worker", "exclusive group", share=True)]
-    frequency: Annotated[Floats, Each("label", share=True)]
-    mistaken: Annotated[Floats, Each("label", share=True)]
+    rates: ChoiceRates | None
 
     def __post_init__(self) -> None:
-        if self.group.max(initial=NO_GROUP) >= len(self.names) or self.right.shape[1] != len(self.names):
+        n_groups = 0 if self.rates is None else self.rates.right.shape[1]
+        # Other votes need not have the labels of all groups.
+        if self.group.max(initial=NO_GROUP) >= n_groups or len(self.names) != n_groups:
             raise ValueError("every group needs a name, and rates of workers")
 
     def __bool__(self) -> bool:
-        return self.basis != "none"
+        return self.rates is not None
 
     def known_to(self, votes: Votes, worker_names: pa.Array, label_names: pa.Array) -> SingleChoice:
         """The same for the workers and labels of other votes, which were learned under these names.
 
         Newcomers choose as well as the others do; a new label excludes no other.
         """
-        if votes.worker_names is worker_names and votes.label_names is label_names:
+        if self.rates is None or (votes.worker_names is worker_names and votes.label_names is label_names):
             return self
         label = new_code(votes.label_names, label_names)
         group = np.append(self.group, NO_GROUP).astype(np.int32)[label]
-        right = known_or_mean(self.right, new_code(votes.worker_names, worker_names))
-        frequency, mistaken = (known_or_mean(each, label) for each in (self.frequency, self.mistaken))
-        return SingleChoice(self.basis, self.names, group, self.answers, self.single, right, frequency, mistaken)
+        right = known_or_mean(self.rates.right, new_code(votes.worker_names, worker_names))
+        of_labels = (known_or_mean(each, label) for each in (self.rates.frequency, self.rates.mistaken))
+        return replace(self, group=group, rates=ChoiceRates(right, *of_labels))
 
     # -- in words ----------------------------------------------------------------------------------------------------
 

@@ -85,8 +85,8 @@ class LearnedCrowd(GroupedModel):
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
         by_degrees = None if degrees is None else degrees.presence(WholeBlock(votes))
         proba = evidence.pooled(Blend(**self.blend_), self.kind_presence_, by_degrees)
-        if exclusive := self._exclusive_for(votes):
-            proba = read_choices(votes, proba, exclusive, self.weights_for(votes))
+        if (exclusive := self._exclusive_for(votes)) is not None and exclusive.rates is not None:
+            proba = read_choices(votes, proba, exclusive.group, exclusive.rates, self.weights_for(votes))
         if self.calibration_ is not None:
             proba = self.calibration_.of(proba, new_code(votes.label_names, self.label_names_)[votes.pairs.label])
         return Inferred(proba, self._kinds(votes, evidence))

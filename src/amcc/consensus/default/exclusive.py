@@ -9,16 +9,17 @@ by how often each worker chooses rightly (docs/method.md).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import Codes, Floats, Ints, distinct, safe_log, safe_logit, weight_per_code
+from amcc.arrays import Codes, Floats, Ints, Signs, distinct, safe_log, safe_logit, weight_per_code
 from amcc.consensus.families import effective_counts
 from amcc.consensus.learned import Gold
-from amcc.consensus.single_choice import NO_GROUP, Choices, SingleChoice
-from amcc.engine.base import Block, Engine
+from amcc.consensus.single_choice import NO_GROUP, ChoiceRates, Choices, SingleChoice
+from amcc.engine.base import Block, Engine, InMemory, WholeBlock
 from amcc.errors import ConflictError, ParameterError
 from amcc.votes import Votes
 
@@ -208,19 +209,17 @@ def learn_exclusive(engine: Engine, said: Groups, weight: Floats | None) -> Sing
         )
     alike = count.answers > 0 and count.single == count.answers and not count.several
     if not (declared or (alike and count.answers >= ENOUGH_ANSWERS)):
-        nobody = np.empty((engine.n_workers, 0))
-        none, nothing = np.full(engine.n_labels, NO_GROUP, np.int32), np.zeros(engine.n_labels)
+        none = np.full(engine.n_labels, NO_GROUP, np.int32)
         looks = count.answers if alike and count.answers >= WORTH_SAYING else 0
-        return SingleChoice("none", (), none, looks, looks, nobody, nothing, nothing)
-    right, frequency, mistaken = _learned_choices(engine, group, len(names), weight)
-    basis = "declared" if declared else "learned"
-    return SingleChoice(basis, names, group, count.answers, count.single, right, frequency, mistaken)  # type: ignore[arg-type]
+        return SingleChoice("none", (), none, looks, looks, None)
+    rates = _learned_choices(engine, group, len(names), weight)
+    return SingleChoice("declared" if declared else "learned", names, group, count.answers, count.single, rates)
 
 
 class ChoiceSums(NamedTuple):
     """What one round says about workers and labels; blocks add up.
 
-    right, said : (n_workers, n_groups) choices that were right, as expected, and all
+    right, said : (n_workers * n_groups,) choices that were right, as expected, and all
     true, wrong : (n_labels,) how often each label is the true one, and was chosen wrongly
     """
 
@@ -230,103 +229,135 @@ class ChoiceSums(NamedTuple):
     wrong: Floats
 
 
-class ChoiceRates(NamedTuple):
-    """(n_workers, n_groups) how often workers are right; (n_labels,) how often labels are true, and chosen wrongly."""
-
-    right: Floats
-    frequency: Floats
-    mistaken: Floats
-
-
 def _learned_choices(engine: Engine, group: Codes, n_groups: int, weight: Floats | None) -> ChoiceRates:
     """How workers choose, by expectation and maximisation from shares of yes on."""
+    # Of votes in memory, what is the same in every round is found once.
+    found = choice_votes(engine.block, group, weight) if isinstance(engine, InMemory) else None
     rates = None
     for _ in range(ROUNDS):
-        rates = _rates_from(engine.total(sum_choices, group, n_groups, weight, rates), group, n_groups)
+        if found is None:
+            sums = engine.total(sum_choices, group, weight, rates)
+        else:
+            sums = found.sums(rates, engine.n_workers * n_groups, engine.n_labels)
+        rates = _rates_from(sums, group, n_groups)
     assert rates is not None  # there is a round
     return rates
 
 
+def sum_choices(block: Block, group: Codes, weight: Floats | None, rates: ChoiceRates | None) -> ChoiceSums:
+    """A round over a block."""
+    votes = block.votes()
+    n_groups = int(group.max()) + 1
+    return choice_votes(block, group, weight).sums(rates, votes.n_workers * n_groups, votes.n_labels)
+
+
 def _rates_from(sums: ChoiceSums, group: Codes, n_groups: int) -> ChoiceRates:
     """Rates that follow from the sums of a round; those of few answers lean to what is usual."""
-    usual = (sums.right.sum(axis=0) + 1) / (sums.said.sum(axis=0) + 2)
-    right = (sums.right + USUAL_CHOICES * usual) / (sums.said + USUAL_CHOICES)
-    size = np.bincount(group[group >= 0], minlength=n_groups)
+    right, said = (each.reshape(-1, n_groups) for each in (sums.right, sums.said))
+    usual = (right.sum(axis=0) + 1) / (said.sum(axis=0) + 2)
+    inside = group >= 0
+    size = np.bincount(group[inside], minlength=n_groups)
 
     def among_group(values: Floats) -> Floats:
         """Shares of the labels of each group; one more of each, so that none is 0."""
-        total = weight_per_code(group[group >= 0], values[group >= 0], n_groups) + size
-        return np.where(group >= 0, (values + 1) / np.append(total, 1.0)[group], 0.0)
+        total = weight_per_code(group[inside], values[inside], n_groups) + size
+        return np.where(inside, (values + 1) / total[group], 0.0)
 
-    return ChoiceRates(right, among_group(sums.true), among_group(sums.wrong))
-
-
-def sum_choices(
-    block: Block, group: Codes, n_groups: int, weight: Floats | None, rates: ChoiceRates | None
-) -> ChoiceSums:
-    """A round: which labels are true by the rates of the last one, or at first by shares of yes, and who is right."""
-    votes = block.votes()
-    choices = Choices.among(votes.pairs.item, votes.pairs.label, group)
-    n_yes, n_votes = effective_counts(votes, weight)
-    log_odds = np.log((n_yes + HALF) / (n_votes + 2 * HALF))
-    if rates is not None:
-        log_odds = by_workers(votes, choices, n_yes, group, weight, rates)
-    true = np.zeros(len(votes.pairs))
-    true[choices.place] = choices.shares(log_odds[choices.place])
-    true = np.where((gold := Gold.of(votes, block.known)).known, gold.present, true)
-    yes, pair, each = _yes_votes(votes, group, weight)
-    key = votes.worker[yes].astype(np.int64) * n_groups + group[votes.label[yes]]
-    shape, n_keys, label = (votes.n_workers, n_groups), votes.n_workers * n_groups, votes.label[yes]
-    return ChoiceSums(
-        weight_per_code(key, each * true[pair], n_keys).reshape(shape),
-        weight_per_code(key, each, n_keys).reshape(shape),
-        weight_per_code(votes.pairs.label[choices.place], true[choices.place], votes.n_labels),
-        weight_per_code(label, each * (1 - true[pair]), votes.n_labels),
-    )
-
-
-def _yes_votes(votes: Votes, group: Codes, weight: Floats | None) -> tuple[Ints, Ints, Floats]:
-    """Votes that choose a label: their places, their pairs, and what each counts for."""
-    yes = np.flatnonzero((votes.value > 0) & (group[votes.label] >= 0))
-    pair = np.searchsorted(votes.pairs.start, yes, side="right") - 1
-    return yes, pair, np.ones(len(yes)) if weight is None else weight[votes.worker[yes]]
+    shrunk = (right + USUAL_CHOICES * usual) / (said + USUAL_CHOICES)
+    return ChoiceRates(shrunk, among_group(sums.true), among_group(sums.wrong))
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
-def by_workers(
-    votes: Votes, choices: Choices, n_yes: Floats, group: Codes, weight: Floats | None, rates: ChoiceRates
-) -> Floats:
-    """(n_pairs,) logarithm, up to a constant of each choice, of how likely each label is the true one.
+@dataclass(frozen=True)
+class ChoiceVotes:
+    """The choices that are decided, and who chose what.
 
-    A worker who is right with probability a, and else chooses label c with probability q_c / (1 − q_true), adds
-    logit(a) − logit(q) to the label that they choose, and −log(1 − q) to each; never less than nothing to the former,
-    as a worker who is worse than chance is not believed to know the truth and hide it.
+    choices : theirs are the n pairs; label : (n,) of each; share : (n,) smoothed share of yes
+    said : (n,) how many chose any label of the choice
+    known : (n,) truth: 1 present, 0 absent, −1 not known; a label that is present makes the others absent
+    at, rate, chose, weight : of each vote that chooses: its place among the n, that of its worker and group among the
+        rates, the label, and what it counts for
     """
-    log_wrong, odds_wrong = np.log1p(-rates.mistaken), safe_logit(rates.mistaken)
-    yes, pair, each = _yes_votes(votes, group, weight)
-    gain = safe_logit(rates.right)[votes.worker[yes], group[votes.label[yes]]] - odds_wrong[votes.label[yes]]
-    evidence = weight_per_code(pair, each * np.maximum(gain, 0.0), len(votes.pairs))
-    said = np.zeros(len(votes.pairs))
-    said[choices.place] = choices.sums(n_yes)[choices.of]
-    label = votes.pairs.label
-    return np.asarray(FREQUENCY * safe_log(rates.frequency)[label] - said * log_wrong[label] + evidence)
+
+    choices: Choices
+    label: Codes
+    share: Floats
+    said: Floats
+    known: Signs
+    at: Ints
+    rate: Ints
+    chose: Codes
+    weight: Floats
+
+    def by_workers(self, rates: ChoiceRates) -> Floats:
+        """(n,) logarithm, up to a constant of each choice, of how likely each label is the true one.
+
+        A worker who is right with probability a, and else chooses label c with probability q_c / (1 − q_true), adds
+        logit(a) − logit(q) to the label that they choose, and −log(1 − q) to each; never less than nothing to the
+        former, as a worker who is worse than chance is not believed to know the truth and hide it.
+        """
+        gain = safe_logit(rates.right).ravel()[self.rate] - safe_logit(rates.mistaken)[self.chose]
+        evidence = weight_per_code(self.at, self.weight * np.maximum(gain, 0.0), len(self.label))
+        of_label = FREQUENCY * safe_log(rates.frequency)
+        return of_label[self.label] - self.said * np.log1p(-rates.mistaken)[self.label] + evidence
+
+    def sums(self, rates: ChoiceRates | None, n_rates: int, n_labels: int) -> ChoiceSums:
+        """A round: which labels are true by the last rates, or at first by shares of yes, and who is right."""
+        true = self.choices.shares(np.log(self.share) if rates is None else self.by_workers(rates))
+        if (self.known >= 0).any():
+            true = np.where(self.known >= 0, self.known, true)
+            true /= np.add.reduceat(true, self.choices.start)[self.choices.of]
+        right = self.weight * true[self.at]
+        return ChoiceSums(
+            weight_per_code(self.rate, right, n_rates),
+            weight_per_code(self.rate, self.weight, n_rates),
+            weight_per_code(self.label, true, n_labels),
+            weight_per_code(self.chose, self.weight - right, n_labels),
+        )
 
 
-def read_choices(votes: Votes, proba: Floats, found: SingleChoice, weight: Floats | None) -> Floats:
+def choice_votes(block: Block, group: Codes, weight: Floats | None) -> ChoiceVotes:
+    """The choices of a block that are decided, with known truth; (n_workers,) `weight` is what votes count for."""
+    votes = block.votes()
+    pairs, gold = votes.pairs, Gold.of(votes, block.known)
+    choices = Choices.among(pairs.item, pairs.label, group)
+    true = gold.present & gold.known
+    told = choices.sums(true) > 0
+    # Where truth says that no label is present that was asked about, there is nothing to choose from.
+    decided = choices.decided(votes.n_yes, group) & (told | (choices.sums(~gold.known) > 0))
+    known = np.where(told[choices.of], true[choices.place], np.where(gold.known[choices.place], 0, -1))
+    kept, known = choices.only(decided), known[decided[choices.of]].astype(np.int8)
+    n_yes, n_votes = (each[kept.place] for each in effective_counts(votes, weight))
+    at = np.full(len(pairs), -1)
+    at[kept.place] = np.arange(len(kept.place))
+    yes = np.flatnonzero(votes.value > 0)
+    where = np.repeat(at, pairs.n_votes)[yes]
+    yes, where = yes[where >= 0], where[where >= 0]
+    chose, worker = votes.label[yes], votes.worker[yes].astype(np.int64)
+    return ChoiceVotes(
+        kept,
+        pairs.label[kept.place],
+        (n_yes + HALF) / (n_votes + 2 * HALF),
+        np.add.reduceat(n_yes, kept.start)[kept.of] if len(kept) else n_yes,
+        known,
+        where,
+        worker * (int(group.max()) + 1) + group[chose],
+        chose,
+        np.ones(len(yes)) if weight is None else weight[worker],
+    )
+
+
+def read_choices(votes: Votes, proba: Floats, group: Codes, rates: ChoiceRates, weight: Floats | None) -> Floats:
     """(n_pairs,) probabilities that sum to one in each choice that is decided; others stay as they are.
 
-    proba : (n_pairs,) what the model says of each pair by itself; found : groups and rates for these votes
+    proba : (n_pairs,) what the model says of each pair by itself; group : (n_labels,) of each label, −1 for none
     weight : (n_workers,) what votes count for, None where all count alike
     """
-    group = found.group
-    choices = Choices.among(votes.pairs.item, votes.pairs.label, group)
-    n_yes, n_votes = effective_counts(votes, weight)
-    rates = ChoiceRates(found.right, found.frequency, found.mistaken)
-    pooled = SHARES * np.log((n_yes + HALF) / (n_votes + 2 * HALF)) + ODDS * safe_logit(proba)
-    pooled += WORKERS * by_workers(votes, choices, n_yes, group, weight, rates)
-    here = choices.decided(n_yes, group)[choices.of]
+    found = choice_votes(WholeBlock(votes), group, weight)
+    place = found.choices.place
+    pooled = SHARES * np.log(found.share) + ODDS * safe_logit(proba[place]) + WORKERS * found.by_workers(rates)
     result = proba.copy()
-    result[choices.place[here]] = choices.shares(pooled[choices.place])[here]
+    result[place] = found.choices.shares(pooled)
     return result
