@@ -2,8 +2,8 @@
 
 A roster is a table worker, kind, family, reference; the last two may be missing. Workers of one family make the same
 mistakes more often than chance would have it: versions of one language model, annotators who were trained together,
-rules by one author. The reference are those whose view counts. A `Roster` knows workers by name; `Seats` is what it says
-about the workers of some votes, by code.
+rules by one author. The reference are those whose view counts. A `Roster` knows workers by name; `Seats` is what it
+says about the workers of some votes, by code.
 """
 
 from __future__ import annotations

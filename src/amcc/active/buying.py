@@ -198,6 +198,7 @@ def next_questions(
     roster: Roster | None = None,
     target_error: float | None = None,
     stop_gain: float | None = None,
+    exclusive: Any = None,
     seed: int = 0,
 ) -> NextQuestions:
     """Choose the questions that help most for the money.
@@ -231,6 +232,8 @@ def next_questions(
     target_error : ask nothing where the model expects an error of at most so much (`CurrentBeliefs.expected_error`).
     stop_gain : ask nothing where the next unit of money is expected to put right fewer wrong decisions than this, see
         `NextQuestions.next_money`.
+    exclusive : labels of which exactly one is true, as `AMCC` takes them. Declare them where questions are bought one
+        by one: what an answer to one label says of the others is not seen otherwise.
     seed : decides between questions that are equally good.
 
     Examples
@@ -250,7 +253,9 @@ def next_questions(
     if my_price is not None:
         check_free_name(me, votes, roster)
     money, waiting = account.before_asking(votes) if account else (budget_units(budget, decimals), NOTHING_ASKED)
-    learner = Learner(partial(make_model, chooser.model), features=features, truth=truth, roster=roster)
+    made_with = {} if exclusive is None else {"exclusive": exclusive}
+    make_model(chooser.model, **made_with).check_params()
+    learner = Learner(partial(make_model, chooser.model, **made_with), features=features, truth=truth, roster=roster)
     # Prices by eq12 only the model can tell; others are checked before it is fitted, which may take minutes.
     beliefs = learner.learn(votes) if is_eq12(prices) else None
     if beliefs:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import typer
 
 from amcc.cli.console import busy, notes, say
-from amcc.cli.fitting import ModelChoice, effect_as_json, fit, items_without_answer
+from amcc.cli.fitting import ModelChoice, effect_as_json, exclusive_as_json, fit, items_without_answer
 from amcc.cli.options.engines import EngineOptions
 from amcc.cli.options.features import ItemDescriptions
 from amcc.cli.options.groups import OptionGroup
@@ -303,6 +303,7 @@ def _summary(engine: Engine, model: ConsensusModel, method: str, output: Path | 
         "open": engine.n_pairs - found.settled,
         "told": 0 if model.results_ is None else int(model.pair_told_.sum()),
         **({} if found.kinds is None else {"disagreement": {kind: found.kinds[kind] for kind in KINDS}}),
+        "exclusive": exclusive_as_json(model),
         "settled_basis": model.settled_basis_,
         "settled_claim": model.settling_.claim,
         "families": model.families("arrow").to_pylist() if model.has_roster else [],

@@ -15,11 +15,12 @@ import numpy as np
 import typer
 
 from amcc.cli.console import busy, notes, say
+from amcc.cli.options.exclusive import Exclusive, exclusive_groups
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.parameters import set_parameters
 from amcc.consensus import METHODS, ConsensusModel, load_model, make_model
 from amcc.engine.base import Block, Engine, as_engine
-from amcc.errors import InputError
+from amcc.errors import InputError, ParameterError
 from amcc.roster import Roster
 from amcc.truth import Truth
 from amcc.votes import Votes
@@ -43,11 +44,18 @@ class ModelChoice(OptionGroup):
 
     method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")] = DEFAULT_METHOD
     param: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=PARAM_HELP)] = None
+    exclusive: Exclusive = None
 
     def make(self) -> ConsensusModel:
         """The model, not fitted yet."""
         model = make_model(self.method)
         set_parameters(model, self.param or [], self.method)
+        if (groups := exclusive_groups(self.exclusive)) is not None:
+            if "exclusive" not in model.get_params():
+                raise ParameterError(
+                    f"--exclusive is for -m {DEFAULT_METHOD}; got -m {self.method}. Leave one of the two out."
+                )
+            model.set_params(exclusive=groups)
         return model
 
     def check_used(self, *, features: bool = False, of_workers: bool = False, roster: Path | None = None) -> None:
@@ -85,6 +93,7 @@ def fit(
         model.fit(votes, features, truth, roster)
     if model.has_roster:
         say(*model.families_.sentences())
+    tell_exclusive(model)
     # Engines know no truth: with it, packed votes are read into memory (see `EngineOptions.running`).
     if truth is not None and isinstance(votes, Votes):
         from amcc.consensus.truth_effect import truth_effect
@@ -111,12 +120,24 @@ def _to_go_on_from(path: Path, choice: ModelChoice) -> ConsensusModel:
             f"--from goes on with -m {DEFAULT_METHOD}, from a model that it saved; {path} holds {model!r}, and the "
             f"method is {choice.method}. Leave --from out to fit again."
         )
-    if choice.param:
-        raise InputError(
-            f"--from goes on with the parameters of the saved model, {model!r}; got --param {' '.join(choice.param)}. "
-            "Leave --param out, or --from to fit again."
-        )
+    for option, given in (("--param", choice.param), ("--exclusive", choice.exclusive)):
+        if given:
+            raise InputError(
+                f"--from goes on with the parameters of the saved model, {model!r}; got {option} {' '.join(given)}. "
+                f"Leave {option} out, or --from to fit again."
+            )
     return model.set_params(warm_start=True)
+
+
+def tell_exclusive(model: ConsensusModel) -> None:
+    """Say which labels exclude each other, or that it looks as if they did."""
+    if model.exclusive_ is not None:
+        say(*model.exclusive_.sentences(model.label_names_))
+
+
+def exclusive_as_json(model: ConsensusModel) -> dict[str, Any] | None:
+    """The same, as part of a JSON object; None of models that know no such labels."""
+    return None if model.exclusive_ is None else model.exclusive_.as_json(model.label_names_)
 
 
 def tell_effect(effect: TruthEffect | None) -> None:

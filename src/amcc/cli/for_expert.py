@@ -69,13 +69,19 @@ def check_expert_only(expert: ExpertOptions) -> None:
 
 
 def ask_expert(
-    votes: Votes, known: Truth | None, roster: Roster | None, n: int, expert: ExpertOptions, seed: int
+    votes: Votes,
+    known: Truth | None,
+    roster: Roster | None,
+    n: int,
+    expert: ExpertOptions,
+    choice: ModelChoice,
+    seed: int,
 ) -> tuple[pa.Table, dict[str, Any], list[str]]:
     """Rows, JSON and a sentence about what the requester should answer first."""
     check_batch(n)  # before a fit, which takes a while
     if not len(votes):
         raise EmptyInputError("--for-expert needs votes: what you are asked depends on what the crowd says.")
-    model = fit(votes, ModelChoice(), truth=known, roster=roster)
+    model = fit(votes, choice, truth=known, roster=roster)
     with busy(f"Choosing after {len(votes):,} votes"):
         chosen = questions_for_expert(model, votes, n, whole_items=expert.whole_items, drawn=expert.drawn, seed=seed)
     rows = chosen.table(votes)

@@ -22,9 +22,10 @@ from amcc.active.plan import plan_lines
 from amcc.active.prices import major_units
 from amcc.active.strategies import STRATEGIES
 from amcc.cli.console import busy, notes, say
-from amcc.cli.fitting import effect_as_json, tell_effect
+from amcc.cli.fitting import ModelChoice, effect_as_json, exclusive_as_json, tell_effect, tell_exclusive
 from amcc.cli.for_expert import EXPERT_BATCH, ExpertOptions, ask_expert, check_expert_only, check_free
 from amcc.cli.options.asked_votes import AskingOptions
+from amcc.cli.options.exclusive import Exclusive, exclusive_groups
 from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.ledger import LedgerOptions, amounts, tell_balance
@@ -124,6 +125,7 @@ def next_questions(
     stop: StopOptions,
     described: ItemFeatures,
     roster: WorkersFile = None,
+    exclusive: Exclusive = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
     rows: RowsOutput,
@@ -146,11 +148,13 @@ def next_questions(
         about_money = {"--budget": budget, **account.given, **kinds.given(), **_rules(stop)}
         check_free({**about_money, **_given(money, choice, described), "--explain": explain})
         listed = listed_workers(roster, votes.worker_names, export.roster)
-        told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, seed)
+        model = ModelChoice(exclusive=exclusive)
+        told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, model, seed)
     else:
         check_expert_only(expert)
         check_budget(budget, account)
         wanted = {"batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed, **kinds.arguments()}
+        wanted["exclusive"] = exclusive_groups(exclusive)
         with called_as_options(), account.opened(votes, budget, money.decimals) as kept:
             if kept is not None and account.waiting:
                 told = ask_again(kept)
@@ -234,13 +238,18 @@ def ask_crowd(
             found = buying.next_questions(votes, strategy=choice.strategy, workers=choice.worker, **wanted)
     # Before the first vote there is no model, and truth has changed nothing yet.
     effect = None if found.model is None else truth_effect(found.model, votes)
+    single = None
+    if found.model is not None:
+        tell_exclusive(found.model)
+        single = exclusive_as_json(found.model)
     tell_effect(effect)
     rows = found.table("arrow", explain=explain)
     spent = {"budget": found.amount(found.budget), "cost": found.amount(found.cost)}
     plan = found.plan()
     as_json = {
         "strategy": choice.strategy, **spent, "questions": rows.to_pylist(),
-        "plan": [each.as_json(found.votes, found.prices) for each in plan], **effect_as_json(effect),
+        "plan": [each.as_json(found.votes, found.prices) for each in plan], "exclusive": single,
+        **effect_as_json(effect),
     }  # fmt: skip
     told = f"{major_units(found.cost, money.decimals)} of {major_units(found.budget, money.decimals)}"
     # Without a roster and without yourself there is nobody to choose between: the table says it all.

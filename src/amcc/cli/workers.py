@@ -17,7 +17,7 @@ import typer
 
 from amcc.cli.account import Account, find_worker
 from amcc.cli.console import notes, say, show_all
-from amcc.cli.fitting import ModelChoice, effect_as_json, fit
+from amcc.cli.fitting import ModelChoice, effect_as_json, exclusive_as_json, fit
 from amcc.cli.options.engines import EngineOptions
 from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.roster import WorkersFile, listed_workers
@@ -150,6 +150,7 @@ class Judged:
         model = self.model
         return {
             "groups": self.groups(),
+            "exclusive": exclusive_as_json(model),
             "families": model.families("arrow").to_pylist() if model.has_roster else [],
             "suspected_families": [suspicion.as_json(model.worker_names_) for suspicion in self.suspicions],
             "workers": self.table().to_pylist(),

@@ -17,7 +17,6 @@ from amcc.consensus.item_features import ItemPrior
 from amcc.consensus.item_results import ItemResults, block_tables, check_all_pairs, pair_reader, pair_table, set_table
 from amcc.consensus.parameters import check_at_least_one
 from amcc.decode import Rule, check_rule
-from amcc.decode import decode as decode_sets
 from amcc.engine.base import Engine, as_engine
 from amcc.errors import NotFittedError, ParameterError
 from amcc.fields import Each
@@ -144,6 +143,8 @@ class AboutItems(AboutWorkers):
         column[labels] = np.arange(len(labels))
         asked = column[found.pair_label] >= 0
         expected[found.pair_item[asked], column[found.pair_label[asked]]] = False
+        if found.chosen is not None:
+            expected &= ~found.ruled_out(labels)
         item, place = np.nonzero(expected)
         return item, labels[place]
 
@@ -172,6 +173,8 @@ class AboutItems(AboutWorkers):
         check_all_pairs(len(found.item_names), len(found.label_names))
         proba = self._unasked(found)
         proba = proba if found.item_prior is None else found.item_prior.on_all(proba)
+        if found.chosen is not None:
+            proba[found.ruled_out(np.arange(len(found.label_names)))] = 0.0
         proba[found.pair_item, found.pair_label] = found.pair_proba
         return np.clip(proba, 0.0, 1.0, out=proba)
 
@@ -179,16 +182,18 @@ class AboutItems(AboutWorkers):
         """(n_items, n_labels) indicator of the label sets.
 
         By default the labels more likely present than absent; `decode` names another rule of `amcc.decode`, "top_k"
-        with the number `k` of labels per item.
+        with the number `k` of labels per item. Of labels that exclude each other, an item gets the likeliest.
         """
-        return decode_sets(self.predict_proba(votes), decode, k)
+        if votes is not None:
+            return self.applied_to(votes).predict(decode=decode, k=k)
+        return self.item_results().decode(self.predict_proba(), decode, k)
 
     def pair_present(self, *, decode: Rule = "threshold", k: int | None = None) -> Mask:
         """(n_pairs,) whether the label of each asked pair is in its item's set, see `predict`."""
         found = self.item_results()
         check_rule(decode, k)
         if decode == "threshold":  # needs nothing but the pair itself
-            return found.pair_proba > 0.5
+            return found.likely
         return self.predict(decode=decode, k=k)[found.pair_item, found.pair_label]
 
     def pairs(

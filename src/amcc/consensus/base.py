@@ -26,6 +26,7 @@ from amcc.consensus.parameters import checked_features
 from amcc.consensus.registry import methods_that, register
 from amcc.consensus.saving import model_from_file, read_model_file, save_model
 from amcc.consensus.settling import ASSUMED, Basis, Settling, measured_settling
+from amcc.consensus.single_choice import SingleChoice, one_label_each
 from amcc.engine.base import Engine, InMemory, coin_keys
 from amcc.errors import FileFormatError, ParameterError
 from amcc.fields import Arrays, Each, check_in_order
@@ -77,6 +78,7 @@ class ConsensusModel(AboutItems, ABC):
 
     settling_: Settling = ASSUMED
     calibration_: Annotated[Calibration | None, Each(optional=True)] = None  # how known truth corrects probabilities
+    exclusive_: Annotated[SingleChoice | None, Each(optional=True)] = None  # of models that know such labels
     n_iter_: int
     converged_: bool
     objective_history_: list[float]
@@ -219,13 +221,23 @@ class ConsensusModel(AboutItems, ABC):
         # Probabilities that are sums of others are put back where rounding carried them above one.
         proba = np.where(gold.known, gold.present, proba)
         np.clip(proba, 0.0, 1.0, out=proba)
+        chosen = None
+        if exclusive := self._exclusive_for(votes):
+            # Once more after whatever changed probabilities pair by pair: known truth and features did.
+            proba, chosen = one_label_each(pairs, proba, votes.n_yes, exclusive.group, gold.present, gold.known)
         answered = np.bincount(pairs.item, minlength=votes.n_items) > 0
         settled = gold.known | self._settled(votes, proba, unseen)
         told = gold.known | self._told(votes)  # the one place that decides it: files, scores and audits take it
         of_labels = (votes.label_names, label)
         results = ItemResults(votes.item_names, answered, *of_labels, pairs.item, pairs.label, proba, settled, told)
         known = None if unseen is None else gold.known
-        return replace(results, pair_known=known, pair_unseen=unseen, item_prior=prior)
+        return replace(results, pair_known=known, pair_unseen=unseen, item_prior=prior, chosen=chosen)
+
+    def _exclusive_for(self, votes: Votes) -> SingleChoice | None:
+        """Which labels of these votes exclude each other; None where none do."""
+        if not self.exclusive_:
+            return None
+        return self.exclusive_.known_to(votes, self.worker_names_, self.label_names_)
 
     def _proba_without_truth(self, votes: Votes, features: Floats | None) -> Floats:
         """(n_pairs,) probabilities by a model of the same kind that is told no truth."""

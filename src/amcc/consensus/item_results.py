@@ -13,6 +13,7 @@ from amcc.arrays import Codes, Floats, Ints, Mask
 from amcc.consensus.item_features import ItemPrior
 from amcc.consensus.matching import known_or_mean, new_code
 from amcc.consensus.pair_columns import PairReader, learn_reader, sample_of
+from amcc.consensus.single_choice import ChosenLabels
 from amcc.consensus.soft_labels import competence
 from amcc.decode import Rule
 from amcc.decode import decode as decode_sets
@@ -42,6 +43,7 @@ class ItemResults:
     pair_told : what the model was told, and did not find out: nothing may be measured by these pairs.
     pair_known, pair_unseen : where truth is known, and the probabilities of a fit without it; None where there is none.
     item_prior : what features say about the items, where a model takes them as a prior.
+    chosen : the label of each choice, where labels exclude each other.
     """
 
     item_names: Annotated[pa.Array, Each("item")]
@@ -56,6 +58,7 @@ class ItemResults:
     pair_known: Annotated[Mask | None, Each("pair")] = None
     pair_unseen: Annotated[Floats | None, Each("pair", share=True)] = None
     item_prior: ItemPrior | None = None
+    chosen: ChosenLabels | None = None
 
     def __post_init__(self) -> None:
         check_in_order(self.pair_keys, "pairs")
@@ -67,6 +70,23 @@ class ItemResults:
         keys *= len(self.label_names)  # in place: there are many pairs
         keys += self.pair_label
         return keys
+
+    @property
+    def likely(self) -> Mask:
+        """(n_pairs,) whether the label is in its item's set: the likeliest of those that exclude each other."""
+        likely = self.pair_proba > 0.5
+        return likely if self.chosen is None else np.where(self.chosen.pair == 0, likely, self.chosen.pair > 0)
+
+    def decode(self, proba: Floats, rule: Rule, k: int | None) -> Mask:
+        """(n_items, n_labels) label sets from the probabilities of all pairs, see `amcc.decode`."""
+        if self.chosen is None:
+            return decode_sets(proba, rule, k)
+        return self.chosen.decode(proba, (self.pair_item, self.pair_label), rule, k)
+
+    def ruled_out(self, labels: Ints) -> Mask:
+        """(n_items, len(labels)) pairs of labels that exclude each other where one of the item's labels was chosen."""
+        assert self.chosen is not None  # whoever asks has looked
+        return self.chosen.rules_out(self.pair_item, len(self.item_names), labels, self.pair_label)
 
     def check_votes(self, votes: Votes) -> None:
         """Raise ParameterError unless these votes are on the same pairs."""
@@ -92,7 +112,7 @@ def pair_table(
         n_items, n_labels = len(found.item_names), len(found.label_names)
         item, label = np.divmod(np.arange(n_items * n_labels), n_labels)
         matrix = model.predict_proba()
-        proba, present = matrix.ravel(), decode_sets(matrix, decode, k).ravel()
+        proba, present = matrix.ravel(), found.decode(matrix, decode, k).ravel()
         done = np.zeros(n_items * n_labels, dtype=bool)
         asked = found.pair_keys
         done[asked] = found.pair_settled

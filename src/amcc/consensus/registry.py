@@ -69,11 +69,11 @@ def register(model: type[ConsensusModel], methods: Mapping[str, Mapping[str, Any
     METHODS.update({name: partial(model, **params) if params else model for name, params in methods.items()})
 
 
-def make_model(method: str) -> ConsensusModel:
-    """The model of that name with its default settings."""
+def make_model(method: str, **params: Any) -> ConsensusModel:
+    """The model of that name with its default settings, but for those that are given."""
     if method not in METHODS:
         raise ParameterError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
-    return METHODS[method]()
+    return METHODS[method]().set_params(**params)
 
 
 def class_of(make: Callable[..., ConsensusModel]) -> type[ConsensusModel]:

@@ -61,7 +61,7 @@ def lead(findings: Findings) -> str:
     say, model = findings.say, findings.model
     return say(
         "answer.lead",
-        present=say.counted(int((model.pair_proba_ > 0.5).sum()), "label"),
+        present=say.counted(int(model.pair_present().sum()), "label"),
         items=say.counted(findings.votes.n_items, "item"),
         wrong=say.number(findings.doubt.sum()),
         pairs=say.number(len(findings.doubt)),

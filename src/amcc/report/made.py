@@ -25,11 +25,14 @@ def made_chapter(findings: Findings) -> Chapter:
     """Numbers, then lists of sentences, those that apply, then the course of the fit."""
     model, say = findings.model, findings.say
     lists: dict[str, list[str]] = {
+        "made.exclusive": [],
         "made.chose": [],
         "made.truth": [english(each) for each in _truth_changed(findings)],
         "made.features": [],
         "made.read": [english(each) for each in findings.votes.notes()],
     }
+    if model.exclusive_ is not None:
+        lists["made.exclusive"] = [english(each) for each in model.exclusive_.sentences(model.label_names_)]
     if isinstance(model, AMCC):
         lists["made.chose"] = choices(model.blend_, findings.votes.n_labels, say, declared=model.has_roster)
     if model.item_prior_ is not None:

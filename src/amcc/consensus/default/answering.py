@@ -18,6 +18,7 @@ from amcc.consensus.calibration import Spreads, held_out_calibrated
 from amcc.consensus.default.correlation import LabelSets
 from amcc.consensus.default.crowd import Crowd
 from amcc.consensus.default.degrees import Degrees
+from amcc.consensus.default.exclusive import read_choices
 from amcc.consensus.default.pool import IGNORED, Evidence
 from amcc.consensus.default.reference import LearnedReference, said_by, with_reference
 from amcc.consensus.default.settings import Settings
@@ -36,7 +37,7 @@ from amcc.votes import Votes
 # What `AMCC(without=…)` can switch off.
 STEPS = (
     "tempering", "individuality", "coins", "counts", "degrees", "independence", "correlation", "families",
-    "calibration", "reference",
+    "calibration", "reference", "exclusive",
 )  # fmt: skip
 
 
@@ -90,7 +91,7 @@ class LearnedCrowd(GroupedModel):
         evidence = self._evidence(votes, prior)
         # Known truth is certain evidence: it also tells about other labels of its item.
         evidence = replace(evidence, log_odds=gold.log_odds(evidence.log_odds))
-        proba = self._pooled(evidence)
+        proba = self._read(votes, evidence, self.weights_for(votes))
         if (reference := self.reference_) is not None:
             label = new_code(votes.label_names, self.label_names_)[votes.pairs.label]
             others = reference.calibration.of(self._others(votes, prior, reference.say > 0), label)
@@ -140,16 +141,19 @@ class LearnedCrowd(GroupedModel):
         """Codes by which workers and labels of new votes were learned, −1 for newcomers."""
         return new_code(votes.worker_names, self.worker_names_), new_code(votes.label_names, self.label_names_)
 
-    def _pooled(self, evidence: Evidence) -> Floats:
-        """(n_pairs,) probabilities by all readings."""
-        return evidence.pooled(Trust(**self.trust_), self.without)
+    def _read(self, votes: Votes, evidence: Evidence, weight: Floats | None) -> Floats:
+        """(n_pairs,) probabilities by all readings; where labels exclude each other, of one label each."""
+        proba = evidence.pooled(Trust(**self.trust_), self.without)
+        if (exclusive := self._exclusive_for(votes)) is None or exclusive.rates is None:
+            return proba
+        return read_choices(votes, proba, exclusive.group, exclusive.rates, weight)
 
     def _others(self, votes: Votes, prior: Floats, reference: Mask) -> Floats:
         """(n_pairs,) probabilities by the votes of all but the reference, (n_workers,) of those learned."""
-        weight = self.weights_for(votes)
-        code = new_code(votes.worker_names, self.worker_names_)
+        weight, code = self.weights_for(votes), new_code(votes.worker_names, self.worker_names_)
         mine = np.where(code >= 0, reference[code], False)
-        return self._pooled(self._evidence(votes, prior, np.where(mine, 0.0, 1.0 if weight is None else weight)))
+        without = np.where(mine, 0.0, 1.0 if weight is None else weight)
+        return self._read(votes, self._evidence(votes, prior, without), without)
 
     def _say_for(self, votes: Votes) -> Floats:
         """(n_workers,) how much the workers of these votes have to say as the reference; newcomers nothing."""

@@ -8,6 +8,7 @@ This file is the pipeline; each step has a file of its own, with its reason and 
     trust       `trust`        are votes independent beyond doubt, and do labels inform each other?
     degrees     `degrees`      how many people would say yes
     pool        `pool`         three readings with fixed weights
+    exclusive   `exclusive`    one label where labels exclude each other
     reference   `reference`    what people would say, where people and models vote
     truth       `calibration`  known truth corrects probabilities
     settling    `settling`     which pairs need no more votes
@@ -40,6 +41,7 @@ from amcc.consensus.default.crowd import (
     usual_groups,
 )
 from amcc.consensus.default.degrees import fit_degrees
+from amcc.consensus.default.exclusive import Groups, check_exclusive, learn_exclusive
 from amcc.consensus.default.likelihood import LikelihoodFit, fit_likelihood
 from amcc.consensus.default.presence import expected_share_of_yes, presence_at
 from amcc.consensus.default.reference import (
@@ -58,6 +60,7 @@ from amcc.consensus.learned import Gold, Learned
 from amcc.consensus.parameters import check_at_least_one, check_rounds, check_seed
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import signatures
+from amcc.consensus.single_choice import SingleChoice
 from amcc.consensus.workers import worker_rates
 from amcc.consensus.worth import worker_worth
 from amcc.engine.base import Engine, InMemory
@@ -94,7 +97,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         the data need do no harm: they stay empty or alike.
     without : names of steps
         Parts to switch off, for comparison: "tempering", "individuality", "coins", "counts", "degrees",
-        "independence", "correlation", "families", "calibration", "reference".
+        "independence", "correlation", "families", "calibration", "reference", "exclusive".
     reference : names of workers, optional
         Whose view counts where a roster says who the workers are: the others are calibrated to what they said. Unless
         it is given, those that the roster marks, and if it marks none, people where there are models too; "none" for
@@ -102,6 +105,10 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     settings : dict of numbers, optional
         Changed fields of `amcc.consensus.default.settings.Settings`, such as {"lean": 0.5}: the numbers set by hand
         that shape the probabilities. `amcc settings` lists them with reasons; small crowds depend on them most.
+    exclusive : bool or groups of labels, optional
+        Labels of which exactly one is true: all of them (True), or groups, as {"tone": ["factual", "mixed", "opinion"]}
+        or a list of such lists. Unless it is given, all labels exclude each other where there are at least 300 answers
+        about several labels, and each of them has exactly one; False: never.
     max_iter, tol
         Stop when probabilities typically (root mean square) move by less than `tol` in a round.
     random_state : int
@@ -122,6 +129,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         The numbers set by hand that the model was fitted with.
     trust_ : dict
         How far the votes are believed to be independent, and labels to inform each other, from 0 to 1.
+    exclusive_ : SingleChoice
+        Which labels exclude each other, and on what grounds.
     kind_presence_ : (2,)
         What pairs that the rates call absent and present count for where readings are pooled.
     calibration_ : Calibration
@@ -147,6 +156,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         without: Collection[str] = (),
         reference: Reference = None,
         settings: Mapping[str, float] | None = None,
+        exclusive: Groups = None,
         max_iter: int = 200,
         tol: float = TOL,
         random_state: int = 0,
@@ -156,6 +166,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.without = without
         self.reference = reference
         self.settings = settings
+        self.exclusive = exclusive
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -172,6 +183,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         check_rounds(self.max_iter, self.tol)
         check_seed(self.random_state)
         settings_with(self.settings)
+        check_exclusive(self.exclusive)
 
     # -- learning ------------------------------------------------------------------------------------------------
 
@@ -179,6 +191,9 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self.fitted_to_: str = ""  # until the fit is done: an interrupted one must not pass for it
         asked, engine, before = engine, _one_vote_each(engine), self.settings_
         self.settings_: Settings = settings_with(self.settings)
+        self.exclusive_: SingleChoice = learn_exclusive(
+            asked, False if "exclusive" in self.without else self.exclusive, self.vote_worth_
+        )
         few_new = self._goes_on and before == self.settings_ and few_are_new(self.n_votes_, engine.n_votes)
         fit, sets = self._go_on_from(engine) if few_new else self._learn_from_scratch(engine)
         counted = fit.counts.total
