@@ -34,6 +34,8 @@ from amcc.processes import computed
 # Items of a whole draw: real sets with all votes.
 WHOLE_ITEMS = (100, 300)
 PANEL_ITEMS = (100, 200, 300)
+# At most this part of a panel's items: small panels would else give the same draw again and again.
+PANEL_SHARE = 0.75
 # Means over so few draws are steady enough for points with one value a set: a draw has hundreds of pairs.
 WHOLE_SHARE, LEAST_SEEDS = 8, 3
 
@@ -80,10 +82,11 @@ def work(entrant: Entrant, task: Task, points: list[str], seed: int) -> list[Rec
     elif kind == "panel":
         draw = sense_draws.panel_draw(Path(folder), own_seed)
     else:
-        draw = sense_draws.whole_draw(Path(folder), PANEL_ITEMS[number // 3 % 3], own_seed)
+        n_items = PANEL_ITEMS[number // 3 % 3]
+        draw = sense_draws.whole_draw(Path(folder), n_items, own_seed, most=PANEL_SHARE)
     if draw is None:
         return []
-    asked, source = [name for name in points if name in sense.SMALL], f"{kind} {Path(folder).name}".strip()
+    asked, source = [name for name in points if name in sense.SMALL], f"{kind}, {Path(folder).name}".rstrip(", ")
     ways = sense.both_ways(entrant.model, draw)
     return [record for way in ways for record in sense.measured(entrant.model, way, asked, source, own_seed)]
 
@@ -121,11 +124,13 @@ def run(chosen: argparse.Namespace, entrants: list[Entrant], points: list[str]) 
     return records
 
 
-def grouped(records: list[Record], by_source: bool) -> dict[tuple[str, bool, str], list[Record]]:
-    """Records of each row of the table."""
+def grouped(records: list[Record], by: str) -> dict[tuple[str, bool, str], list[Record]]:
+    """Records of each row of the table: all of a point, or those of a kind of draw, or of a set."""
     rows: dict[tuple[str, bool, str], list[Record]] = defaultdict(list)
     for record in records:
-        rows[record.point, record.file, record.source if by_source else ""].append(record)
+        # What is measured once for each set has no other kind than its set.
+        kind = record.source if by == "set" or record.point in sense.WHOLE else record.source.split(",")[0]
+        rows[record.point, record.file, kind if by else ""].append(record)
     return rows
 
 
@@ -138,9 +143,9 @@ def cell_of(point: str, records: list[Record]) -> str:
     return f"{values} {'holds' if found.holds else 'FAILS'}"
 
 
-def table_of(records: dict[str, list[Record]], points: list[str], by_source: bool) -> list[str]:
+def table_of(records: dict[str, list[Record]], points: list[str], by: str) -> list[str]:
     """Lines of the table: points are rows, methods columns."""
-    rows = {name: grouped(found, by_source) for name, found in records.items()}
+    rows = {name: grouped(found, by) for name, found in records.items()}
     keys = sorted({key for found in rows.values() for key in found}, key=lambda key: (points.index(key[0]), *key[1:]))
     lines = [["point (mean / lowest / highest)", "file", "draws", *records]]
     for key in keys:
@@ -190,11 +195,11 @@ def main() -> None:
         parser.error(str(error))
     if chosen.json:
         for name, found in records.items():
-            for (point, file, source), of_row in grouped(found, True).items():
+            for (point, file, source), of_row in grouped(found, "set").items():
                 result = asdict(sense.result_of(point, of_row))
                 print(json.dumps({"method": name, "point": point, "file": file, "source": source, **result}))
     else:
-        print("\n".join(table_of(records, points, chosen.sources)))
+        print("\n".join(table_of(records, points, "kind" if chosen.sources else "")))
     print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
 
 

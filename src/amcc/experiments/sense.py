@@ -11,9 +11,10 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,8 +22,8 @@ from amcc import Roster, Votes
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus import ConsensusModel
 from amcc.experiments.cells import Draw
-from amcc.experiments.sense_draws import is_scored, part_of
 from amcc.metrics import NEVER
+from amcc.votes import OnConflict
 
 Make = Callable[[], ConsensusModel]
 Rng = np.random.Generator
@@ -43,16 +44,20 @@ class Case:
     make: Make
     draw: Draw
 
-    def proba(self, votes: Votes | None = None, roster: Roster | None = None, make: Make | None = None) -> Floats:
-        """(n_pairs,) probabilities by a fresh model, of these votes or those of the draw, with its roster."""
-        model, votes = (make or self.make)(), self.draw.votes if votes is None else votes
+    def fitted(self, votes: Votes, roster: Roster | None = None) -> ConsensusModel:
+        """A fresh model of these votes, with the roster of the draw or another one."""
         roster = self.draw.roster if roster is None else roster
-        return model.fit(votes, roster=roster).pair_proba_ if roster else model.fit(votes).pair_proba_
+        # Methods without a use for a roster need not know the argument.
+        return self.make().fit(votes) if roster is None else self.make().fit(votes, roster=roster)
+
+    def proba(self, votes: Votes, roster: Roster | None = None) -> Floats:
+        """(n_pairs,) probabilities by such a model."""
+        return self.fitted(votes, roster).pair_proba_
 
     @cached_property
     def base(self) -> Floats:
         """(n_pairs,) probabilities of the votes as they are."""
-        return self.proba()
+        return self.proba(self.draw.votes)
 
     @cached_property
     def known(self) -> Mask:
@@ -108,8 +113,8 @@ def stranger(case: Case, rng: Rng) -> float:
 def repeat(case: Case, rng: Rng) -> float:
     """Change of accuracy where every answer is given three times, as samples."""
     votes = case.draw.votes
-    codes = (np.tile(getattr(votes, role), N_SAMPLES) for role in ("item", "worker", "label", "value"))
-    sampled = Votes.from_codes(*codes, **names_of(votes), on_conflict="samples")
+    codes = [np.tile(code, N_SAMPLES) for code in (votes.item, votes.worker, votes.label, votes.value)]
+    sampled = votes_like(votes, codes, votes.worker_names, on_conflict="samples")
     return case.accuracy(case.proba(sampled)) - case.accuracy(case.base)
 
 
@@ -155,10 +160,10 @@ def silent_roster(case: Case, rng: Rng) -> float | None:
     """Largest change by a roster that says nothing: all are people, nobody has a family."""
     if case.draw.roster is not None or not case.make().uses_roster:
         return None
-    names = case.draw.votes.worker_names.cast(pa.string())
-    none = pa.nulls(len(names), pa.string())
-    roster = Roster.from_frame(pa.table({"worker": names, "kind": ["human"] * len(names), "family": none}))
-    return float(np.abs(case.proba(roster=roster) - case.base).max())
+    votes, none = case.draw.votes, pa.nulls(case.draw.votes.n_workers, pa.string())
+    kind = ["human"] * votes.n_workers
+    roster = Roster.from_frame(pa.table({"worker": votes.worker_names.cast(pa.string()), "kind": kind, "family": none}))
+    return float(np.abs(case.proba(votes, roster) - case.base).max())
 
 
 def first_vote(case: Case, rng: Rng) -> float | None:
@@ -201,7 +206,8 @@ def other_seed(case: Case, rng: Rng) -> float | None:
     """Largest change with another `random_state`."""
     if "random_state" not in case.make().get_params():
         return None
-    return float(np.abs(case.proba(make=lambda: case.make().set_params(random_state=1)) - case.base).max())
+    other = Case(lambda: case.make().set_params(random_state=1), case.draw)
+    return float(np.abs(other.base - case.base).max())
 
 
 def one_label(case: Case, rng: Rng) -> float:
@@ -234,9 +240,7 @@ def learning_curve(case: Case, rng: Rng) -> Floats:
     for share in STEPS:
         seen = np.zeros(len(votes), dtype=bool)
         seen[order[: max(1, round(share * len(votes)))]] = True
-        model = case.make()
-        given = {"roster": case.draw.roster} if case.draw.roster is not None else {}
-        proba = model.fit(votes.select(seen), **given).predict_proba()[pairs.item, pairs.label]
+        proba = case.fitted(votes.select(seen)).predict_proba()[pairs.item, pairs.label]
         losses.append(log_loss(proba[case.known], case.truth[case.known]))
     return np.array(losses)
 
@@ -259,7 +263,6 @@ class Point:
     title: str
     measure: Callable[[Case, Rng], float | Floats | None]
     limit: Limit
-    digits: int = 3
 
 
 INF = np.inf
@@ -278,7 +281,10 @@ SMALL: dict[str, Point] = {
     "names": Point("other names and order", names, Limit(each=(0, 1e-9))),
     "seed": Point("another random_state", other_seed, Limit(each=(0, 0.002))),
 }
-CHOICE = {"one-label": Point("one label of four: less plurality", one_label, Limit((-0.005, INF)))}
+CHOICE: dict[str, Point] = {
+    "one-label": Point("one label of four: less plurality", one_label, Limit((-0.005, INF))),
+    "one-label-pairs": Point("... pairs less majority's", majority, Limit((0, INF))),
+}
 # One value for each set: a mean over draws.
 WHOLE: dict[str, Point] = {
     "counts": Point("log-loss less smoothed counts", against_counts, Limit(each=(-INF, 0.10))),
@@ -358,19 +364,24 @@ def generator(seed: int, name: str) -> Rng:
     return np.random.default_rng((seed, zlib.crc32(name.encode())))
 
 
-def names_of(votes: Votes) -> dict[str, list[str]]:
-    """The vocabularies, as `Votes.from_codes` takes them."""
-    roles = ("item", "worker", "label")
-    return {f"{role}_names": getattr(votes, f"{role}_names").cast(pa.string()).to_pylist() for role in roles}
+def votes_like(
+    votes: Votes, codes: Sequence[npt.NDArray[Any]], worker_names: pa.Array, on_conflict: OnConflict = "error"
+) -> Votes:
+    """Votes of these codes (item, worker, label, value) about the same items and labels."""
+    item, worker, label, value = codes
+    return Votes.from_codes(
+        item, worker, label, value,
+        item_names=votes.item_names, worker_names=worker_names, label_names=votes.label_names, on_conflict=on_conflict,
+    )  # fmt: skip
 
 
 def with_worker(votes: Votes, name: str, pair: Ints, value: Ints) -> Votes:
     """The votes and those of one worker more on these pairs."""
-    new = votes.pairs.item[pair], np.full(len(pair), votes.n_workers), votes.pairs.label[pair], value
-    codes = (votes.item, votes.worker, votes.label, votes.value)
-    vocabularies = names_of(votes)
-    vocabularies["worker_names"].append(name)
-    return Votes.from_codes(*(np.append(old, more) for old, more in zip(codes, new, strict=True)), **vocabularies)
+    own = np.full(len(pair), votes.n_workers)
+    more: list[npt.NDArray[Any]] = [votes.pairs.item[pair], own, votes.pairs.label[pair], value]
+    old: list[npt.NDArray[Any]] = [votes.item, votes.worker, votes.label, votes.value]
+    worker_names = pa.array([*votes.worker_names.cast(pa.string()).to_pylist(), name])
+    return votes_like(votes, [np.append(one, two) for one, two in zip(old, more, strict=True)], worker_names)
 
 
 def keys(votes: Votes) -> Ints:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from amcc import Roster, Votes, read_roster
-from amcc.arrays import Ints, Mask
+from amcc.arrays import Mask
 from amcc.data import DATASETS, CrowdSpec, simulate_crowd
 from amcc.experiments.cells import Draw, folders_with_truth, whole_set
 
@@ -27,13 +27,18 @@ SMALL_ITEMS = 60
 SMALL_WORKERS = (4, 8)
 # They are drawn out of so many who answered most: enough to differ from draw to draw, few enough to share items.
 BUSIEST = 12
-# Items of a small draw are drawn out of so many times as many, those with most answers: with fewer, every draw is alike.
+# Items are drawn out of so many times as many, those with most answers: out of fewer, every draw would be alike.
 SPARE_ITEMS = 2
 # A pair more or less must not be more than .025 of the accuracy.
 LEAST_KNOWN = 40
 
-# Simulated panels: shared errors as in the sets llm_* (see `cells.SHARED_TROUBLES`), or weaker.
-MODELS = (3, 8)
+# Simulated panels: three or four models are the usual number, eight the most.
+MODELS = (3, 3, 4, 4, 5, 6, 8)
+# Many poor judges: with good ones a panel is right whatever a method does.
+JUDGES = {"reliable": 0.3, "normal": 0.5, "sloppy": 1.0}
+PANEL_LABELS = (1, 6)
+PRESENT_SHARE = (0.2, 0.5)
+# Shared errors as in the sets llm_* (see `cells.SHARED_TROUBLES`), or weaker.
 FAMILY_CORRELATION = (0.5, 0.9)
 # Of the errors that a family shares, so many are shared by all models.
 COMMON_SHARE = (0.3, 0.8)
@@ -85,12 +90,12 @@ def panel_draw(folder: Path, seed: int) -> Draw:
     return part_of(whole, np.isin(votes.item, items), votes, roster)
 
 
-def whole_draw(folder: Path, n_items: int, seed: int) -> Draw:
-    """Random items with all their votes, and the roster where the set has one."""
+def whole_draw(folder: Path, n_items: int, seed: int, *, most: float = 1.0) -> Draw:
+    """Random items with all their votes, and the roster where the set has one; at most a share `most` of its items."""
     whole = whole_set(str(folder))
     votes, rng = whole.votes, np.random.default_rng(seed)
     there = np.flatnonzero(whole.known.any(axis=1) & (votes.answers_per_item > 0))
-    chosen = np.isin(votes.item, rng.permutation(there)[:n_items])
+    chosen = np.isin(votes.item, rng.permutation(there)[: min(n_items, int(most * len(there)))])
     return part_of(whole, chosen, votes, roster_of(folder) if (folder / ROSTER_FILE).exists() else None)
 
 
@@ -103,12 +108,12 @@ def roster_of(folder: Path) -> Roster:
 def simulated_panel(seed: int) -> Draw:
     """Three to eight models of some families and one person, who answers a part of the items."""
     rng = np.random.default_rng(seed)
-    n_models, n_labels = int(rng.integers(MODELS[0], MODELS[1] + 1)), int(rng.integers(4, 9))
+    n_models, n_labels = int(rng.choice(MODELS)), int(rng.integers(PANEL_LABELS[0], PANEL_LABELS[1] + 1))
     within = rng.uniform(*FAMILY_CORRELATION)
     spec = CrowdSpec(
-        n_items=SMALL_ITEMS, n_workers=n_models + 1, n_labels=n_labels, labels_per_item=0.3 * n_labels,
-        answers_per_item=1, spammers=0.0, n_specialties=2, n_models=n_models,
-        n_families=int(rng.integers(2, min(n_models, 4) + 1)), family_correlation=within,
+        n_items=SMALL_ITEMS, n_workers=n_models + 1, n_labels=n_labels, answers_per_item=1,
+        labels_per_item=rng.uniform(*PRESENT_SHARE) * n_labels, kind_weights=JUDGES, spammers=0.0, n_specialties=1,
+        n_models=n_models, n_families=int(rng.integers(2, min(n_models, 4) + 1)), family_correlation=within,
         model_correlation=within * rng.uniform(*COMMON_SHARE), people_share=rng.choice(PERSON_SHARES), seed=seed,
     )  # fmt: skip
     world = simulate_crowd(spec)
@@ -119,35 +124,38 @@ def simulated_panel(seed: int) -> Draw:
     return Draw(world.votes, world.truth, np.ones_like(world.truth), roster=roster)
 
 
-# A crowd with one label of four: frequencies of the true labels, items, workers and answers per item.
-LABEL_FREQUENCY = np.array([0.55, 0.2, 0.15, 0.1])
-CHOICE_ITEMS, CHOICE_WORKERS, CHOICE_ANSWERS = 400, 30, 5
-# Share of wrong answers of a worker, from and to.
-CHOICE_ERRORS = (0.1, 0.4)
+# Crowds with one label of four: how frequent the true labels are (usual, or mostly one), items and workers.
+FREQUENCIES = np.array([[0.47, 0.25, 0.18, 0.1], [0.7, 0.15, 0.1, 0.05]])
+CHOICE_ITEMS, CHOICE_WORKERS = 400, 30
+# Answers per item and share of wrong answers of a worker, from and to.
+CHOICE_ANSWERS, CHOICE_ERRORS = (3, 5), (0.1, 0.4)
+# Who errs names a label in proportion to this power of its frequency, from and to.
+CHOICE_LEAN = (2.0, 5.0)
 
 
 def single_choice(seed: int) -> Draw:
     """Every answer names exactly one of four labels; two groups of workers get different items.
 
-    Who errs says the most frequent labels most often: in proportion to the square of their frequency.
+    Who errs says the frequent labels most often. In every second crowd, what is frequent for one group is rare for the
+    other.
     """
     rng = np.random.default_rng(seed)
-    n_labels = len(LABEL_FREQUENCY)
-    true = rng.choice(n_labels, CHOICE_ITEMS, p=LABEL_FREQUENCY)
-    error = rng.uniform(*CHOICE_ERRORS, CHOICE_WORKERS)
-    half = CHOICE_WORKERS // 2
-    answers = [
-        (item, worker) for item in range(CHOICE_ITEMS)
-        for worker in half * (item % 2) + rng.permutation(half)[:CHOICE_ANSWERS]
-    ]  # fmt: skip
-    item, worker = np.array(answers).T
-    lean = np.tile(LABEL_FREQUENCY**2, (len(item), 1))
+    usual = FREQUENCIES[rng.integers(len(FREQUENCIES))]
+    # By number and not by chance: few crowds are drawn, and both kinds matter.
+    frequency = np.array([usual, usual[::-1] if seed % 2 else usual])
+    n_labels, group, half = len(usual), np.arange(CHOICE_ITEMS) % 2, CHOICE_WORKERS // 2
+    true = np.array([rng.choice(n_labels, p=frequency[each]) for each in group])
+    n_answers = rng.integers(CHOICE_ANSWERS[0], CHOICE_ANSWERS[1] + 1)
+    worker = np.concatenate([half * each + rng.permutation(half)[:n_answers] for each in group])
+    item = np.repeat(np.arange(CHOICE_ITEMS), n_answers)
+    lean = frequency[group[item]] ** rng.uniform(*CHOICE_LEAN)
     lean[np.arange(len(item)), true[item]] = 0
     wrong = (rng.random((len(item), 1)) < np.cumsum(lean / lean.sum(axis=1, keepdims=True), axis=1)).argmax(axis=1)
-    said = np.where(rng.random(len(item)) < error[worker], wrong, true[item])
-    value = np.where(said[:, None] == np.arange(n_labels), 1, -1)
+    errs = rng.random(len(item)) < rng.uniform(*CHOICE_ERRORS, CHOICE_WORKERS)[worker]
+    said = np.where(errs, wrong, true[item])
     votes = Votes.from_codes(
-        np.repeat(item, n_labels), np.repeat(worker, n_labels), np.tile(np.arange(n_labels), len(item)), value.ravel(),
+        np.repeat(item, n_labels), np.repeat(worker, n_labels), np.tile(np.arange(n_labels), len(item)),
+        np.where(said[:, None] == np.arange(n_labels), 1, -1).ravel(),
         item_names=[f"item{code:03d}" for code in range(CHOICE_ITEMS)],
         worker_names=[f"worker{code:02d}" for code in range(CHOICE_WORKERS)],
         label_names=[f"label{code}" for code in range(n_labels)],
@@ -162,13 +170,14 @@ def single_choice(seed: int) -> Draw:
 def part_of(whole: Draw, keep: Mask, votes: Votes | None = None, roster: Roster | None = None) -> Draw:
     """The draw with only those votes, without items, workers and labels that then have none."""
     kept = (whole.votes if votes is None else votes).select(keep)
-    codes: dict[str, Ints] = {role: np.unique(getattr(kept, role)) for role in ("item", "worker", "label")}
+    item, worker, label = (np.unique(code) for code in (kept.item, kept.worker, kept.label))
     few = Votes.from_codes(
-        *(np.searchsorted(code, getattr(kept, role)) for role, code in codes.items()),
+        np.searchsorted(item, kept.item), np.searchsorted(worker, kept.worker), np.searchsorted(label, kept.label),
         kept.value,
-        **{f"{role}_names": getattr(kept, f"{role}_names").take(pa.array(code)) for role, code in codes.items()},
-    )
-    inside = np.ix_(codes["item"], codes["label"])
+        item_names=kept.item_names.take(pa.array(item)), worker_names=kept.worker_names.take(pa.array(worker)),
+        label_names=kept.label_names.take(pa.array(label)),
+    )  # fmt: skip
+    inside = np.ix_(item, label)
     return replace(whole, votes=few, truth=whole.truth[inside], known=whole.known[inside], features=None, roster=roster)
 
 
