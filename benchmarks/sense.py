@@ -21,14 +21,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 from script import hush, parser_of
 
 from amcc.errors import AmccError, ParameterError
 from amcc.experiments import sense, sense_draws
 from amcc.experiments.cells import folders_with_truth
 from amcc.experiments.entrants import Entrant, entrants_of
-from amcc.experiments.sense import HARD_SETS, HARD_WITH_FILE, POINTS, Record
+from amcc.experiments.sense import POINTS, Record
 from amcc.processes import computed
 
 # Items of a whole draw: real sets with all votes.
@@ -49,6 +48,8 @@ def tasks_of(data: Path | None, draws: int, points: set[str]) -> Iterator[Task]:
         yield from (("simulated", "", number) for number in range(draws))
     if points & set(sense.CHOICE):
         yield from (("choice", "", number) for number in seeds)
+    if points & set(sense.WHOLE):
+        yield "whole", "", len(seeds)
     if data is None:
         return
     if small:
@@ -69,7 +70,12 @@ def work(entrant: Entrant, task: Task, points: list[str], seed: int) -> list[Rec
     hush()
     kind, folder, number = task
     if kind == "whole":
-        return whole_records(entrant, Path(folder), points, range(seed, seed + number))
+        seeds = range(seed, seed + number)
+        if folder:
+            return whole_records(entrant, Path(folder), points, seeds)
+        return sense.over_seeds(
+            entrant.model, [sense_draws.simulated_panel(each) for each in seeds], points, "simulated"
+        )
     # Draws of different numbers have different seeds, and those of another --seed share none of them.
     own_seed = 1000 * seed + number
     if kind == "simulated":
@@ -92,25 +98,13 @@ def work(entrant: Entrant, task: Task, points: list[str], seed: int) -> list[Rec
 
 
 def whole_records(entrant: Entrant, folder: Path, points: list[str], seeds: range) -> list[Record]:
-    """Means over seeds of log-loss against counts, and of the rise as votes are added."""
-    found: dict[tuple[str, bool, str], list] = defaultdict(list)
+    """What is a mean over draws of a set: log-loss against counts, and how it rises as votes are added."""
+    records = []
     for n_items in WHOLE_ITEMS:
-        for seed in seeds:
-            draw = sense_draws.whole_draw(folder, n_items, seed)
-            for way in sense.both_ways(entrant.model, draw):
-                file = way.roster is not None
-                counts = "counts-hard" if folder.name in (HARD_WITH_FILE if file else HARD_SETS) else "counts"
-                case, source = sense.Case(entrant.model, way), f"{folder.name} {n_items}"
-                if counts in points:
-                    rng = sense.generator(seed, counts)
-                    found[counts, file, source].append(sense.against_counts(case, rng))
-                if "more" in points and n_items == WHOLE_ITEMS[0]:
-                    rng = sense.generator(seed, "more")
-                    found["more", file, source].append(sense.learning_curve(case, rng))
-    return [
-        Record(*key, sense.largest_rise(values) if key[0] == "more" else float(np.mean(values)))
-        for key, values in found.items()
-    ]
+        draws = [sense_draws.whole_draw(folder, n_items, seed) for seed in seeds]
+        asked = [name for name in points if name == "counts" or (name == "more" and n_items == WHOLE_ITEMS[0])]
+        records += sense.over_seeds(entrant.model, draws, asked, f"{folder.name}, {n_items} items")
+    return [sense.on_hard_set(record, folder.name) for record in records]
 
 
 def run(chosen: argparse.Namespace, entrants: list[Entrant], points: list[str]) -> dict[str, list[Record]]:
