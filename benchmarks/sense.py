@@ -23,7 +23,7 @@ from pathlib import Path
 
 from script import hush, parser_of
 
-from amcc.errors import AmccError, ParameterError
+from amcc.errors import AmccError, EmptyInputError, ParameterError
 from amcc.experiments import sense, sense_draws
 from amcc.experiments.cells import folders_with_truth
 from amcc.experiments.entrants import Entrant, entrants_of
@@ -52,11 +52,14 @@ def tasks_of(data: Path | None, draws: int, points: set[str]) -> Iterator[Task]:
         yield "whole", "", len(seeds)
     if data is None:
         return
+    if not folders_with_truth(data):
+        raise EmptyInputError(f"{data} must hold folders with annotations.csv.gz and truth.csv; there is none.")
     if small:
         sets, panels = sense_draws.small_sets(data), [data / name for name in sense_draws.PANELS]
         panels = [folder for folder in panels if folder.exists()]
         # Sets in turn: every set has its share of the draws.
-        yield from (("small", str(sets[number % len(sets)]), number) for number in range(draws))
+        if sets:
+            yield from (("small", str(sets[number % len(sets)]), number) for number in range(draws))
         if panels:
             yield from (("panel", str(panels[number % len(panels)]), number) for number in range(draws))
             yield from (("whole panel", str(panels[number % len(panels)]), number) for number in range(draws))
