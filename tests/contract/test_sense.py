@@ -23,6 +23,8 @@ from amcc.experiments.sense_measures import Make
 N_PANELS, N_CHOICE, N_WHOLE = 10, 4, 4
 # Small draws of each real set; the panels with their workers file.
 N_REAL = 3
+# Panels of which only the fit itself is looked at: reversals are rare, and one fit is cheap.
+N_MORE_PANELS, OF_THE_FIT = 10, ("unanimous", "majority")
 REAL_SMALL = ("affective", "varierr_nli", "llm_civilcomments")
 # Draws of so many items with all their votes; the crowd of media_bias shares a taste, and looks independent.
 WHOLE_ITEMS, REAL_WHOLE = 100, ("media_bias", "llm_framing")
@@ -69,7 +71,7 @@ NOT_YET: dict[str, set[tuple[str, bool]]] = {
         ("more", True),
     },
     "real": {
-        ("mirror", True), ("stranger", True), ("repeat", False), ("repeat", True), ("twins", True),
+        ("unanimous", True), ("mirror", True), ("stranger", True), ("repeat", False), ("repeat", True), ("twins", True),
         ("elsewhere", True), ("silent", False), ("first-vote", True), ("seed", False), ("seed", True),
         ("counts", False), ("counts", True), ("more", False), ("more", True),
     },
@@ -129,6 +131,10 @@ def real_records(make: Make, data: Path) -> list[Record]:
             if each is not None:
                 for draw in sense.both_ways(make, each):
                     found += sense.measured(make, draw, SMALL, name, seed)
+    for seed in range(N_REAL, N_REAL + N_MORE_PANELS):
+        for name in sense_draws.PANELS:
+            for draw in sense.both_ways(make, sense_draws.panel_draw(data / name, seed)):
+                found += sense.measured(make, draw, OF_THE_FIT, name, seed)
     for name in REAL_WHOLE:
         draws = [sense_draws.whole_draw(data / name, WHOLE_ITEMS, seed) for seed in range(N_REAL)]
         found += sense.over_seeds(make, draws, WHOLE, name)
