@@ -135,7 +135,7 @@ def cell_of(point: str, records: list[Record]) -> str:
     """Mean, lowest and highest value, and the verdict."""
     if not records:
         return "—"
-    found, form = sense.result_of(point, records), ".0e" if point in ("names", "silent", "seed") else ".3f"
+    found, form = sense.result_of(point, records), ".0e" if point in ("names", "silent", "seed", "idle") else ".3f"
     values = " / ".join(format(value, form) for value in (found.mean, found.lowest, found.highest))
     return f"{values} {'holds' if found.holds else 'FAILS'}"
 

@@ -275,6 +275,13 @@ class AnyRosterMatters(MajorityVote):
         return Inferred(share**2 if self._roster is not None else share)
 
 
+class CountsTheSilent(MajorityVote):
+    """Takes the share of yes among all workers that it has heard of."""
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred(votes.n_yes / votes.n_workers)
+
+
 class OnePersonTurnsAll(MajorityVote):
     """Reads votes of models in another way as soon as one person voted on one pair."""
 

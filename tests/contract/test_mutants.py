@@ -61,6 +61,7 @@ SENSE: list[tuple[Any, str, bool]] = [
     (mutants.JumpsWithTheCrowd, "smooth", False),
     (mutants.JumpsWithTheCrowd, "elsewhere", False),
     (mutants.AnyRosterMatters, "silent", False),
+    (mutants.CountsTheSilent, "idle", False),
     (mutants.OnePersonTurnsAll, "first-vote", True),
     (mutants.LikesTheFrequent, "one-label", False),
     (mutants.LikesTheFrequent, "one-label-pairs", False),

@@ -68,9 +68,10 @@ NOT_YET: dict[str, set[tuple[str, bool]]] = {
     "simulated": {
         ("majority", True), ("mirror", False), ("mirror", True), ("stranger", True), ("repeat", False),
         ("repeat", True), ("twins", True), ("silent", False), ("first-vote", True), ("one-label-pairs", False),
-        ("more", True),
+        ("more", True), ("idle", False), ("idle", True),
     },
     "real": {
+        ("idle", False), ("idle", True),
         ("unanimous", True), ("mirror", True), ("stranger", True), ("repeat", False), ("repeat", True), ("twins", True),
         ("elsewhere", True), ("silent", False), ("first-vote", True), ("seed", False), ("seed", True),
         ("counts", False), ("counts", True), ("more", False), ("more", True),

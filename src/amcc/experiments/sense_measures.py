@@ -21,6 +21,7 @@ from amcc import Roster, Votes
 from amcc.arrays import Floats, Ints, Mask
 from amcc.consensus import ConsensusModel
 from amcc.experiments.cells import Draw
+from amcc.experiments.sense_draws import part_of
 from amcc.metrics import NEVER
 from amcc.votes import OnConflict
 
@@ -187,11 +188,20 @@ def first_vote(case: Case) -> float | None:
         return None
     one = ~person
     one[rng.choice(np.flatnonzero(person))] = True
+    # As in files: before, nobody has heard of the person.
     before, after = votes.select(~person), votes.select(one)
+    both = [case.proba(part_of(case.draw, keep).votes) for keep in (~person, one)]
+    # The pair of the vote is left out: it may move, or had no vote before.
     same = np.isin(keys(after), keys(before))
-    same[same] = after.pairs.n_votes[same] == before.pairs.n_votes[np.isin(keys(before), keys(after))]
-    shared = np.isin(keys(before), keys(after)[same])
-    return rms(case.proba(after)[same] - case.proba(before)[shared])
+    same[same] = after.pairs.n_votes[same] == before.pairs.n_votes
+    return rms(both[1][same] - both[0][np.isin(keys(before), keys(after)[same])])
+
+
+def idle(case: Case) -> float:
+    """Largest change by a worker who is known by name and never voted."""
+    votes = case.draw.votes
+    more = pa.array([*votes.worker_names.cast(pa.string()).to_pylist(), "idle"])
+    return float(np.abs(case.proba(replace(votes, worker_names=more)) - case.base).max())
 
 
 def names(case: Case) -> float:
