@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 FUZZ_N ?= 1e6
 FUZZ_SECONDS ?= 600
 
-.PHONY: demo demo-live test test-release test-label-studio check types fuzz kills load bench board reproduce docs pages screenshots clean
+.PHONY: demo demo-live test test-release test-label-studio check types fuzz kills load bench board sense reproduce docs pages screenshots clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.user  ## simulate a crowd, find the consensus, write a report
@@ -56,6 +56,9 @@ bench: $(VENV)/.bench  ## speed, memory and quality against others, packed votes
 
 board: $(VENV)/.bench  ## every method, and crowd-kit's, on every crowd with known truth; DATA=folder adds real ones
 	@$(BIN)/amcc board --known 10,30 $(if $(DATA),--data $(DATA))
+
+sense: $(VENV)/.dev  ## what any consensus should hold on small crowds; DATA=folder adds real ones, METHODS=amcc,ibcc DRAWS=120 others
+	@$(BIN)/python benchmarks/sense.py --methods $(if $(METHODS),$(METHODS),amcc,majority,dawid-skene) $(if $(DATA),--data $(DATA)) $(if $(DRAWS),--draws $(DRAWS))
 
 reproduce: $(VENV)/.dev  ## every table and figure of the paper; DATA=folder adds real crowds, QUICK=1 takes five minutes
 	@$(BIN)/amcc reproduce $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)

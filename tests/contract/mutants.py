@@ -206,6 +206,119 @@ class KnowsNothing(MajorityVote):
         return Inferred(prior[votes.pairs.label])
 
 
+# -- models without common sense -------------------------------------------------------------------------------------
+
+
+class ReversesTheUnanimous(MajorityVote):
+    """Does not believe what all say of every second pair."""
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        share = super()._infer(votes, prior, gold).pair
+        doubted = (np.arange(len(share)) % 2 == 0) & np.isin(share, (0, 1))
+        return Inferred(np.where(doubted, 1 - share, share))
+
+
+class AlwaysNo(MajorityVote):
+    """Nothing is there."""
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred(np.zeros(len(votes.pairs)))
+
+
+class WantsMoreYes(MajorityVote):
+    """More than seven of ten must say yes, and three that say no are enough."""
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred(super()._infer(votes, prior, gold).pair ** 2)
+
+
+class FollowsTheBusiest(MajorityVote):
+    """Believes whoever gave most votes; of several, who came last."""
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        n_votes = np.bincount(votes.worker)
+        theirs = votes.worker == np.flatnonzero(n_votes == n_votes.max())[-1]
+        proba = super()._infer(votes, prior, gold).pair.copy()
+        pair = np.repeat(np.arange(len(proba)), votes.pairs.n_votes)
+        proba[pair[theirs]] = votes.value[theirs] > 0
+        return Inferred(proba)
+
+
+class CountsSamples(DawidSkene):
+    """Takes every sample of a worker for another vote."""
+
+    def _as_it_counts(self, votes: Any) -> Votes:
+        return votes if isinstance(votes, Votes) else Votes.from_frame(votes)
+
+
+class CountsCopies(MajorityVote):
+    """Takes a roster, and counts every model of a family in full."""
+
+    uses_roster = True
+
+
+class JumpsWithTheCrowd(MajorityVote):
+    """Decides by one number of the whole crowd how it reads votes: here, whether the number of yes is even."""
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        share = super()._infer(votes, prior, gold).pair
+        return Inferred(share if votes.n_yes.sum() % 2 else share**2)
+
+
+class AnyRosterMatters(MajorityVote):
+    """Reads votes in another way as soon as there is a roster."""
+
+    uses_roster = True
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        share = super()._infer(votes, prior, gold).pair
+        return Inferred(share**2 if self._roster is not None else share)
+
+
+class CountsTheSilent(MajorityVote):
+    """Takes the share of yes among all workers that it has heard of."""
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred(votes.n_yes / votes.n_workers)
+
+
+class OnePersonTurnsAll(MajorityVote):
+    """Reads votes of models in another way as soon as one person voted on one pair."""
+
+    uses_roster = True
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        share, roster = super()._infer(votes, prior, gold).pair, self._roster
+        person = roster is not None and (roster.seats(votes.worker_names).kind == 0)[votes.worker].any()
+        return Inferred(share**2 if person else share)
+
+
+class LikesTheFrequent(MajorityVote):
+    """Takes the share of a label among all items for as good as the votes on this one."""
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred((super()._infer(votes, prior, gold).pair + prior[votes.pairs.label]) / 2)
+
+
+class SureOfAll(MajorityVote):
+    """More votes for than against, and there is no doubt left."""
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        return Inferred((super()._infer(votes, prior, gold).pair > 0.5).astype(float))
+
+
+class SeedDecides(MajorityVote):
+    """Adds to every share what its seed says."""
+
+    def __init__(self, *, random_state: int = 0) -> None:
+        super().__init__()
+        self.random_state = random_state
+
+    def _infer(self, votes: Votes, prior: Floats, gold: Gold) -> Inferred:
+        share = super()._infer(votes, prior, gold).pair
+        return Inferred(0.99 * share + 0.01 * np.random.default_rng(self.random_state).random(len(share)))
+
+
 # -- strategies ------------------------------------------------------------------------------------------------------
 
 Generator = np.random.Generator

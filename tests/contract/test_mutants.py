@@ -10,11 +10,13 @@ import mutants
 import pytest
 import test_engines
 import test_models
+import test_sense
 import test_strategies
 
 from amcc import pack_votes, write_votes
 from amcc.consensus import DawidSkene
 from amcc.engine.local import LocalEngine
+from amcc.experiments.sense import POINTS
 
 Case = tuple[Any, str, dict[str, Any]]
 
@@ -48,6 +50,26 @@ MODELS: list[Case] = [
     (mutants.KnowsNothing, "test_probabilities_and_better_than_chance", {}),
 ]
 
+# Models without common sense: the point that finds them, and whether with a workers file.
+SENSE: list[tuple[Any, str, bool]] = [
+    (mutants.ReversesTheUnanimous, "unanimous", False),
+    (mutants.AlwaysNo, "majority", False),
+    (mutants.WantsMoreYes, "mirror", False),
+    (mutants.FollowsTheBusiest, "stranger", False),
+    (mutants.CountsSamples, "repeat", False),
+    (mutants.CountsCopies, "twins", True),
+    (mutants.JumpsWithTheCrowd, "smooth", False),
+    (mutants.JumpsWithTheCrowd, "elsewhere", False),
+    (mutants.AnyRosterMatters, "silent", False),
+    (mutants.CountsTheSilent, "idle", False),
+    (mutants.OnePersonTurnsAll, "first-vote", True),
+    (mutants.LikesTheFrequent, "one-label", False),
+    (mutants.LikesTheFrequent, "one-label-pairs", False),
+    (mutants.SureOfAll, "counts", False),
+    (mutants.SureOfAll, "more", False),
+    (mutants.TrustsTheFirst, "names", False),
+    (mutants.SeedDecides, "seed", False),
+]
 
 STRATEGIES: list[Case] = [
     (mutants.AsksTwice, "test_asks_only_what_is_a_candidate_and_nothing_twice", {}),
@@ -85,6 +107,16 @@ def test_a_wrong_model_is_caught(mutant, check, options, request):
         run(getattr(test_models, check), request, make=mutant, **options)
 
 
+@pytest.mark.parametrize(("mutant", "point", "file"), SENSE)
+def test_a_model_without_sense_is_caught(mutant, point, file):
+    with pytest.raises(AssertionError, match="allowed are"):
+        test_sense.test_common_sense(mutant, point, file)
+
+
+def test_every_point_of_common_sense_has_a_mutant():
+    assert {point for _, point, _ in SENSE} == {*POINTS} - {"counts-hard"}  # as counts, with another limit
+
+
 @pytest.mark.parametrize(("mutant", "check", "options"), named(STRATEGIES))
 def test_a_wrong_strategy_is_caught(mutant, check, options, request, beliefs):
     beliefs = copy.deepcopy(beliefs)  # others need them as they are
@@ -104,4 +136,4 @@ def test_a_wrong_engine_is_caught(mutant, small, tmp_path):
 
 def test_no_mutant_is_left_out():
     there = {kind for kind in vars(mutants).values() if isinstance(kind, type) and kind.__module__ == mutants.__name__}
-    assert {*(case[0] for case in MODELS + STRATEGIES), *ENGINES} == there
+    assert {*(case[0] for case in [*MODELS, *SENSE, *STRATEGIES]), *ENGINES} == there

@@ -144,7 +144,7 @@ class Cell:
             # Rates say all about votes only where nothing else joins them: else an oracle would be none.
             rates = TrueRates(crowd.hit_rate, crowd.false_alarm_rate) if crowd.independent else None
             return Draw(crowd.votes, crowd.truth, np.ones_like(crowd.truth), rates)
-        whole = _read_set(str(self.folder))
+        whole = whole_set(str(self.folder))
         votes = whole.votes if self.answers is None else thinned(whole.votes, self.answers, seed)
         return Draw(votes, whole.truth, whole.known)
 
@@ -156,7 +156,7 @@ def cells_of(data: Path | None, *, n_seeds: int = 10, sizes: Sequence[int] = SIZ
     """
     if n_seeds < 1:
         raise ParameterError(f"seeds must be at least 1; got {n_seeds}.")
-    cells = [cell for folder in _folders(data) for cell in _cells_of_set(folder, n_seeds)]
+    cells = [cell for folder in folders_with_truth(data) for cell in _cells_of_set(folder, n_seeds)]
     if data is not None and not cells:
         raise EmptyInputError(f"{data} must hold folders with annotations.csv.gz and truth.csv; there is none.")
     small = [size for size in sizes if size <= MOST_SHARED]
@@ -165,7 +165,7 @@ def cells_of(data: Path | None, *, n_seeds: int = 10, sizes: Sequence[int] = SIZ
     return cells
 
 
-def _folders(data: Path | None) -> list[Path]:
+def folders_with_truth(data: Path | None) -> list[Path]:
     """Where votes lie beside their truth."""
     found = [] if data is None else sorted(path.parent for path in data.glob("*/annotations.csv.gz"))
     return [folder for folder in found if (folder / "truth.csv").exists()]
@@ -194,11 +194,11 @@ def _simulated(trouble: str, changes: Mapping[str, float], size: int, n_seeds: i
 
 def _can_be_thinned(cell: Cell) -> bool:
     """Whether some item has more answers than are kept."""
-    return bool(_read_set(str(cell.folder)).votes.answers_per_item.max() > (cell.answers or 0))
+    return bool(whole_set(str(cell.folder)).votes.answers_per_item.max() > (cell.answers or 0))
 
 
 @cache  # cells of one set, and all their seeds, read it once
-def _read_set(folder: str) -> Draw:
+def whole_set(folder: str) -> Draw:
     """A whole set, without the votes of workers who had a part in its truth."""
     crowd, known_set = read_crowd(Path(folder)), DATASETS.get(Path(folder).name)
     votes = crowd.votes
