@@ -50,6 +50,10 @@ USUAL_PAIRS, OTHER_PAIRS = 4.0, 1.0
 # Votes on all labels that count like one on the label itself: rates of a worker vary between labels by about .1.
 ALIKE = 10.0
 
+# Least agreement of all judges of a label with the truth, as a share of what it would be with their own majority. Three
+# judges with an informativeness of a quarter each have more; without it, a clear label may be read as always present.
+LEAST_AGREEMENT = 0.2
+
 # Two items, one with a yes and one with a no, that count on average half a pair each (Jeffreys's prior).
 JEFFREYS = 0.5
 
@@ -246,21 +250,24 @@ def _varied_rates(yes: Floats, no: Floats, more: Floats, less: Floats, rng: np.r
 
 
 def _better_than_chance(panel: Panel, present: Mask, before: Mask) -> Mask:
-    """(n_pairs,) where the judges of the label together say yes to present pairs more often than to absent ones.
+    """(n_pairs,) where the judges of the label together tell present pairs from absent ones.
 
-    Otherwise a label that is unlike others could be read upside down. Where it is so, the truths of that label stay as
-    they were (a Metropolis step for a prior that is 0 there). Known truth may show judges who are worse than chance.
+    Otherwise a label that is unlike others could be read upside down, or as always present. Where it is so, the truths
+    of that label stay as they were (a Metropolis step for a prior that is 0 there). Known truth may show judges who are
+    worse than chance.
     """
     leaning = (panel.yes - panel.no).sum(axis=1)
     n_pairs = np.bincount(panel.label)
 
     def agreement(truth: Mask) -> Floats:
         share = np.bincount(panel.label, truth) / n_pairs
-        return np.bincount(panel.label, leaning * (truth - share[panel.label]))
+        return np.asarray(np.bincount(panel.label, leaning * (truth - share[panel.label])), np.float64)
 
+    usual = np.bincount(panel.label, leaning) / n_pairs
+    least = LEAST_AGREEMENT * agreement(leaning > usual[panel.label])
     now = agreement(present)
     told = np.bincount(panel.label, panel.known != 0) > 0
-    return np.asarray(((now >= 0) | (now >= agreement(before)) | told)[panel.label])
+    return np.asarray(((now >= least) | (now >= agreement(before)) | told)[panel.label])
 
 
 def _rates_given(panel: Panel, present: Mask, rng: np.random.Generator) -> tuple[Floats, Floats]:

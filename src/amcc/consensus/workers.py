@@ -160,7 +160,9 @@ def _divided(spread: Floats, share: Floats) -> Floats:
 def _shrunk(count: Floats, weight: Floats, n: Floats) -> Floats:
     """Ratio, pulled towards that of all workers together; one half if nothing at all is known. n : votes behind it."""
     crowd = count.sum() / weight.sum() if weight.sum() > 0 else 0.5
-    return off_the_ends((count + PRIOR_WEIGHT * crowd) / (weight + PRIOR_WEIGHT), n)
+    # Of whom nothing is known counts as a usual worker, in this as well.
+    usual = n.sum() / max(np.count_nonzero(n), 1)
+    return off_the_ends((count + PRIOR_WEIGHT * crowd) / (weight + PRIOR_WEIGHT), np.where(n > 0, n, usual))
 
 
 def off_the_ends(rate: Floats, n: Floats) -> Floats:
