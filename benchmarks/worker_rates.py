@@ -1,14 +1,15 @@
-"""Whether the 95 % intervals of `amcc workers` hold: how often the true rates of simulated judges and workers are inside.
+"""Whether the 95 % intervals of `amcc workers` hold: how often the true rates of simulated workers are inside.
 
     python benchmarks/worker_rates.py --seeds 10
-    python benchmarks/worker_rates.py --method amcc --rosters --cells "5 judges, two families"
+    python benchmarks/worker_rates.py --rosters --cells "5 judges, two families"
     python benchmarks/worker_rates.py --others            # as `worker_rates` alone would have it, for comparison
 
-Panels have three to eight judges who see everything; errors of a family share a normal variable per pair (half of their
-variance), and where all judges share some, another one. Rates may vary between labels; true rates are then those within
-labels, with the weights of Mantel and Haenszel. Crowds are those of `amcc.data.simulate`, with spammers. In one cell the
-truth of 60 items is told. A cell shows the share of intervals that hold, in percent, and their mean width, of hit rates,
-false-alarm rates and informativeness; and the share of workers of whom there is enough to tell.
+Panels have three to eight judges who see everything; errors of a family share a normal variable per pair (half of
+their variance), and where all judges share some, another one. Rates may vary between labels; true rates are then those
+within labels, with the weights of Mantel and Haenszel. Crowds are those of `amcc.data.simulate`, with spammers. In one
+cell the truth of 60 items is told. A cell shows the share of intervals that hold, in percent, and their mean width, of
+hit rates, false-alarm rates and informativeness; and the share of workers of whom there is enough to tell. The rates of
+a panel are the same by every method; those of a crowd hold where the method's probabilities do (not with majority).
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def held(judged: Judged, rates: WorkerRates) -> tuple[npt.NDArray[np.bool_], Flo
 def main() -> None:
     """Print one line for each cell."""
     parser = parser_of(__doc__)
-    parser.add_argument("--method", default="majority")
+    parser.add_argument("--method", default="amcc")
     parser.add_argument("--rosters", action="store_true", help="tell the method the families")
     parser.add_argument("--others", action="store_true", help="judge by what the others say, however few they are")
     parser.add_argument("--cells", default=";".join(CELLS), help="names, separated by semicolons")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import Floats, Ints, Mask, Signs
+from amcc.arrays import Codes, Floats, Ints, Mask, Signs
 from amcc.consensus.workers import ABOVE_OTHERS, WorkerRates
 from amcc.engine.base import Engine, gather
 from amcc.tables import text_of
@@ -86,30 +86,20 @@ class Panel:
     known: Signs
 
     @classmethod
-    def of(cls, votes: Votes, known: Signs, rng: np.random.Generator) -> tuple[Panel, Ints]:
-        """The votes, or those on some of the items, and the worker of each column.
+    def of(cls, votes: Votes, known: Signs) -> tuple[Panel, Ints]:
+        """The votes, and the column of each worker.
 
         Everything is sorted by name: the same votes in another order give the same draws.
         """
-        worker, item, label = (_ranks(names) for names in (votes.worker_names, votes.item_names, votes.label_names))
-        pairs = votes.pairs
-        # Items in an order by chance: the first of them, until there are enough votes.
-        chance = rng.permutation(votes.n_items)[item]
-        per_item = np.bincount(chance[votes.item], minlength=votes.n_items)
-        taken = (np.cumsum(per_item) - per_item < MOST_VOTES)[chance]
-        pair = np.flatnonzero(taken[pairs.item])
-        pair = pair[np.lexsort((item[pairs.item[pair]], label[pairs.label[pair]]))]
-        row = np.full(len(pairs), -1)
-        row[pair] = np.arange(len(pair))
-        place = row[np.repeat(np.arange(len(pairs)), pairs.n_votes)]
-        said = np.zeros((2, len(pair), votes.n_workers))
-        there = place >= 0
-        said[(votes.value > 0).astype(int)[there], place[there], worker[votes.worker[there]]] = 1.0
-        of_label, of_item = (
-            np.unique(each[pair], return_inverse=True)[1] for each in (label[pairs.label], item[pairs.item])
-        )
-        sign = known[pair] if len(known) else np.zeros(len(pair), np.int8)
-        return cls(said[1], said[0], of_label, of_item, sign), worker
+        pairs, worker = votes.pairs, _ranks(votes.worker_names)
+        of_label, of_item = _ranks_of(pairs.label, votes.label_names), _ranks_of(pairs.item, votes.item_names)
+        order = np.lexsort((of_item, of_label))
+        row = np.empty(len(order), np.int64)
+        row[order] = np.arange(len(order))
+        said = np.zeros((2, len(order), votes.n_workers))
+        said[(votes.value > 0).astype(int), np.repeat(row, pairs.n_votes), worker[votes.worker]] = 1.0
+        sign = known[order] if len(known) else np.zeros(len(order), np.int8)
+        return cls(said[1], said[0], of_label[order], of_item[order], sign), worker
 
     def without_habits(self) -> Mask:
         """(n_pairs, n_workers) False for votes of a worker who always says the same on a label where others do not.
@@ -135,6 +125,12 @@ def _ranks(names: pa.Array) -> Ints:
     return ranks
 
 
+def _ranks_of(code: Codes, names: pa.Array) -> Ints:
+    """(n_pairs,) place of the name of each code among those that occur."""
+    used, place = np.unique(code, return_inverse=True)
+    return np.asarray(_ranks(names.take(pa.array(used)))[place])
+
+
 def panel_rates(votes: Votes | Engine, known: Signs, answers: Ints) -> WorkerRates:
     """Rates of every worker of a panel: means and 95 % intervals of `draw_rates`, to which the arguments go."""
     hit, false_alarm = draw_rates(votes, known)
@@ -154,10 +150,18 @@ def draw_rates(votes: Votes | Engine, known: Signs) -> RateDraws:
     known : (n_pairs,) +1 present, −1 absent, 0 not known; empty where nothing is known
     """
     rng = np.random.default_rng(0)  # always the same: a second look must show the same numbers
+    n_items, n_votes = votes.n_items, votes.n_votes if isinstance(votes, Engine) else len(votes)
+    if n_votes > MOST_VOTES:
+        n_items = -(-MOST_VOTES * n_items // n_votes)
+    chosen = np.sort(rng.choice(votes.n_items, n_items, replace=False))
     if isinstance(votes, Engine):
-        n_items = max(1, min(votes.n_items, int(MOST_VOTES * votes.n_items / max(votes.n_votes, 1)) + 1))
-        votes = gather(votes, np.sort(rng.choice(votes.n_items, n_items, replace=False)))
-    panel, column = Panel.of(votes, known, rng)
+        votes = gather(votes, chosen)
+    elif n_items < votes.n_items:
+        among = np.zeros(votes.n_items, dtype=bool)
+        among[chosen] = True
+        known = known[among[votes.pairs.item]] if len(known) else known
+        votes = votes.select(among[votes.item])
+    panel, column = Panel.of(votes, known)
     chains = [_chain(panel, n_kinds, rng) for n_kinds in KINDS]
     return RateDraws(*(np.concatenate(each)[:, column] for each in zip(*chains, strict=True)))
 
