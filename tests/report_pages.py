@@ -80,7 +80,7 @@ def rates_of(hit: list[float], false_alarm: list[float], answers: list[int] | No
     """Worker rates with intervals of one width."""
     h, f = np.array(hit), np.array(false_alarm)
     n = np.full(len(h), 100) if answers is None else np.array(answers)
-    return WorkerRates(n, h, h - half, h + half, f, f - half, f + half)
+    return WorkerRates.of_independent(n, h, h - half, h + half, f, f - half, f + half)
 
 
 def data_of(chart: Any) -> list[list[dict[str, Any]]]:

@@ -145,14 +145,20 @@ def test_items_without_answers_are_flagged(votes_file, tmp_path):
 def test_workers(votes_file):
     table = rows(amcc("workers", votes_file).stdout)
     assert list(table[0]) == [
-        "worker", "answers", "hit_rate", "false_alarm_rate", "informativeness", "group", "weight", "evidence",
+        "worker", "answers",
+        "hit_rate", "hit_rate_low", "hit_rate_high",
+        "false_alarm_rate", "false_alarm_rate_low", "false_alarm_rate_high",
+        "informativeness", "informativeness_low", "informativeness_high",
+        "known", "by_truth", "group", "weight", "evidence",
     ]  # fmt: skip
     assert {row["worker"] for row in table} == {"ann", "bob", "cid"}
     informativeness = [float(row["informativeness"]) for row in table]
     assert informativeness == sorted(informativeness, reverse=True)
-    wide = rows(amcc("workers", votes_file, "--intervals").stdout)
-    assert "hit_rate_low" in wide[0]
-    assert len(json.loads(amcc("workers", votes_file, "--json").stdout)["workers"]) == 3
+    for row in table:
+        assert float(row["hit_rate_low"]) <= float(row["hit_rate"]) <= float(row["hit_rate_high"])
+        assert len(row["hit_rate"]) <= len("0.123")
+    told = json.loads(amcc("workers", votes_file, "--json").stdout)["workers"]
+    assert [worker["known"] for worker in told] == [False] * 3  # three answers each
 
 
 def test_workers_come_with_groups_and_with_evidence_against_spammers(tmp_path):

@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from amcc import ParameterError, Truth, Votes
 from amcc.consensus import MajorityVote
 from amcc.consensus.learned import Gold, Inferred
+from amcc.consensus.workers import worker_rates
+from amcc.engine.base import InMemory
 
 
 def test_worked_numbers(toy_votes):
@@ -34,10 +36,11 @@ def test_unasked_pair_gets_the_share_of_its_label():
 
 
 def test_workers_are_judged_without_their_own_vote():
-    """Two workers who disagree on everything: neither is confirmed by their own votes."""
+    """Two workers who disagree on everything: neither is confirmed by their own votes, or known to be wrong."""
     dense = np.array([[[1], [1], [-1], [-1]], [[-1], [-1], [1], [1]]])
-    rates = MajorityVote().fit(Votes.from_dense(dense)).workers()
-    assert (rates["informativeness"] < 0).all()
+    model = MajorityVote()._learn(InMemory(votes := Votes.from_dense(dense)))
+    assert (worker_rates(votes, model.judge()).informativeness < 0).all()
+    assert not MajorityVote().fit(votes).workers()["known"].any()
 
 
 def test_bad_scores(toy_votes):

@@ -92,7 +92,7 @@ def test_votes_of_spammers_hardly_count():
 def test_competence_of_a_beginner_is_between_that_of_experts_and_spammers():
     hit, false_alarm = np.array([0.95, 0.95, 0.5, 0.7]), np.array([0.05, 0.05, 0.5, 0.4])
     margin = np.array([0.02, 0.02, 0.02, 0.4])
-    rates = WorkerRates(
+    rates = WorkerRates.of_independent(
         np.full(4, 100), hit, hit - margin, hit + margin, false_alarm, false_alarm - margin, false_alarm + margin
     )
     good, _, spammer, beginner = competence(rates)

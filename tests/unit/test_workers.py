@@ -102,7 +102,7 @@ def test_honest_crowd_has_hardly_any_likely_spammer():
 def test_spammers_are_accused_on_enough_evidence_only(n_votes, accused):
     hit_rate, false_alarm_rate = np.array([0.8, 0.8, 0.3]), np.array([0.1, 0.1, 0.3])
     n = np.array([300.0, 300.0, n_votes])
-    rates = WorkerRates(
+    rates = WorkerRates.of_independent(
         n.astype(int), hit_rate, *wilson_interval(hit_rate, n), false_alarm_rate, *wilson_interval(false_alarm_rate, n)
     )
     assert likely_spammers(rates).tolist() == [False, False, accused]

@@ -60,7 +60,7 @@ COMMANDS = {
     ),
     "workers": CommandEntry(
         "Judge the workers, best first, and give the evidence against the likely spammers.",
-        "amcc workers votes.csv --intervals -o workers.csv",
+        "amcc workers votes.csv -o workers.csv",
     ),
     "evaluate": CommandEntry(
         "Score a consensus against what is known to be true, or against how many people say yes.",

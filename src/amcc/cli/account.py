@@ -128,10 +128,12 @@ class Account:
         table.add_row("yes where the label is present", _interval(who, "hit_rate"))
         table.add_row("yes where it is absent", _interval(who, "false_alarm_rate"))
         place = f"place {self.rank:,} of {self.n_workers:,}; good workers of this crowd: {self.good:.2f}"
-        table.add_row("informativeness, the difference", f"{who['informativeness']:.2f} ({place})")
+        table.add_row("informativeness, the difference", f"{_interval(who, 'informativeness')}; {place}")
         if self.group is not None:
             table.add_row("kind of worker", self.group)
-        verdict = f"looks like a spammer: {who['evidence']}" if who["evidence"] else "not taken for a spammer"
+        verdict = "not taken for a spammer" if who["known"] else "too little to tell"
+        if who["evidence"]:
+            verdict = f"looks like a spammer: {who['evidence']}"
         table.add_row("verdict", verdict)
         return table
 

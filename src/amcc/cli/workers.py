@@ -7,16 +7,19 @@ evidence for and against one person (`account.Account`), so that nobody is judge
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
+from rich.table import Table
 
 from amcc.cli.account import Account, find_worker
-from amcc.cli.console import notes, say, show_all
+from amcc.cli.console import notes, say, screen, show_all, titled_table
 from amcc.cli.fitting import ModelChoice, effect_as_json, exclusive_as_json, fit
 from amcc.cli.options.engines import EngineOptions
 from amcc.cli.options.features import ItemFeatures
@@ -32,8 +35,17 @@ from amcc.consensus.undeclared import MOST_VOTES, Suspicion, suggested_roster, s
 from amcc.engine.base import Engine, gather
 from amcc.votes import Votes
 
-# What everybody gets. All further columns of `ConsensusModel.workers` are bounds of intervals.
-COLUMNS = ["worker", "answers", "hit_rate", "false_alarm_rate", "informativeness", "group", "weight", "evidence"]
+# What everybody gets: every rate with the bounds of its interval.
+RATES = ("hit_rate", "false_alarm_rate", "informativeness")
+COLUMNS = [
+    "worker", "answers", *(name + end for name in RATES for end in ("", "_low", "_high")),
+    "known", "by_truth", "group", "weight", "evidence",
+]  # fmt: skip
+
+# Digits of numbers: a third digit of a rate already means nothing for most workers.
+DIGITS = 3
+
+TOO_LITTLE = "too little to tell"
 
 # Further columns where --workers says who the workers are.
 ROSTER_COLUMNS = ["kind", "family", "vote_worth"]
@@ -51,7 +63,6 @@ def workers(
     coverage: TruthCoverage,
     roster: WorkersFile = None,
     output: RowsOutput,
-    intervals: Annotated[bool, typer.Option("--intervals", help="Also the bounds of the 95 % intervals.")] = False,
     suggest: Annotated[Path | None, typer.Option("--suggest-workers", help=SUGGEST_HELP), TABLE] = None,
     worker: Annotated[str | None, typer.Option(help=WORKER_HELP)] = None,
     as_json: Json = False,
@@ -60,8 +71,10 @@ def workers(
 ) -> None:
     """Judge the workers, best first, and give the evidence against the likely spammers.
 
-    Writes worker,answers,hit_rate,false_alarm_rate,informativeness,group,weight,evidence, and with --workers also
-    kind,family,vote_worth; with --worker, prints what is known about them, and writes
+    Writes worker,answers, then hit_rate,false_alarm_rate,informativeness with the bounds of their 95 % intervals (_low,
+    _high), known,by_truth,group,weight,evidence, and with --workers also kind,family,vote_worth; on a terminal a table.
+    known is false where there is too little to tell: the interval of the informativeness is wider than .6. by_truth is
+    true where the rates were measured on known truth. With --worker, prints what is known about them, and writes
     item,label,vote,probability,others_yes,others_no to --output.
     """
     with engine.reading():
@@ -85,11 +98,13 @@ def workers(
         write_rows(suggested_roster(suspicions, model.worker_names_), suggest, safe_csv=output.safe_csv)
     # With --json, notes go to standard error all the same: they are the part that people should not miss.
     if account is None:
-        judged = Judged(model, suspicions, intervals)
+        judged = Judged(model, suspicions)
         if as_json:
             print_json({"method": choice.method, **judged.as_json(), **effect})
         judged.tell()
-        if output.is_wanted_beside(as_json):
+        if screen.is_terminal and output.output is None and not as_json:
+            show_all([judged.shown()])
+        elif output.is_wanted_beside(as_json):
             output.write(judged.table())
         return
     if as_json:
@@ -125,19 +140,29 @@ class Judged:
     """All workers, and what is said about them together.
 
     suspicions : workers who may be a family that nobody declared
-    intervals : whether the table has the bounds of the intervals
     """
 
     model: ConsensusModel
     suspicions: list[Suspicion]
-    intervals: bool
 
     def table(self) -> pa.Table:
         """One row per worker, best first; workers who are equally good by name, so that files can be compared."""
         table: pa.Table = self.model.workers(frame="arrow")
         columns = [*COLUMNS, *(name for name in ROSTER_COLUMNS if name in table.column_names)]
-        further = [name for name in table.column_names if self.intervals and name not in columns]
-        return table.select(columns + further).sort_by([("informativeness", "descending"), ("worker", "ascending")])
+        table = table.select(columns).sort_by([("informativeness", "descending"), ("worker", "ascending")])
+        rounded = [pc.round(each, DIGITS) if pa.types.is_floating(each.type) else each for each in table.columns]
+        return pa.table(rounded, names=table.column_names)
+
+    def shown(self) -> Table:
+        """The same for people: one column for a rate and its interval."""
+        header = ["worker", "answers", "hit rate", "false alarms", "informativeness", "evidence"]
+        rows = []
+        for row in self.table().to_pylist():
+            rates = [of_rate(row, name) for name in RATES] if row["known"] else [TOO_LITTLE, "", ""]
+            rows.append([str(row["worker"]), f"{row['answers']:,}", *rates, row["evidence"]])
+        return titled_table(
+            header, rows, "Yes to present labels, yes to absent ones, and the difference, with 95 % intervals"
+        )
 
     def groups(self) -> list[dict[str, Any]]:
         """The groups that have workers, of models that have groups."""
@@ -165,3 +190,26 @@ class Judged:
             who = "1 worker looks like a spammer" if n_spammers == 1 else f"{n_spammers} workers look like spammers"
             notes.print(f"{who}: see the column evidence, or one by one: --worker NAME")
         say(*(suspicion.sentence(self.model.worker_names_) for suspicion in self.suspicions))
+
+
+def of_rate(row: Mapping[str, Any], name: str) -> str:
+    """A rate with its interval, in two digits.
+
+    >>> of_rate({"hit_rate": 0.908, "hit_rate_low": 0.8, "hit_rate_high": 0.997}, "hit_rate")
+    '.91 (.80 to >.99)'
+    """
+    value, low, high = (two_digits(row[name + end]) for end in ("", "_low", "_high"))
+    return f"{value} ({low} to {high})"
+
+
+def two_digits(share: float) -> str:
+    """A share as people write it; one that is nearly 0 or 1 must not look as if there were no doubt.
+
+    >>> [two_digits(share) for share in (0.0, 0.004, -0.25, 0.998)]
+    ['<.01', '<.01', '−.25', '>.99']
+    """
+    size = abs(share)
+    text = ">.99" if size >= 0.995 else f"{size:.2f}"[1:]
+    if text == ".00":
+        return "<.01" if share >= 0 else ".00"
+    return f"−{text}" if share < 0 else text

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import Codes, Floats
+from amcc.arrays import Codes, Floats, Signs
 from amcc.consensus.families import Families, Sharing, describe_families, samples_per_pair, shared_errors
 from amcc.consensus.learned import Gold
 from amcc.consensus.matching import new_code
+from amcc.consensus.measured_rates import with_measured
+from amcc.consensus.panel import MOST_JUDGES, panel_rates
 from amcc.consensus.parameters import Parameters
 from amcc.consensus.rounds import count_votes
 from amcc.consensus.workers import WorkerRates, spam_evidence, worker_rates
-from amcc.engine.base import Engine, as_engine
+from amcc.engine.base import NOTHING_KNOWN, Engine, as_engine
 from amcc.errors import NotFittedError, ParameterError
 from amcc.fields import Each
 from amcc.passes import Judgement
@@ -53,6 +55,7 @@ class AboutWorkers(Parameters):
     _sharing: Sharing | None = None
     _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None = None
     _judged: tuple[WorkerRates, dict[int, str]] | None = None
+    _truth_told: Signs = NOTHING_KNOWN  # +1, −1, 0 for the pairs of the votes; empty where nothing is known
 
     def check_fitted(self) -> None:
         """Raise NotFittedError before the first fit."""
@@ -144,8 +147,10 @@ class AboutWorkers(Parameters):
     def workers(self, frame: Frame = "pandas") -> Any:
         """One row per worker.
 
-        worker, answers; hit_rate and false_alarm_rate with the bounds of their 95 % intervals, compared within
-        labels; informativeness = hit_rate − false_alarm_rate, 0 for a spammer and 1 for an oracle; group and weight,
+        worker, answers; hit_rate and false_alarm_rate, compared within labels; informativeness = hit_rate −
+        false_alarm_rate, 0 for a spammer and 1 for an oracle; all three with the bounds of their 95 % intervals (_low,
+        _high); by_truth, whether they were measured on known truth and not by what the others say; known, False where
+        the interval of the informativeness is so wide that there is too little to tell; group and weight,
         empty for models without groups; with a roster kind, family, and vote_worth, how much of a vote counts beside
         those of others who share errors; evidence, for likely spammers what in their answers shows it.
         """
@@ -209,7 +214,12 @@ class AboutWorkers(Parameters):
         if self._to_judge is not None:
             votes, judge = self._to_judge
             judgement, counted = judge(), as_engine(votes).total(count_votes)
-            rates = worker_rates(votes, judgement, counted)
+            if len(counted.answers) <= MOST_JUDGES:
+                rates = panel_rates(votes, self._truth_told, counted.answers)
+            else:
+                rates = worker_rates(votes, judgement, counted)
+            if isinstance(votes, Votes) and len(self._truth_told):
+                rates = with_measured(rates, votes, self._truth_told)
             self._judged = rates, spam_evidence(votes, judgement, rates, counted)
             self._to_judge = None  # lets go of the votes
         assert self._judged is not None  # a fit sets one of the two

@@ -185,6 +185,7 @@ class ConsensusModel(AboutItems, ABC):
         unseen = self._proba_without_truth(votes, engine.features) if gold.known.any() else None
         self.calibration_ = None  # truth of an earlier fit must not correct this one
         learned = self._learn_or_go_on(engine)
+        self._truth_told = gold.signs
         self.worker_names_: pa.Array = engine.worker_names
         self.label_names_: pa.Array = engine.label_names
         self.label_prior_: Floats = learned.label
