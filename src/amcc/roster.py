@@ -42,7 +42,7 @@ class Seats:
     """What a roster says about the workers of some votes.
 
     kind : (n_workers,) code into `WORKER_KINDS`; family : (n_workers,) code into `family_names`, −1 for none
-    reference : (n_workers,) whether the roster names them as those whose view counts
+    reference : (n_workers,) whose view counts: who is marked, else the people whom the roster names
     """
 
     kind: Annotated[Signs, Each("worker", least=0)]
@@ -147,8 +147,10 @@ class Roster(tables.Tabular):
         of_row = positions(self.family, families)  # −1 for no family
         # Place −1, of workers who are not listed, takes the last row, which is then not used.
         kind = np.where(listed, code[place], HUMAN).astype(np.int8)
+        # A newcomer whom nobody has named yet may be anybody, so the reference are people who are named.
         marked = np.isin(np.array(names.to_pylist(), dtype=object), self.reference)
-        return Seats(kind, np.where(listed, of_row[place], -1).astype(np.int32), marked, families)
+        reference = marked if self.reference else listed & (kind == HUMAN)
+        return Seats(kind, np.where(listed, of_row[place], -1).astype(np.int32), reference, families)
 
     def notes(self, worker_names: pa.Array) -> list[str]:
         """What a person should know about how the roster meets these workers."""

@@ -108,6 +108,7 @@ class Crowd:
     uninformative : Rates of the groups who do not.
     member : (n_workers, n_groups) probability that a worker belongs to each group; the uninformative come last.
     share : (n_groups,) share of workers in each group.
+    weight : (n_workers,) how much a vote of each worker teaches, below 1 where others repeat it.
     """
 
     hit: Rates
@@ -115,6 +116,7 @@ class Crowd:
     uninformative: Rates
     member: Annotated[Floats, Each("worker", "group")]
     share: Annotated[Floats, Each("group")]
+    weight: Annotated[Floats, Each("worker", least=0)]
 
     def __post_init__(self) -> None:
         n_looking, n_uninformative = len(self.hit.shift), len(self.uninformative.shift)
@@ -154,7 +156,7 @@ class Crowd:
     def with_rates(self, rates: Sequence[Rates]) -> Crowd:
         """The same workers with other rates."""
         hit, false_alarm, uninformative = rates
-        return Crowd(hit, false_alarm, uninformative, self.member, self.share)
+        return Crowd(hit, false_alarm, uninformative, self.member, self.share, self.weight)
 
     def explains(self, counts: CoinCounts) -> list[Explained]:
         """The votes that each kind of rate explains."""
@@ -182,7 +184,7 @@ def usual_groups(coins: Coins) -> int:
     return USUAL_GROUPS if n_labels <= MANY_LABELS else MORE_GROUPS
 
 
-def start_crowd(n_workers: int, n_labels: int, n_groups: int, prior: CrowdPrior) -> Crowd:
+def start_crowd(n_workers: int, n_labels: int, n_groups: int, prior: CrowdPrior, weight: Floats | None = None) -> Crowd:
     """Groups from reliable (many hits, few false alarms) to sloppy, then up to two uninformative ones.
 
     Every worker belongs to all of them equally: the votes will tell. At least half of the groups look.
@@ -199,6 +201,7 @@ def start_crowd(n_workers: int, n_labels: int, n_groups: int, prior: CrowdPrior)
         uninformative,
         np.full((n_workers, n_groups), 1 / n_groups),
         np.full(n_groups, 1 / n_groups),
+        np.ones(n_workers) if weight is None else weight,
     )
 
 
@@ -211,7 +214,12 @@ def known_to(crowd: Crowd, worker: Ints, label: Ints) -> Crowd:
     # A new worker is anybody of the crowd: every group with its share.
     member = np.where(worker[:, None] >= 0, crowd.member[worker], crowd.share / crowd.share.sum())
     return Crowd(
-        relabelled(crowd.hit), relabelled(crowd.false_alarm), relabelled(crowd.uninformative), member, crowd.share
+        relabelled(crowd.hit),
+        relabelled(crowd.false_alarm),
+        relabelled(crowd.uninformative),
+        member,
+        crowd.share,
+        np.where(worker >= 0, crowd.weight[worker], 1.0),
     )
 
 
@@ -237,9 +245,13 @@ class CoinCounts:
         return Counts(self.present.yes + self.absent.yes, self.present.no + self.absent.no)
 
 
-def counts_of(_: Coins, share: float, present: Floats, given: Floats, votes: Floats) -> CoinCounts:
-    """Expected votes of coins, mixed: to this share by what is believed of presence, else as the votes were given."""
-    return CoinCounts.of_slots(share * present + (1 - share) * given, votes)
+def counts_of(coins: Coins, weight: Floats, share: float, present: Floats, given: Floats, votes: Floats) -> CoinCounts:
+    """Expected votes of coins, mixed: to this share by what is believed of presence, else as the votes were given.
+
+    A vote teaches as much as it counts, by the (n_workers,) weight: else the bound would be that of no model.
+    """
+    of_slot = np.repeat(weight[coins.worker], 2)
+    return CoinCounts.of_slots(of_slot * (share * present + (1 - share) * given), of_slot * votes)
 
 
 class Members(NamedTuple):
@@ -352,7 +364,10 @@ def slot_evidence(coins: Coins, crowd: Crowd, counts: CoinCounts) -> Floats:
     add nothing, for their two rates are one.
     """
     # Memberships need not sum to 1: what is missing is the chance that the worker does not look, and adds nothing.
-    if_present, if_absent = expected_log_rates(coins, crowd.explains(counts)[:2])
+    member = crowd.looking_member * crowd.weight[:, None]
+    if_present, if_absent = expected_log_rates(
+        coins, [each._replace(member=member) for each in crowd.explains(counts)[:2]]
+    )
     yes, no = if_present - if_absent
     return np.array([no, yes]).T.ravel()
 

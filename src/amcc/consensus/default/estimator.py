@@ -293,18 +293,23 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
 
     def _first_crowd(self, votes: Votes | Engine, *, n_groups: int | None = None) -> Crowd:
         n_groups = n_groups or self.n_groups or usual_groups(votes.coins)
-        return start_crowd(votes.n_workers, votes.n_labels, n_groups, self._crowd_prior)
+        return start_crowd(votes.n_workers, votes.n_labels, n_groups, self._crowd_prior, self._teaches)
 
     def _as_it_weighs(self, evidence: Floats, engine: Engine) -> Floats:
         """(n_slots,) evidence of votes by what they are worth; one vote stands for all samples of a worker."""
         if self.vote_worth_ is None:
             return evidence
-        worth = self.vote_worth_ * self._samples
+        worth = self.vote_worth_ * self._samples / (1.0 if self._teaches is None else self._teaches)
         return evidence * np.repeat(worth[engine.coins.worker], 2)
 
     @property
     def _weighs_families(self) -> bool:
         return "families" not in self.without
+
+    @property
+    def _teaches(self) -> Floats | None:
+        """(n_workers,) how much a vote of each worker teaches about workers; None where all votes do alike."""
+        return None if self._sharing is None else self._sharing.apart
 
     @property
     def _crowd_prior(self) -> CrowdPrior:
@@ -323,7 +328,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         if not self._goes_on:
             return self._first_crowd(engine), None
         belief = Belief(self._evidence_of_coins(engine), logit(self._prior_for(engine)))
-        return known_to(self.crowd_, *self._learned_codes(engine)), belief
+        crowd = known_to(self.crowd_, *self._learned_codes(engine))
+        return crowd if self._teaches is None else replace(crowd, weight=self._teaches), belief
 
     def _go_on_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         """A few rounds of the ascent that the last fit ended with."""

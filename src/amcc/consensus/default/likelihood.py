@@ -118,7 +118,7 @@ class Ascent:
 
 def start_ascent(shards: Shards, first: Start, crowd: Crowd, belief: Belief | None, prior: CrowdPrior) -> Ascent:
     """Before the first round. The entropy is left out of the first bound: it lies below the true one, never above."""
-    counts = shards.over(counts_of, 1.0, first.present, first.present, first.slot_votes)
+    counts = shards.over(counts_of, crowd.weight, 1.0, first.present, first.present, first.slot_votes)
     usual, lent = prior.settings.usual_yes, prior.settings.pseudo_votes
     frequency = LabelFrequency(first.label_present, _rest(first.asked, first.label_present), usual, lent)
     return Ascent(crowd, counts, frequency, belief, first.present, first.label_present, 0.0, np.inf, (), np.inf)
@@ -183,7 +183,7 @@ def fit_likelihood(
 
     def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
-        counts = shards.over(counts_of, checked, at.present, given.present, first.slot_votes)
+        counts = shards.over(counts_of, at.crowd.weight, checked, at.present, given.present, first.slot_votes)
         temper = tempered(number) if tempering and start is None else 1.0
         label_present = _mixed(checked, at.label_present, given.label_present)
         frequency = replace(at.frequency, present=label_present, absent=_rest(first.asked, label_present))

@@ -36,20 +36,23 @@ NOBODY = "none"
 # are wrong on 8 % it should be 2.4, and half of that costs little, for the others are calibrated to them.
 VOTE = 1.1
 
-# What is believed of the informativeness of a reference before its votes are compared: people who label are mostly
-# found between 0 and 1, about a half. With a spread of .15 people who answer at random turn small panels around, with
-# none at all good people are not heard where the models are poor.
+# What is believed of the informativeness of a reference before its votes are compared: about a half, and between 0 and
+# 1. With a spread of .15, people who answer at random turn small panels around; with .5, good people are not heard
+# where the models are poor.
 USUAL, SPREAD = 0.5, 0.25
 
 # Informativeness up to which a reference has nothing to say, and how much more it needs to have all.
 NOTHING_BELOW, FULL_RANGE = 0.1, 0.3
 
+# Pairs with which the reference has half of its say: one vote alone must not change what all others mean.
+FEW_PAIRS = 2
+
 # Share of the most that the reference could say on a pair from which on the others are calibrated to it: a pair on
 # which its members contradict each other says nothing.
 CLEAR = 0.5
 
-# Say from which on it is all, as far as words go.
-ALL = 0.995
+# Say from which on it is all, as far as words go: the rest is what few pairs leave.
+ALL = 0.9
 
 # No standard error of a rate is taken for less: it is divided by.
 LEAST_ERROR = 0.02
@@ -103,7 +106,7 @@ def members_of(reference: Reference, seats: Seats, worker_names: pa.Array) -> Ma
         members = np.zeros(len(seats.kind), dtype=bool)
         members[place] = True
     else:
-        members = seats.reference if seats.reference.any() else seats.kind == HUMAN
+        members = seats.reference
     # Where all are the reference, or nobody is, there is nobody whose votes could be calibrated to it.
     return members if not members.all() else np.zeros_like(members)
 
@@ -132,9 +135,9 @@ def learn_reference(say: Floats, votes: Votes, others: Floats, spreads: Spreads)
     told = said.told & (said.number > 0)
     if not told.any():
         return None
-    label = votes.pairs.label
+    label, n_told = votes.pairs.label, int(told.sum())
     calibration = fit_calibration(others[told], label[told], said.votes[told] > 0, votes.n_labels, spreads)
-    return LearnedReference(say, calibration)
+    return LearnedReference(say * n_told / (n_told + FEW_PAIRS), calibration)
 
 
 def with_reference(proba: Floats, others: Floats, said: Said, most: float) -> Floats:

@@ -72,13 +72,14 @@ class Picked(NamedTuple):
     """What is known of those who were chosen: as in `Crowd`, and the counts of their coins."""
 
     member: Floats
+    weight: Floats
     counts: CoinCounts
 
 
-def pick(_: Coins, places: Places, member: Floats, counts: CoinCounts) -> Picked:
+def pick(_: Coins, places: Places, member: Floats, weight: Floats, counts: CoinCounts) -> Picked:
     """What is known of those in these places."""
     present, absent = (Counts(each.yes[places.coin], each.no[places.coin]) for each in (counts.present, counts.absent))
-    return Picked(member[places.worker], CoinCounts(present, absent))
+    return Picked(member[places.worker], weight[places.worker], CoinCounts(present, absent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,15 +118,15 @@ class Representatives:
             now = update_rates(now, prior, self.mine, mine)
             if same_strengths(now, before) and np.abs(now.share - before.share).max() < AT_REST:
                 break
-        return replace(now, member=crowd.member)
+        return replace(now, member=crowd.member, weight=crowd.weight)
 
     def learn_strengths(self, crowd: Crowd, prior: CrowdPrior, counts: CoinCounts) -> Crowd:
         """The crowd with one step of strengths."""
         now, mine = self._of(crowd, counts)
-        return replace(update_strengths(now, prior, self.mine, mine), member=crowd.member)
+        return replace(update_strengths(now, prior, self.mine, mine), member=crowd.member, weight=crowd.weight)
 
     def _of(self, crowd: Crowd, counts: CoinCounts) -> tuple[Crowd, CoinCounts]:
         """Crowd and counts without all others; these are few, so they come here from wherever they are kept."""
-        kept = self.everybody.over(pick, self.places, crowd.member, counts)
+        kept = self.everybody.over(pick, self.places, crowd.member, crowd.weight, counts)
         few = self.everybody.gathered(kept)
-        return replace(crowd, member=few.member), few.counts
+        return replace(crowd, member=few.member, weight=few.weight), few.counts

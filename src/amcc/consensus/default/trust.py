@@ -158,11 +158,12 @@ def leave_votes_out(votes: Votes, fit: LikelihoodFit) -> LeftOut:
     said, pair = fit.evidence[votes.coins.slot], pair_of_vote(votes)
     log_odds = (logit(fit.frequency)[votes.pairs.label] + weight_per_code(pair, said, len(votes.pairs)))[pair]
     present, crowd, counts = sigmoid(log_odds), fit.crowd, fit.counts
+    own = crowd.weight[votes.worker]
     return LeftOut(
         sigmoid(log_odds - said),
-        _rate_without(votes, counts.present, crowd.hit.pseudo_votes, crowd.looking_member, present),
-        _rate_without(votes, counts.absent, crowd.false_alarm.pseudo_votes, crowd.looking_member, 1 - present),
-        _rate_without(votes, counts.total, crowd.uninformative.pseudo_votes, crowd.uninformative_member, np.ones(1)),
+        _rate_without(votes, counts.present, crowd.hit.pseudo_votes, crowd.looking_member, own * present),
+        _rate_without(votes, counts.absent, crowd.false_alarm.pseudo_votes, crowd.looking_member, own * (1 - present)),
+        _rate_without(votes, counts.total, crowd.uninformative.pseudo_votes, crowd.uninformative_member, own),
     )
 
 

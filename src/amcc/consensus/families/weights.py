@@ -127,17 +127,36 @@ def design_weights(views: Views, together: Floats) -> Floats:
     return np.asarray(np.clip(beside_others / alone, 0.0, 1.0))
 
 
+def within_families(views: Views, together: Floats) -> Floats:
+    """(n_sources,) how much a vote teaches about workers, beside those of its own family: less where they repeat it.
+
+    As in `design_weights`, without what all models share: votes that count for little teach little, and a crowd of
+    models alone would have too little evidence on any pair to be learned from.
+    """
+    tree, validity = views.tree, views.validity
+    is_family = tree.view_family >= 0
+
+    def kept(n_votes: Floats) -> Floats:
+        information = information_in(views, n_votes).family
+        return np.where(tree.seen_by & is_family, 1 / (1 + (1 - validity**2) * information), 1.0).prod(axis=1)
+
+    own = np.eye(tree.n_sources)
+    return np.asarray(kept(together + own) / kept(own))
+
+
 @dataclass(frozen=True)
 class Sharing:
     """What the votes say about who shares errors with whom.
 
     views, correlations : the fitted tree, and what it was fitted to
     weight : (n_workers,) how much a vote of each worker counts: below 1 for those whose votes others repeat
+    apart : (n_workers,) the same where only the own family counts as others, see `within_families`
     """
 
     views: Views
     correlations: VoteCorrelations
     weight: Floats
+    apart: Floats
 
     @property
     def source(self) -> Ints:
@@ -176,7 +195,8 @@ def shared_errors(votes: Votes, seats: Seats, present: Mask, known: Mask) -> Sha
     correlations = vote_correlations(centred_votes(votes, tree, present, known), len(votes.pairs))
     views = fit_views(tree, correlations)
     weight, samples = design_weights(views, correlations.together)[tree.source], samples_per_pair(votes)
-    return Sharing(views, correlations, weight / samples)
+    apart = within_families(views, correlations.together)[tree.source]
+    return Sharing(views, correlations, weight / samples, apart)
 
 
 def samples_per_pair(votes: Votes) -> Floats:
