@@ -73,8 +73,9 @@ def workers(
 
     Writes worker,answers, then hit_rate,false_alarm_rate,informativeness with the bounds of their 95 % intervals (_low,
     _high), known,by_truth,group,weight,evidence, and with --workers also kind,family,vote_worth; on a terminal a table.
-    known is false where there is too little to tell: the interval of the informativeness is wider than .6. by_truth is
-    true where the rates were measured on known truth. With --worker, prints what is known about them, and writes
+    known is false where there is too little to tell: the interval of the informativeness, what of it is above 0, is
+    wider than .6. by_truth is true where the rates were measured on known truth. With --worker, prints what is known
+    about them, and writes
     item,label,vote,probability,others_yes,others_no to --output.
     """
     with engine.reading():

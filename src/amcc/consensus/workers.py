@@ -45,7 +45,7 @@ MAX_HABITS = 3
 NO_SHARE = 1e-12
 
 # Where the interval of the informativeness is wider, it is too little to tell: with a worker in its middle, .3 more
-# would be a good worker, .3 less next to a spammer.
+# would be a good worker, .3 less next to a spammer. What is below 0 does not count: it is worth nothing either way.
 TOO_WIDE = 0.6
 
 # Correlation of the errors of one worker in one answer. In simulated crowds, intervals hold for 86 to 95 % of workers
@@ -95,7 +95,8 @@ class WorkerRates:
     @property
     def known(self) -> Mask:
         """(n_workers,) whether the votes tell enough: else the interval reaches from next to nothing to good."""
-        return np.asarray(self.informativeness_high - self.informativeness_low <= TOO_WIDE)
+        low, high = (np.maximum(each, 0.0) for each in (self.informativeness_low, self.informativeness_high))
+        return np.asarray(high - low <= TOO_WIDE)
 
     def replaced_by(self, other: WorkerRates, which: Mask) -> WorkerRates:
         """The same with the rates of `other` for some workers."""
