@@ -53,11 +53,12 @@ STRENGTHS_WAIT = 3
 
 # Rounds whose steps are as long as Bayes' rule says. They decide which of several maxima is climbed, and the bound does
 # not say which of them is the right one.
-PLAIN_ROUNDS = 11
+PLAIN_ROUNDS = 8
 
 # Rounds in which workers are not yet put into groups for good. Presence is still blurred then, by a worker who answers
-# at random or by a rare label, and a worker who is once sure of a group hardly leaves it.
-TEMPERED_ROUNDS = 10
+# at random or by a rare label, and a worker who is once sure of a group hardly leaves it. In a hurry fewer, for there
+# groups take several steps in a round (`representatives`).
+TEMPERED_ROUNDS, TEMPERED_IN_HURRY = 10, 4
 
 # In a hurry, rounds in which groups are learned from `representatives`. While presence moves as much as in these, what
 # they say of groups is near enough to what all workers say.
@@ -141,13 +142,13 @@ def checkable(first: Start) -> float:
     return first.n_checked / max(float(first.asked.sum()), 1.0)
 
 
-def tempered(number: int) -> float:
-    """How much the votes say about who belongs to which group, in the round of this number.
+def tempered(number: int, rounds: int) -> float:
+    """How much the votes say about who belongs to which group, in the round of this number; all after so many rounds.
 
-    >>> [round(tempered(number), 2) for number in (0, 4, 9, 10)]
+    >>> [round(tempered(number, 10), 2) for number in (0, 4, 9, 10)]
     [0.01, 0.21, 0.83, 1.0]
     """
-    return min((number + 1) / (TEMPERED_ROUNDS + 1), 1.0) ** 2
+    return min((number + 1) / (rounds + 1), 1.0) ** 2
 
 
 def fit_likelihood(
@@ -181,10 +182,12 @@ def fit_likelihood(
     # Whoever starts with a crowd that was learned from all workers does not want it learned from a few.
     rounds_of_few = ROUNDS_OF_FEW if few is not None and start is None else 0
 
+    rounds_tempered = 0 if start is not None or not tempering else TEMPERED_IN_HURRY if few else TEMPERED_ROUNDS
+
     def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
         counts = shards.over(counts_of, at.crowd.weight, checked, at.present, given.present, first.slot_votes)
-        temper = tempered(number) if tempering and start is None else 1.0
+        temper = tempered(number, rounds_tempered)
         label_present = _mixed(checked, at.label_present, given.label_present)
         frequency = replace(at.frequency, present=label_present, absent=_rest(first.asked, label_present))
         known = few.learn_groups(at.crowd, prior, counts, temper) if few and number < rounds_of_few else at.crowd

@@ -22,7 +22,7 @@ import numpy as np
 from amcc.arrays import AnyInts, Codes, Floats, Ints, clipped, distinct, sigmoid, weight_per_code
 from amcc.consensus.default.bayes import best_of_three, log_evidence, posterior
 from amcc.consensus.default.coins import Counts, Usual
-from amcc.consensus.default.correlation import LabelSets, learn_label_sets
+from amcc.consensus.default.correlation import LabelSets
 from amcc.consensus.default.degrees import (
     GRID,
     N_DEGREES,
@@ -72,11 +72,16 @@ class Trust:
 
 
 def ask_votes(
-    engine: Engine, lot: Floats, fit: LikelihoodFit, fit_again: Callable[[Votes], LikelihoodFit], settings: Settings
+    engine: Engine,
+    lot: Floats,
+    fit: LikelihoodFit,
+    sets: LabelSets,
+    fit_again: Callable[[Votes], LikelihoodFit],
+    settings: Settings,
 ) -> Trust:
     """Ask both questions; no trust where no pair has a second vote, so that nothing can be predicted from others.
 
-    lot : (n_items,) chance by item, to draw a sample of large data, to which `fit_again` fits.
+    lot : (n_items,) chance by item, to draw a sample of large data, to which `fit_again` fits
     """
     if engine.n_votes == engine.n_pairs:  # every pair that is there has a vote, so no pair has two
         return Trust()
@@ -90,7 +95,6 @@ def ask_votes(
     coins = leave_votes_out(votes, fit)
     two_coins = log_probability(votes, coins.predict(coins.others))
     kinds = log_probability(votes, kinds_predict(votes, fit.crowd.looks, coins.by_chance, settings))
-    sets = learn_label_sets(votes, fit, lot[items], settings)
     labels = log_probability(votes, labels_predict(votes, fit, sets, coins))
     independent = gate(clustered_z(two_coins - kinds, votes.item), settings.independent_z)
     correlated = gate(clustered_z(labels - two_coins, votes.item), LABELS_HELP_Z)
