@@ -371,7 +371,7 @@ CROWDS = {
 
 def falls(history):
     """How far the bound falls in a round, at most, from the first that is not tempered."""
-    return -np.diff(history[TEMPERED_ROUNDS:]).min() / abs(history[0])
+    return -np.diff(history[TEMPERED_ROUNDS:]).min(initial=0.0) / abs(history[0])
 
 
 @pytest.mark.parametrize("gold_share", [0.0, 0.3], ids=["no gold", "gold"])
@@ -411,7 +411,7 @@ def test_bound_of_the_default_never_falls(given, seed):
         votes = Votes.from_frame(pa.concat_tables(both))
     model = AMCC(without=[given] if given in STEPS else (), n_groups=1 if given == "one group" else None, max_iter=60)
     history = model.fit(votes, roster=roster).objective_history_
-    assert len(history) > TEMPERED_ROUNDS + 2
+    assert len(history) > TEMPERED_ROUNDS or given == "tempering"  # no fit ends while groups are blurred
     assert falls(history) <= 1e-6
 
 
@@ -424,19 +424,24 @@ def test_bound_of_a_large_fit_hardly_falls():
     assert falls(history) <= 1e-6
 
 
-def test_hurried_fits_climb_as_high_in_fewer_rounds(monkeypatch):
-    """Large fits learn groups from some workers, stretch their steps, and go back where one was too long."""
+@pytest.mark.parametrize(("tempering", "lower"), [(False, 1e-3), (True, 2e-2)])
+def test_hurried_fits_climb_as_high_in_fewer_rounds(tempering, lower, monkeypatch):
+    """Large fits learn groups from some workers, stretch their steps, and go back where one was too long.
+
+    With tempering they end on another, somewhat lower maximum: groups that are learned from few are blurred as well.
+    """
 
     def history_of(changes, no_hurry):
         monkeypatch.setattr(likelihood, "NO_HURRY", no_hurry)
         crowd = simulate_crowd(CrowdSpec(**{"n_items": 1000, "n_workers": 100, "n_labels": 5, "seed": 1, **changes}))
         start = start_crowd(crowd.votes.n_workers, crowd.votes.n_labels, 5, PRIOR)
-        return fit_likelihood(InMemory(crowd.votes), start, PRIOR, max_iter=400, tol=5e-4).monitor.history
+        engine = InMemory(crowd.votes)
+        return fit_likelihood(engine, start, PRIOR, max_iter=400, tol=5e-4, tempering=tempering).monitor.history
 
     pairs = [(history_of(changes, 10**9), history_of(changes, 0)) for changes in CROWDS.values()]
     for plain, hurried in pairs:
         assert falls(hurried) <= 1e-6
-        assert hurried[-1] > plain[-1] - 1e-3 * abs(plain[-1])
+        assert hurried[-1] > plain[-1] - lower * abs(plain[-1])
     assert sum(len(hurried) for _, hurried in pairs) < 0.7 * sum(len(plain) for plain, _ in pairs)
 
 

@@ -180,11 +180,12 @@ def fit_likelihood(
     few = Representatives.of(engine, shards) if in_hurry(engine) else None
     # Whoever starts with a crowd that was learned from all workers does not want it learned from a few.
     rounds_of_few = ROUNDS_OF_FEW if few is not None and start is None else 0
+    tempering = tempering and start is None
 
     def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
         counts = shards.over(counts_of, at.crowd.weight, checked, at.present, given.present, first.slot_votes)
-        temper = tempered(number) if tempering and start is None else 1.0
+        temper = tempered(number) if tempering else 1.0
         label_present = _mixed(checked, at.label_present, given.label_present)
         frequency = replace(at.frequency, present=label_present, absent=_rest(first.asked, label_present))
         known = few.learn_groups(at.crowd, prior, counts, temper) if few and number < rounds_of_few else at.crowd
@@ -198,8 +199,10 @@ def fit_likelihood(
         now, bound = grouped(at, number)
         if at.stretch > 1 and bound < monitor.history[-1]:
             now, bound = grouped(_without_stretch(engine, shards, at), number)
-        # What a plain step would have moved: so a fit ends as near to its goal as without stretches.
-        monitor.report(bound, now.change / now.stretch)
+        # What a plain step would have moved: so a fit ends as near to its goal as without stretches. As long as groups
+        # are blurred on purpose, nothing has arrived, however little it moves.
+        blurred = tempering and number < TEMPERED_ROUNDS
+        monitor.report(bound, np.inf if blurred else now.change / now.stretch)
         if number >= rounds_of_few:
             now = _next_rates(engine, shards, now, prior, number, few)
         now = replace(now, frequency=update_usual(now.frequency, prior.settings))
