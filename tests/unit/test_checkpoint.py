@@ -40,7 +40,7 @@ class Interrupted(LocalEngine):
 
 @pytest.mark.parametrize(
     ("model", "function", "after"),
-    [(DawidSkene(), one_round, 7), (AMCC(correlation=False), one_round, 4)],
+    [(DawidSkene(), one_round, 7), (AMCC(), one_round, 4)],
     ids=["dawid-skene", "amcc"],
 )
 def test_an_interrupted_fit_goes_on(model, function, after, packed, tmp_path):

@@ -181,8 +181,9 @@ def fit_likelihood(
     few = Representatives.of(engine, shards) if in_hurry(engine) else None
     # Whoever starts with a crowd that was learned from all workers does not want it learned from a few.
     rounds_of_few = ROUNDS_OF_FEW if few is not None and start is None else 0
-
-    rounds_tempered = 0 if start is not None or not tempering else TEMPERED_IN_HURRY if few else TEMPERED_ROUNDS
+    rounds_tempered = 0
+    if tempering and start is None:
+        rounds_tempered = TEMPERED_ROUNDS if few is None else TEMPERED_IN_HURRY
 
     def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
@@ -201,8 +202,9 @@ def fit_likelihood(
         now, bound = grouped(at, number)
         if at.stretch > 1 and bound < monitor.history[-1]:
             now, bound = grouped(_without_stretch(engine, shards, at), number)
-        # What a plain step would have moved: so a fit ends as near to its goal as without stretches.
-        monitor.report(bound, now.change / now.stretch)
+        # What a plain step would have moved: so a fit ends as near to its goal as without stretches. As long as groups
+        # are blurred on purpose, nothing has arrived, however little it moves.
+        monitor.report(bound, np.inf if number < rounds_tempered else now.change / now.stretch)
         if number >= rounds_of_few:
             now = _next_rates(engine, shards, now, prior, number, few)
         now = replace(now, frequency=update_usual(now.frequency, prior.settings))

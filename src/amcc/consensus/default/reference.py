@@ -131,6 +131,8 @@ def said_by(say: Floats, votes: Votes) -> Said:
 
 def learn_reference(say: Floats, votes: Votes, others: Floats, spreads: Spreads) -> LearnedReference | None:
     """Calibrate the others, (n_pairs,) probabilities, to what the reference said; None where it said nothing clear."""
+    if not say.any():  # the others find it no better than chance: nobody is calibrated to that
+        return LearnedReference(say, Calibration(0.0, 1.0, np.zeros(votes.n_labels), 0))
     said = said_by(say, votes)
     told = said.told & (said.number > 0)
     if not told.any():
@@ -157,7 +159,7 @@ def check_reference(reference: Reference) -> None:
         raise ParameterError(f"reference must be None, {NOBODY!r}, or names of workers; got {reference!r}.")
 
 
-def sentence(learned: LearnedReference | None, members: Mask, seats: Seats, worker_names: pa.Array, n_told: int) -> str:
+def sentence(learned: LearnedReference | None, members: Mask, seats: Seats, worker_names: pa.Array) -> str:
     """Who the reference is, how much it has to say, and on how many pairs, in words; empty where there is none."""
     if not members.any():
         return ""
@@ -167,6 +169,7 @@ def sentence(learned: LearnedReference | None, members: Mask, seats: Seats, work
         return f"{who}, but voted on nothing yet"
     if learned.most == 0:
         return f"{who}, but the other workers find them no better than chance, so all count as equals"
+    n_told = learned.calibration.n_pairs
     if learned.most > ALL:
         return f"{who}; {n_told:,} pairs are taken from them, and the others are calibrated to these"
     share = f"{100 * learned.most:.0f} %"
