@@ -141,7 +141,7 @@ def test_cosines_of_the_papers_objective_are_not_called_more_than_chance(tmp_pat
     page = report(small_crowd().votes, tmp_path, PaperAMCC())
     assert "the cosine of eq4" in page.text
     assert "Strongest label correlations" not in page.headings
-    assert "What the data chose" not in page.headings
+    assert "How the votes were weighed" not in page.headings
 
 
 # -- the heat map --------------------------------------------------------------------------------------------------

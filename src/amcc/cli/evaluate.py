@@ -43,6 +43,11 @@ CROSS_FIT_HELP = (
     "of TRUTH are dealt into N parts, and each part is scored by a fit that knows the others only."
 )
 
+COUNT_TOLD_HELP = (
+    "Score also pairs that the consensus took from workers who are the reference (told is 2): for a truth that does "
+    "not come from them."
+)
+
 
 @dataclass(frozen=True)
 class CrossFit(ModelChoice):
@@ -54,10 +59,12 @@ class CrossFit(ModelChoice):
     def table(self, path: Path, reading: ReadingOptions, truth: Path | None, coverage: TruthCoverage) -> pa.Table:
         """The consensus to score, written before or fitted now; ParameterError where an option would be ignored."""
         if self.cross_fit is None:
-            if self.roster or self.param or self.method != DEFAULT_METHOD or reading != ReadingOptions():
+            given = (self.roster, self.param, self.exclusive, self.reference)
+            if any(given) or self.method != DEFAULT_METHOD or reading != ReadingOptions():
                 raise ParameterError(
-                    "--method, --param, --workers and options for reading votes are for --cross-fit N, which fits; a "
-                    "consensus is scored as it is. Leave them out, or give votes and --cross-fit."
+                    "--method, --param, --exclusive, --reference, --workers and options for reading votes are for "
+                    "--cross-fit N, which fits; a consensus is scored as it is. Leave them out, or give votes and "
+                    "--cross-fit."
                 )
             return read_table(path)
         if truth is None:
@@ -76,6 +83,7 @@ def evaluate(
     truth: Annotated[Path | None, typer.Argument(metavar="TRUTH", help=TRUTH_HELP), READS] = None,
     coverage: TruthCoverage,
     soft_truth: Annotated[Path | None, typer.Option(help=SOFT_HELP), READS] = None,
+    count_told: Annotated[bool, typer.Option("--count-told", help=COUNT_TOLD_HELP)] = False,
     by_label: Annotated[bool, typer.Option("--by-label", help="Also one row per label.")] = False,
     as_json: Json = False,
     cross_fit: CrossFit,
@@ -83,8 +91,8 @@ def evaluate(
 ) -> None:
     """Score a consensus against what is known to be true, or against how many people say yes.
 
-    What the consensus was told is not scored: `amcc consensus --truth` marks it in the column told, with --sets in
-    told_labels (then whole items are left out). Keep these columns.
+    What the consensus was told is not scored: `amcc consensus` marks it in the column told (1 known truth, 2 taken from
+    workers who are the reference), with --sets in told_labels (then whole items are left out). Keep these columns.
     """
     # Each of them may be left out, so typer cannot ask for one.
     if truth is None and soft_truth is None:
@@ -96,11 +104,11 @@ def evaluate(
         if truth is not None:
             known = coverage.read(truth)
             refuse_itself(table, read_table(truth))
-            result = evaluation.evaluate(table, known)
+            result = evaluation.evaluate(table, known, count_told=count_told)
             _refuse_lost(table, result, known)
         if soft_truth is not None:
             refuse_itself(table, read_table(soft_truth))
-            soft = evaluate_soft(table, read_soft_truth(soft_truth))
+            soft = evaluate_soft(table, read_soft_truth(soft_truth), count_told=count_told)
     # Also with --json: what is not scored concerns scripts as well, and goes to standard error.
     if result is not None:
         _tell(result, covers_said=bool(coverage.known_items or coverage.known_pairs))
