@@ -183,7 +183,7 @@ def _told_cells(listed: Listed, item_names: pa.Array, place: tuple[Ints, Ints], 
 
 
 # The way out where the truth is that of others than the reference.
-COUNT_THEM = "count them with amcc evaluate --count-told (in Python count_told=True)"
+COUNT_THEM = "count them with --count-told (in Python count_told=True)"
 
 
 def told_notes(n_pairs: int, n_reference: int = 0) -> list[str]:

@@ -31,7 +31,7 @@ from amcc.cli.console import DASH, busy, notes, say, show_all, titled_table
 from amcc.cli.fitting import DEFAULT_METHOD, ModelChoice, fit
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.roster import WorkersFile, listed_workers
-from amcc.cli.options.truth import TruthCoverage
+from amcc.cli.options.truth import CountTold, TruthCoverage
 from amcc.cli.options.votes import ReadingOptions, VotesPath, plain_number
 from amcc.cli.output import Json, Output, SafeCsv, print_json, write_rows
 from amcc.cli.paths import PAGE, READS, TABLE
@@ -155,6 +155,7 @@ def audit(
         AnswerRule, typer.Option("--people", help="What several people say: what most do, or the share of yes.")
     ] = "majority",
     measured: Measured,
+    count_told: CountTold = False,
     level: Annotated[float, typer.Option(parser=plain_number, metavar="FLOAT", help="Of the intervals.")] = LEVEL,
     files: AuditFiles,
     as_json: Json = False,
@@ -177,7 +178,7 @@ def audit(
     if measured.consensus is not None:
         refuse_itself(pairs, read_table(people))
     with busy("Comparing with people"):
-        result = measure(pairs, votes, said, level=level, rule=people_rule)
+        result = measure(pairs, votes, said, level=level, rule=people_rule, count_told=count_told)
     # Above the tables, as they say how far these can be believed.
     say(*(f"warning: {warning}" for warning in result.warnings))
     if as_json:

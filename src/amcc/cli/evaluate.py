@@ -21,7 +21,7 @@ from amcc.audit.slices import ConsensusPairs, answers_on
 from amcc.cli.console import busy, say, screen, titled_table
 from amcc.cli.fitting import DEFAULT_METHOD, ModelChoice
 from amcc.cli.options.roster import WorkersFile, listed_workers
-from amcc.cli.options.truth import TRUTH_HELP, TruthCoverage
+from amcc.cli.options.truth import TRUTH_HELP, CountTold, TruthCoverage
 from amcc.cli.options.votes import ReadingOptions
 from amcc.cli.output import Json, print_json
 from amcc.cli.paths import READS
@@ -41,11 +41,6 @@ CONSENSUS_HELP = (
 CROSS_FIT_HELP = (
     "Score a consensus that learns from TRUTH, as with consensus --truth: the first argument is the votes, the items "
     "of TRUTH are dealt into N parts, and each part is scored by a fit that knows the others only."
-)
-
-COUNT_TOLD_HELP = (
-    "Score also pairs that the consensus took from workers who are the reference (told is 2): for a truth that does "
-    "not come from them."
 )
 
 
@@ -83,7 +78,7 @@ def evaluate(
     truth: Annotated[Path | None, typer.Argument(metavar="TRUTH", help=TRUTH_HELP), READS] = None,
     coverage: TruthCoverage,
     soft_truth: Annotated[Path | None, typer.Option(help=SOFT_HELP), READS] = None,
-    count_told: Annotated[bool, typer.Option("--count-told", help=COUNT_TOLD_HELP)] = False,
+    count_told: CountTold = False,
     by_label: Annotated[bool, typer.Option("--by-label", help="Also one row per label.")] = False,
     as_json: Json = False,
     cross_fit: CrossFit,

@@ -14,7 +14,6 @@ import typer
 
 from amcc.cli.console import say
 from amcc.cli.paths import READS
-from amcc.consensus.default.reference import NOBODY
 from amcc.errors import ParameterError
 from amcc.io import naming, read_roster
 from amcc.roster import Roster
@@ -46,8 +45,9 @@ def reference_of(said: str | None) -> list[str] | str | None:
     """
     if said is None or said.strip().lower() == "people":
         return None
-    if said.strip().lower() == NOBODY:
-        return NOBODY
+    # What the model calls nobody, too; to import its name would make every command slow.
+    if said.strip().lower() == "none":
+        return "none"
     names = [name.strip() for name in said.split(",")]
     if not all(names):
         raise ParameterError(
