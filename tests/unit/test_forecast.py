@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import inf
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from amcc.active.beliefs import CurrentBeliefs, cold_beliefs
@@ -126,7 +127,7 @@ def test_a_second_vote_of_a_family_settles_nothing() -> None:
     sure, one_more = believing(0.99, n_yes=1, hit=0.95), Triplets(np.array([0]), np.array([0]), np.array([1]))
     kind, marked = np.array([MODEL, MODEL], np.int8), np.zeros(2, dtype=bool)
     family = {"one": [0, 0], "two": [0, 1]}
-    seats = {name: Seats(kind, np.array(each, np.int32), marked, ("x", "y")) for name, each in family.items()}
+    seats = {name: Seats(kind, np.array(each, np.int32), marked, pa.array(["x", "y"])) for name, each in family.items()}
     alone, together = (float(pairs_settled(replace(sure, seats=seats[name]), one_more)[0]) for name in ("one", "two"))
     assert alone == 0 and together == pytest.approx(0.99 * 0.95 + 0.01 * 0.05)
     both = replace(believing(0.99, n_yes=2), proba=np.array([[0.99]]))
@@ -135,7 +136,9 @@ def test_a_second_vote_of_a_family_settles_nothing() -> None:
 
 
 def seats_of_three(family: list[int]) -> Seats:
-    return Seats(np.full(3, MODEL, np.int8), np.array([*family, 0], np.int32), np.zeros(3, dtype=bool), ("x", "y"))
+    return Seats(
+        np.full(3, MODEL, np.int8), np.array([*family, 0], np.int32), np.zeros(3, dtype=bool), pa.array(["x", "y"])
+    )
 
 
 def test_a_settled_pair_is_not_settled_again() -> None:

@@ -216,10 +216,12 @@ def consensus(
                 say(*(suspicion.sentence(votes.worker_names) for suspicion in named_like_models(votes)))
             features = described.read(votes)
         model = fit(votes, choice, files.start, features, known, listed)
-        found = _write(model, votes, rows, output, as_json)
         # How far "settled" can be trusted belongs beside every consensus, not only into the report.
         say(model.settling_.sentence())
-        if found is not None:
+        if model.results_ is not None:
+            say(model.settled_counts_.sentence())
+        found = _write(model, votes, rows, output, as_json)
+        if model.results_ is None and found is not None:  # packed votes are counted while they are written
             say(found.pairs.sentence())
         files.write(model, votes, path, given.texts, reading.question)
         if as_json and found is not None:
@@ -235,8 +237,7 @@ def _write(
     """Write the rows, and count what is in them.
 
     Counting goes along with writing, as a table of all pairs may not fit in memory. Where nothing was written, or
-    something else than the asked pairs, these are made once more for --json, and for votes in memory counted as they
-    are.
+    something else than the asked pairs, these are made once more for --json, and else not counted.
     """
     found: list[Found] = []
 
@@ -252,7 +253,7 @@ def _write(
         # What was written, if anything was, does not say it.
         found = [_found(table) for table in rows.of_asked_pairs().tables(model, votes)]
     if not (found or as_json):
-        return None if model.results_ is None else Found(model.settled_counts_, None)
+        return None
     return _together(found)
 
 
