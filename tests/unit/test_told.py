@@ -102,7 +102,7 @@ def test_the_report_says_what_workers_are_compared_with(crowd, truth, told):
     model = DawidSkene()
     assert workers_panel(findings_of(crowd.votes, model)).notes == []
     (note,) = workers_panel(findings_of(crowd.votes, model, truth=truth)).notes
-    assert note.startswith("The consensus was told 36 of 180 pairs, as known truth or by the reference: there workers are")
+    assert note.startswith("The consensus was told 36 of 180 pairs, as known truth or by the reference: there workers")
 
 
 # -- the command line ------------------------------------------------------------------------------------------------
