@@ -38,13 +38,13 @@ CHUNK = 4096
 N_KINDS = 12
 
 # Pairs that suffice to learn them: a dozen kinds of a hundred labels have about a thousand numbers.
-SAMPLE_PAIRS = 200_000
+SAMPLE_PAIRS = 100_000
 
 # For pairs whose votes are not needed any more: a field of `Pairs` that nobody will look at.
 NO_START: Ints = np.zeros(1, np.int64)
 
 # Rounds of expectation and maximisation. They end by number: kinds that still move after these are alike.
-LABEL_SET_ROUNDS = 40
+LABEL_SET_ROUNDS = 20
 
 # No kind excludes a label, nor insists on it: votes must be able to say otherwise. At the start even less so: a
 # kind that starts at certainty can hardly leave it.

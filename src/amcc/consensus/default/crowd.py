@@ -281,7 +281,7 @@ def find_members(coins: Coins, crowd: Crowd, counts: CoinCounts, thorough: bool,
 
 
 class MemberSums(NamedTuple):
-    """Workers who voted, those of each group (n_groups,), and the log-probability of all votes."""
+    """Workers who voted, members of each group (n_groups,), and the log-probability of all votes."""
 
     n_workers: int
     member: Floats
@@ -289,9 +289,9 @@ class MemberSums(NamedTuple):
 
 
 def sum_members(coins: Coins, found: Members) -> MemberSums:
-    """What groups need to know of some workers; who never voted is in no group, and must not slow shares down."""
-    votes = np.bincount(coins.worker, minlength=len(found.member)) > 0
-    return MemberSums(int(votes.sum()), found.member[votes].sum(axis=0), float(found.explained[votes].sum()))
+    """What groups need to know of some workers: of those who voted, for nobody else tells anything about groups."""
+    voted = np.bincount(coins.worker, minlength=len(found.member)) > 0
+    return MemberSums(int(voted.sum()), found.member[voted].sum(axis=0), float(found.explained[voted].sum()))
 
 
 def update_members(

@@ -38,7 +38,7 @@ from amcc.votes import Coins
 N_DEGREES = 6
 
 # Few are enough, and with few, small crowds are not read too closely: workers start from the rates of the crowd.
-DEGREE_ROUNDS = 12
+DEGREE_ROUNDS = 8
 
 # Rates of the lowest and the highest degree at the start; the others lie evenly between. They move with the votes, and
 # are held to where they started by `pseudo_votes`, which is enough to keep them in order.

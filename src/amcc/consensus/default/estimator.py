@@ -57,6 +57,7 @@ from amcc.consensus.default.settings import Settings, settings_with
 from amcc.consensus.default.trust import Trust, ask_votes
 from amcc.consensus.default.warm_start import UPDATE_ROUNDS, few_are_new, fingerprint, may_be_same, same_names
 from amcc.consensus.learned import Gold, Learned
+from amcc.consensus.matching import new_code
 from amcc.consensus.parameters import check_at_least_one, check_rounds, check_seed
 from amcc.consensus.rounds import judge_votes
 from amcc.consensus.signature import signatures
@@ -71,8 +72,8 @@ from amcc.votes import Coins, Votes
 
 # When the ascent has arrived: probabilities move by less, root mean square. Ten times less changes no decision.
 TOL = 5e-4
-# Rounds of a fit to a sample: it only serves to ask the votes, and need not be exact.
-SAMPLE_ROUNDS = 40
+# Rounds of a fit to a sample, and when it has arrived: it only serves to ask the votes, and need not be exact.
+SAMPLE_ROUNDS, SAMPLE_TOL = 40, 2e-3
 # Votes added to each label where groups are weighed by what was asked, so that no votes at all divide by something.
 ASKED_FLOOR = 1e-9
 # Informativeness of a group that has none, so that weights stay positive.
@@ -241,29 +242,32 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         sets = learn_label_sets(engine, fit, lot, self.settings_)
         trust = engine.recall("trust", Trust)
         if trust is None:
-            engine.keep("trust", trust := self._asked(engine, lot, fit))
+            engine.keep("trust", trust := self._asked(engine, lot, fit, sets))
         self.trust_: dict[str, float] = asdict(trust)
         self.n_votes_: int = engine.n_votes
         return fit, sets
 
     def _fitted_coins(
-        self, engine: Engine, crowd: Crowd, start: Belief | None, max_iter: int, tol: float
+        self, engine: Engine, crowd: Crowd, start: Belief | None, max_iter: int, tol: float, *, again: bool = False
     ) -> LikelihoodFit:
-        tempering = "tempering" not in self.without
+        tempering = not again and "tempering" not in self.without
         return fit_likelihood(
             engine, crowd, self._crowd_prior, max_iter=max_iter, tol=tol, start=start, tempering=tempering
         )
 
-    def _asked(self, engine: Engine, lot: Floats, fit: LikelihoodFit) -> Trust:
+    def _asked(self, engine: Engine, lot: Floats, fit: LikelihoodFit, sets: LabelSets) -> Trust:
         """What the votes say about the model."""
 
         def fit_again(part: Votes) -> LikelihoodFit:
-            crowd = self._first_crowd(part, n_groups=len(fit.crowd.share))
-            return self._fitted_coins(InMemory(part), crowd, None, SAMPLE_ROUNDS, TOL)
+            code = new_code(part.worker_names, engine.worker_names), new_code(part.label_names, engine.label_names)
+            # Groups are those of the whole fit: what is compared is how well coins predict, not how they are found.
+            return self._fitted_coins(
+                InMemory(part), known_to(fit.crowd, *code), None, SAMPLE_ROUNDS, SAMPLE_TOL, again=True
+            )
 
         if {"independence", "correlation"} <= set(self.without):
             return Trust()
-        found = ask_votes(engine, lot, fit, fit_again, self.settings_)
+        found = ask_votes(engine, lot, fit, sets, fit_again, self.settings_)
         return replace(found, **{each: 0.0 for each in ("independence", "correlation") if each in self.without})
 
     def _learn_degrees(self, engine: Engine, attentive: Floats, *, few_new: bool) -> None:
@@ -290,8 +294,8 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
                 unseen[known], votes.pairs.label[known], gold.present[known], votes.n_labels, self._spreads
             )
 
-    def _first_crowd(self, votes: Votes | Engine, *, n_groups: int | None = None) -> Crowd:
-        n_groups = n_groups or self.n_groups or usual_groups(votes.coins)
+    def _first_crowd(self, votes: Votes | Engine) -> Crowd:
+        n_groups = self.n_groups or usual_groups(votes.coins)
         return start_crowd(votes.n_workers, votes.n_labels, n_groups, self._crowd_prior, self._teaches)
 
     def _as_it_weighs(self, evidence: Floats, engine: Engine) -> Floats:
