@@ -91,7 +91,7 @@ def ask_votes(
     discounted = log_probability(votes, coins.predict(coins.discounted(DISCOUNT)))
     labels = log_probability(votes, labels_predict(votes, fit, sets, coins))
     # An item that nobody answered must not change the others.
-    n_answered = engine.n_items * np.count_nonzero(np.bincount(votes.item)) / len(items)
+    n_answered = engine.n_items * int(np.count_nonzero(np.bincount(votes.item))) / len(items)
     independent = gate(clustered_z(full - discounted, votes.item), settings.independent_z)
     correlated = gate(clustered_z(labels - full, votes.item), LABELS_HELP_Z)
     return Trust(
