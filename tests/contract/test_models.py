@@ -258,8 +258,8 @@ TINY = {
     "one yes": ([1], "present", False),
     "one no": ([-1], "absent", False),
     "one yes, one no": ([1, -1], "either", False),
-    "two yes": ([1, 1], "present", False),
-    "two yes, one no": ([1, 1, -1], "present", False),
+    "two yes": ([1, 1], "present", None),
+    "two yes, one no": ([1, 1, -1], "present", None),
     "three yes": ([1, 1, 1], "present", None),
     "three no": ([-1, -1, -1], "absent", None),
 }

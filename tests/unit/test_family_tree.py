@@ -15,7 +15,13 @@ from amcc.consensus.families.correlations import centred_votes, vote_correlation
 from amcc.consensus.families.description import Families
 from amcc.consensus.families.tree import largest_families, tree_of
 from amcc.consensus.families.views import FAMILY_VIEW, LOADING, PERSON, Views, fit_views, view_priors
-from amcc.consensus.families.weights import design_weights, information_in, information_of_one, passed_on, within_families
+from amcc.consensus.families.weights import (
+    design_weights,
+    information_in,
+    information_of_one,
+    passed_on,
+    within_families,
+)
 from amcc.roster import CODE, HUMAN, MODEL, Seats
 
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, Roster, Votes, load_model
-from amcc.consensus.default.reference import Said, members_of, said_by, say_of, with_reference
+from amcc.consensus.default.reference import MANY_MEMBERS, Said, members_of, said_by, say_of, with_reference
 from amcc.consensus.workers import Z_95
 from amcc.errors import ParameterError
 
@@ -175,4 +175,5 @@ def test_what_is_said_and_what_it_makes_of_the_others():
     assert said.told.tolist() == [True, True]
     assert Said(np.array([0.4, -0.6]), np.ones(2)).told.tolist() == [False, True]
     even = with_reference(np.array([0.2]), np.array([0.5]), Said(np.array([2.0]), np.array([4.0])), 0.75)
-    assert_allclose(even, 0.75 / (1 + np.exp(-1.1)) + 0.25 * 0.2)
+    weight = 0.75 * MANY_MEMBERS / (MANY_MEMBERS + 3)  # of four votes, three agree
+    assert_allclose(even, weight / (1 + np.exp(-1.1)) + (1 - weight) * 0.2)

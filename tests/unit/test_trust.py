@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from amcc import AMCC, Votes
 from amcc.consensus.default import trust
-from amcc.consensus.default.correlation import LabelSets
+from amcc.consensus.default.correlation import LabelSets, learn_label_sets
 from amcc.consensus.default.crowd import crowd_prior, start_crowd
 from amcc.consensus.default.likelihood import fit_likelihood
 from amcc.consensus.default.settings import Settings
@@ -20,7 +20,6 @@ from amcc.consensus.default.trust import (
     ask_votes,
     clustered_z,
     gate,
-    kinds_predict,
     labels_predict,
     leave_votes_out,
     log_probability,
@@ -40,9 +39,10 @@ def fitted(votes, max_iter=60):
 
 def asked(votes, **settings):
     """The answers; without `settings`, however few the votes are."""
-    engine = InMemory(votes)
+    engine, fit = InMemory(votes), fitted(votes)
     chosen = Settings(**settings) if settings else Settings(independent_votes=0, correlated_items=0)
-    return ask_votes(engine, signatures(engine, 0).uniform, fitted(votes), fitted, chosen)
+    lot = signatures(engine, 0).uniform
+    return ask_votes(engine, lot, fit, learn_label_sets(engine, fit, lot, chosen), fitted, chosen)
 
 
 def dense_crowd(seed=0, n_workers=8, n_items=150, n_labels=12):
@@ -117,19 +117,19 @@ def test_rates_are_shares_of_those_who_look(crowd):
     assert (found.by_chance <= 1 - looks + 1e-12).all()
 
 
-def test_kinds_are_probabilities_and_nobody_who_does_not_look_counts(crowd):
-    votes, nobody = crowd.votes, np.zeros(crowd.votes.n_workers)
-    chance = np.full(len(votes), 0.3)
-    assert_allclose(kinds_predict(votes, nobody, chance, SETTINGS), chance)
-    yes = kinds_predict(votes, np.ones(votes.n_workers), 0 * chance, SETTINGS)
-    assert ((yes > 0) & (yes < 1)).all()
+def test_discounted_votes_lie_between_the_prior_and_what_they_say(crowd):
+    coins = leave_votes_out(crowd.votes, fitted(crowd.votes))
+    assert_allclose(coins.discounted(1.0), coins.others, rtol=1e-9)
+    assert_allclose(coins.discounted(0.0), expit(coins.prior), rtol=1e-9)
+    half, both = coins.discounted(0.5), (expit(coins.prior), coins.others)
+    assert ((np.minimum(*both) <= half + 1e-12) & (half <= np.maximum(*both) + 1e-12)).all()
 
 
 # -- the questions -----------------------------------------------------------------------------------------------------
 
 
 def test_independent_votes_are_recognised():
-    assert asked(simulate_crowd(CrowdSpec.for_votes(40_000, seed=0)).votes).independence > 0.5
+    assert asked(simulate_crowd(CrowdSpec.for_votes(100_000, seed=0)).votes).independence > 0.9
 
 
 def test_votes_that_agree_for_other_reasons_are_recognised():

@@ -122,8 +122,9 @@ class Panel:
 
 
 def _ranks(names: pa.Array) -> Ints:
-    """(n,) place of each name among the sorted ones."""
-    order = np.argsort(np.array(text_of(names).to_pylist(), dtype=str), kind="stable")
+    """(n,) place of each name among the sorted ones; items gathered from blocks are named by numbers."""
+    numbered = pa.types.is_integer(names.type)
+    order = np.argsort(np.array(names.to_pylist() if numbered else text_of(names).to_pylist()), kind="stable")
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     return ranks

@@ -112,11 +112,11 @@ def _numbers(text: str, count: int) -> tuple[float, ...]:
 
 
 # Lists of names, and how many there are at least: where a parameter takes a sequence, it takes one name as a text.
-LISTS: dict[Any, int] = {Collection: 1, Sequence: 2}
+LISTS: dict[Any, int] = {Collection: 0, Sequence: 2}
 
 
-def _names(text: str, least: int) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
+def _names(text: str, least: int) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",")) if text else ()
     if len(names) < least or not all(names):
         raise ValueError(text)
     return names

@@ -59,6 +59,11 @@ class Trust:
     independence: float = 0.0
     correlation: float = 0.0
 
+    def __post_init__(self) -> None:
+        for name, answer in vars(self).items():  # they may come from a file
+            if isinstance(answer, bool) or not isinstance(answer, int | float) or not 0 <= answer <= 1:
+                raise ValueError(f"must hold numbers from 0 to 1; {name} is {answer!r}")
+
 
 def ask_votes(
     engine: Engine,
@@ -85,11 +90,13 @@ def ask_votes(
     full = log_probability(votes, coins.predict(coins.others))
     discounted = log_probability(votes, coins.predict(coins.discounted(DISCOUNT)))
     labels = log_probability(votes, labels_predict(votes, fit, sets, coins))
+    # An item that nobody answered must not change the others.
+    n_answered = engine.n_items * int(np.count_nonzero(np.bincount(votes.item))) / len(items)
     independent = gate(clustered_z(full - discounted, votes.item), settings.independent_z)
     correlated = gate(clustered_z(labels - full, votes.item), LABELS_HELP_Z)
     return Trust(
         independent * engine.n_votes / (engine.n_votes + settings.independent_votes),
-        correlated * engine.n_items / (engine.n_items + settings.correlated_items),
+        correlated * n_answered / (n_answered + settings.correlated_items),
     )
 
 
