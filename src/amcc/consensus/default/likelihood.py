@@ -167,7 +167,7 @@ def fit_likelihood(
     and labels are judged by the votes as they are given, or the ascent drifts to labels that are all absent. A fixed
     mixture of both is still the bound of a model (some votes have a known cause), so it rises all the same.
 
-    crowd : where it starts; start : what is checked of the votes, where their shares of yes are not the best there is
+    crowd : where it starts; start : what is believed of the votes, where their shares of yes are not the best there is
     """
     shards = engine.shards()
     start = shards.cut(start)
