@@ -47,6 +47,10 @@ NOTHING_BELOW, FULL_RANGE = 0.1, 0.3
 # Pairs with which the reference has half of its say: one vote alone must not change what all others mean.
 FEW_PAIRS = 2
 
+# Members of the reference on a pair, beside the first, with which half of the result is that of all workers as equals:
+# people who are many need no panel that is calibrated to them, and their sum is too sure where they share errors.
+MANY_MEMBERS = 3.0
+
 # Share of the most that the reference could say on a pair from which on the others are calibrated to it: a pair on
 # which its members contradict each other says nothing.
 CLEAR = 0.5
@@ -147,8 +151,10 @@ def with_reference(proba: Floats, others: Floats, said: Said, most: float) -> Fl
 
     proba : by all workers; others : by all but the reference, calibrated; most : how much the reference has to say
     """
-    by_reference = log_odds(others) + VOTE * said.votes / np.sqrt(np.maximum(said.number, 1.0))
-    return np.asarray(most * sigmoid(by_reference) + (1 - most) * proba)
+    number = np.maximum(said.number, 1.0)
+    by_reference = log_odds(others) + VOTE * said.votes / np.sqrt(number)
+    weight = most * MANY_MEMBERS / (MANY_MEMBERS + number - 1)
+    return np.asarray(weight * sigmoid(by_reference) + (1 - weight) * proba)
 
 
 def check_reference(reference: Reference) -> None:
