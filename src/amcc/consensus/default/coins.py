@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, Ints, unsigned
-from amcc.consensus.default.bayes import log_beta, log_beta_numpy
+from amcc.consensus.default.bayes import log_beta
 from amcc.fields import Each
 from amcc.special import digamma
 from amcc.sums import sum_per_code
@@ -70,7 +70,8 @@ def group_fit(coins: Coins, kinds: Sequence[Explained]) -> list[Floats]:
     if len(coins) > FEW_COINS:
         return [_compiled_fit(coins, *each) for each in kinds]
     table = _Table.of(coins, kinds)
-    fit = log_beta_numpy(*table.votes)
+    yes, no = table.votes
+    fit = log_beta(yes, no, many=np.inf)  # a fit of few coins does not wait for compiled loops to load
     fit -= log_beta(*table.usual).take(coins.label, axis=1)
     return [rows.T for rows in table.by_kind(sum_per_code(coins.worker, fit, len(kinds[0].member)))]
 
