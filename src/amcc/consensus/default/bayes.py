@@ -69,7 +69,7 @@ def log_beta(yes: Floats, no: Floats, many: float = MANY) -> Floats:
 
 
 def _log_beta_by_series(yes: Floats, no: Floats) -> Floats:
-    """As `loops.coins.log_beta`, which says how exact it is: nothing branches, so that numpy takes several at a time."""
+    """As `loops.coins.log_beta`, which says how exact it is; nothing branches, so numpy takes several at a time."""
 
     def stirling(x: Floats) -> Floats:
         square = 1.0 / (x * x)
