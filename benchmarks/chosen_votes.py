@@ -29,10 +29,10 @@ from amcc.votes import Votes
 # Shares of the votes at which methods are compared.
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
 LEARNER = "learner"
-# Ways to read the votes, as the default could have chosen them.
+# What is switched off so that the default reads the votes in one way only.
 READINGS = {
-    "two coins": {"crisp": 1.0, "degrees": 0.0, "counts": 0.0, "correlation": 0.0},
-    "counts": {"crisp": 0.0, "degrees": 0.0, "counts": 1.0, "correlation": 0.0},
+    "two coins": ("counts", "degrees", "correlation"),
+    "counts": ("coins", "degrees", "correlation", "independence"),
 }
 
 
@@ -58,7 +58,7 @@ def compared(draw: Draw, strategy: str, seed: int) -> Iterator[tuple[float, dict
         if moment.asked.mean() >= left[0]:
             bought = votes.select(moment.asked)
             models = {name: make_model(name) for name in BEST_OF}
-            models |= {f"by {name}": AMCC(blend=blend) for name, blend in READINGS.items()}
+            models |= {f"by {name}": AMCC(without=steps) for name, steps in READINGS.items()}
             found = {name: quality(model, draw, bought) for name, model in models.items()}
             yield left.pop(0), {LEARNER: jaccard(draw, moment.beliefs.proba), **found}
 

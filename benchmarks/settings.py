@@ -10,7 +10,6 @@ fit is given, so each is tried on one *ground*:
 
     votes alone       the cells of the board; without --data, simulated crowds, one family per trouble
     10 known items    the same with the truth of ten items, for what known truth corrects
-    declared judges   the simulated judges of benchmarks/judges.py with their roster, for what a roster changes
 
 Printed are means over families, in-sample, and what is left of the best choice out of sample: for each family, the
 value that is best in log-loss on all others, scored on the family that was left out. `--write` keeps the means in the
@@ -32,7 +31,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import judges
 import numpy as np
 from script import parser_of
 
@@ -42,10 +40,9 @@ from amcc.errors import ConvergenceWarning, ParameterError
 from amcc.experiments.board import Consensus, scores_of
 from amcc.experiments.cells import Cell, Draw, cells_of, with_known_items
 from amcc.experiments.leave_out import Scored, leave_one_family_out, setting_means
-from amcc.roster import Roster
 from amcc.truth import Truth
 
-VOTES, KNOWN, JUDGES = GROUNDS = ("votes alone", "10 known items", "declared judges")
+VOTES, KNOWN = GROUNDS = ("votes alone", "10 known items")
 N_KNOWN = 10
 SHOWN = ("jaccard", "log_loss", "settled", "wrong_among_settled")
 PACKAGE = Path(sys.modules[settings_with.__module__].__file__ or "").parent
@@ -75,7 +72,7 @@ NOW = Trial()
 def ground_of(name: str) -> str:
     """Where a setting shows."""
     (row,) = (row for row in described_settings() if row["name"] == name)
-    return KNOWN if row["group"] == "known truth" else JUDGES if name == "declared_crisp" else VOTES
+    return KNOWN if row["group"] == "known truth" else VOTES
 
 
 def trials_of(text: str) -> list[Trial]:
@@ -111,7 +108,6 @@ class Crowd(NamedTuple):
 
     draw: Draw
     truth: Truth | None = None
-    roster: Roster | None = None
 
 
 class Place(NamedTuple):
@@ -121,12 +117,10 @@ class Place(NamedTuple):
     family: str
     cell: str
     seed: int
-    source: Cell | None = None
+    source: Cell
 
     def crowd(self) -> Crowd:
         """Make it."""
-        if self.source is None:
-            return Crowd(*_judged(self.cell, self.seed))
         draw = self.source.draw(self.seed)
         if self.ground == VOTES:
             return Crowd(draw)
@@ -134,18 +128,8 @@ class Place(NamedTuple):
         return Crowd(scored, truth)
 
 
-def _judged(name: str, seed: int) -> tuple[Draw, None, Roster]:
-    made = judges.judged_crowd(seed, **judges.SIMULATED[name])  # type: ignore[arg-type]
-    truth = np.zeros((made.votes.n_items, made.votes.n_labels), dtype=bool)
-    truth[made.votes.pairs.item, made.votes.pairs.label] = made.present
-    return Draw(made.votes, truth, np.ones_like(truth)), None, made.roster
-
-
 def places_of(ground: str, data: Path | None, seeds: int, most_votes: int) -> Iterator[Place]:
     """All crowds of a ground."""
-    if ground == JUDGES:
-        yield from (Place(ground, name, name, seed) for name in judges.SIMULATED for seed in range(seeds))
-        return
     for cell in cells_of(data, n_seeds=seeds, sizes=[10_000]):
         if data is None or (cell.kind != "simulated" and len(cell.draw(0).votes) <= most_votes):
             yield from (Place(ground, cell.family, cell.name, seed, cell) for seed in range(cell.n_seeds))
@@ -157,7 +141,7 @@ def scores(crowd: Crowd, trial: Trial) -> dict[str, float | None]:
     model = AMCC(settings=trial.changes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(votes, truth=crowd.truth, roster=crowd.roster)
+        model.fit(votes, truth=crowd.truth)
     settled = np.zeros_like(crowd.draw.known)
     settled[votes.pairs.item, votes.pairs.label] = model.pair_settled_
     found = scores_of(Consensus(model.predict(), model.predict_proba(), settled), crowd.draw)

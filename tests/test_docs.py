@@ -148,6 +148,11 @@ def test_example_of_the_audit_page_prints_what_the_page_shows():
         assert words(line) in printed
 
 
+def test_the_page_about_judges_says_who_the_reference_is_as_the_tutorial_does():
+    (shown,) = [block for block in blocks("text", PAGES["judges.md"]) if "reference" in block]
+    assert any(words(shown) == words(line) for line in "".join(printed_by("tutorials/llm-judges.md")).splitlines())
+
+
 def readme_commands() -> list[str]:
     lines = [line.partition("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
     return [line for line in lines if line.startswith("amcc ")]

@@ -1,4 +1,4 @@
-"""Names in docs/method.md are names of the package, so that the page cannot drift from the code."""
+"""The page about the method names what there is, and every step and setting, so that it cannot drift from the code."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import importlib
 import inspect
 import pkgutil
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import amcc
 from amcc import AMCC, Votes
+from amcc.consensus import default
+from amcc.consensus.default.answering import STEPS
+from amcc.consensus.default.settings import Settings
 from amcc.consensus.models.paper import PaperAMCC
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "method.md").read_text()
+# A page that grows is not read to its end.
+MOST_WORDS = 2600
 SPANS = sorted(set(re.findall(r"`([^`\n]+)`", PAGE)))
 NAMES = [span for span in SPANS if re.fullmatch(r"[A-Za-z_][\w.]*(\(.*\))?", span) and not re.match(r"eq\d+$", span)]
 SETTINGS = re.findall(r"[`(](\w+)=[^`]+`", PAGE)
@@ -53,7 +59,7 @@ def known() -> dict[str, object]:
 
 def test_page_names_much():
     assert len(NAMES) > 100
-    assert {"AMCC()", "update_members", "shown_z", "amcc.decode", "blend_"} <= set(NAMES)
+    assert {"AMCC()", "update_members", "independent_z", "amcc.decode", "presence_at"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -66,8 +72,18 @@ def test_settings_exist():
     assert "printed" in SETTINGS
 
 
+def test_every_step_has_its_switch_and_every_module_its_place():
+    assert set(re.findall(r"`without=(\w+)`", PAGE)) == set(STEPS)
+    assert {module.name for module in pkgutil.iter_modules(default.__path__)} - {"settings"} <= set(NAMES)
+
+
+def test_every_number_set_by_hand_has_its_place():
+    assert {each.name for each in fields(Settings)} <= set(re.findall(r"\w+", PAGE))
+
+
 def test_page_stays_short_and_its_links_lead_somewhere():
     lines = PAGE.splitlines()
+    assert len(PAGE.split()) <= MOST_WORDS
     assert max(map(len, lines)) <= 120
     for target in re.findall(r"\]\(([^)#:]+)\)", PAGE):
         assert (ROOT / "docs" / target).exists(), target

@@ -23,7 +23,7 @@ from amcc import metrics, tables
 from amcc.arrays import Floats, Ints, Mask
 from amcc.errors import ColumnError, EmptyInputError, InputError
 from amcc.soft_truth import SoftTruth, shares_in
-from amcc.truth import TOLD, TOLD_LABELS, Truth, positions, refuse_repeats
+from amcc.truth import BY_REFERENCE, TOLD, TOLD_LABELS, Truth, positions, refuse_repeats
 
 Listing = TypeVar("Listing", Floats, Mask)
 
@@ -62,6 +62,7 @@ class Listed:
     probability : (n_pairs,) that the label is present, None for sets
     present, settled : (n_pairs,) decisions; settled is None where the table does not say it
     told : (n_pairs,) what the consensus was told, and did not find out
+    by_reference : (n_pairs,) those of them that it took from workers who are the reference; sets do not say it
     told_items : names of the items of which nothing else is left to measure: all listed pairs were told. Of sets, which
         do not say what else was asked, those of which anything was told
     """
@@ -73,6 +74,7 @@ class Listed:
     present: Mask
     settled: Mask | None
     told: Mask
+    by_reference: Mask
     told_items: pa.Array
 
 
@@ -87,7 +89,7 @@ CALIBRATION: dict[str, Callable[..., float]] = {
 SOFT = "soft"
 
 
-def evaluate(consensus: Any, truth: Truth) -> Evaluation:
+def evaluate(consensus: Any, truth: Truth, *, count_told: bool = False) -> Evaluation:
     """Compare a table item, label, probability, present (or item, labels) with the truth, where that is known.
 
     Beside the scores of `metrics.evaluate` there are claimed_error and true_error of the decisions, and, where the
@@ -101,6 +103,8 @@ def evaluate(consensus: Any, truth: Truth) -> Evaluation:
     ----------
     consensus : table of any kind that `tables.as_arrow` takes, in one of the two layouts
     truth : what is true, and which pairs it covers; nothing else is scored
+    count_told : score also what the consensus took from workers who are the reference, because the truth comes from
+        others. What it was told as known truth is never scored.
 
     Examples
     --------
@@ -111,7 +115,7 @@ def evaluate(consensus: Any, truth: Truth) -> Evaluation:
     >>> found.scores["jaccard"], found.n_items, found.n_pairs
     (0.75, 2, 4)
     """
-    listed = read_consensus(tables.as_arrow(consensus))
+    listed = read_consensus(tables.as_arrow(consensus), count_told=count_told)
     in_sets = listed.probability is None
     # Sets name only what is present, so a label that they never name is no sign of a mistake in the names.
     truth.check_names("the consensus", item=listed.items, label=None if in_sets else listed.label)
@@ -125,9 +129,10 @@ def evaluate(consensus: Any, truth: Truth) -> Evaluation:
     in_consensus, covered = positions(item_names, listed.items) >= 0, known.any(axis=1)
     unknown = int((in_consensus & ~covered).sum()), int((~known[in_consensus]).sum())
     told = _told_cells(listed, item_names, place, true.shape) & known
+    n_reference = int((_spread(listed.by_reference & listed.told, place, true.shape) & told).sum())
     known &= ~told
     if not known.any():
-        raise nothing_left(int(told.sum()))
+        raise nothing_left(int(told.sum()), n_reference)
     predicted = _spread(listed.present, place, true.shape)
     scores = _scores(listed, place, true, predicted, known)
     scored = known.any(axis=1)
@@ -140,7 +145,7 @@ def evaluate(consensus: Any, truth: Truth) -> Evaluation:
         n_pairs_unknown=unknown[1],
         n_pairs_told=int(told.sum()),
         notes=[
-            *told_notes(int(told.sum())),
+            *told_notes(int(told.sum()), n_reference),
             *_notes_on_names((true & known).sum(axis=0), label_names, listed, int((scored & ~in_consensus).sum())),
             *["sets have no probabilities: calibration (ece, brier, log-loss) is left out"] * in_sets,
         ],
@@ -177,15 +182,31 @@ def _told_cells(listed: Listed, item_names: pa.Array, place: tuple[Ints, Ints], 
     return told
 
 
-def told_notes(n_pairs: int) -> list[str]:
-    """That so many pairs are left out and why, in a sentence; nothing where there is none."""
-    if not n_pairs:
-        return []
-    return [f"{n_pairs:,} pairs are left out: the consensus was told their truth, so they do not measure it"]
+# The way out where the truth is that of others than the reference.
+COUNT_THEM = "count them with --count-told (in Python count_told=True)"
 
 
-def nothing_left(n_pairs: int) -> EmptyInputError:
-    """The error where all of so many pairs were told."""
+def told_notes(n_pairs: int, n_reference: int = 0) -> list[str]:
+    """That so many pairs are left out and why; `n_reference` of them were taken from workers who are the reference."""
+    notes = []
+    if n_truth := n_pairs - n_reference:
+        notes.append(f"{n_truth:,} pairs are left out: the consensus was told their truth, so they do not measure it")
+    if n_reference:
+        notes.append(
+            f"{n_reference:,} pairs are left out: the consensus took them from workers who are the reference. If the "
+            f"truth does not come from these workers, {COUNT_THEM}"
+        )
+    return notes
+
+
+def nothing_left(n_pairs: int, n_reference: int = 0) -> EmptyInputError:
+    """The error where all of so many pairs were told, `n_reference` of them by workers who are the reference."""
+    if n_reference:
+        return EmptyInputError(
+            f"a consensus must be measured by pairs that it found out; of {n_pairs:,} it took {n_reference:,} from "
+            f"workers who are the reference. If the truth does not come from these workers, {COUNT_THEM}; else measure "
+            "by items that they did not see."
+        )
     return EmptyInputError(
         "a consensus must be measured by pairs whose truth it was not told; it was told all "
         f"{n_pairs:,} of them. Keep some items back from --truth and measure by those, or use all of them by turns: "
@@ -229,11 +250,11 @@ class SoftEvaluation:
     n_pairs_told: int
 
 
-def evaluate_soft(consensus: Any, truth: SoftTruth) -> SoftEvaluation:
+def evaluate_soft(consensus: Any, truth: SoftTruth, *, count_told: bool = False) -> SoftEvaluation:
     """Compare the soft labels of a consensus, or its probabilities where it has none, with a soft truth.
 
     A soft truth has no yes or no: it says which share of people would say yes. Pairs that only one side has are left
-    out, and so are those that the consensus was told.
+    out, and so are those that the consensus was told; `count_told` as in `evaluate`.
 
     Examples
     --------
@@ -264,7 +285,7 @@ def evaluate_soft(consensus: Any, truth: SoftTruth) -> SoftEvaluation:
         )
     told = listed.told[here]
     if told.all():
-        raise nothing_left(len(told))
+        raise nothing_left(len(told), int((told & listed.by_reference[here]).sum()))
     here, there = here[~told], there[~told]
     # Metrics want a matrix with one column per value that is compared.
     share = truth.share[true_row >= 0][there][:, None]
@@ -295,8 +316,10 @@ def _notes_on_names(n_true: Ints, label_names: pa.Array, listed: Listed, n_missi
     return notes
 
 
-def read_consensus(table: pa.Table) -> Listed:
+def read_consensus(table: pa.Table, *, count_told: bool = False) -> Listed:
     """Read either layout; every pair, and in tables of sets every item, must stand there once.
+
+    count_told : what was taken from the reference does not count as told
 
     >>> listed = read_consensus(pa.table({"item": [1, 2], "labels": [["cat", "dog"], []]}))
     >>> listed.items.to_pylist(), listed.item.to_pylist(), listed.label.to_pylist()
@@ -315,8 +338,14 @@ def read_consensus(table: pa.Table) -> Listed:
         probability, present = None, np.ones(len(row), dtype=bool)
         told_items = np.zeros(len(item.names), dtype=bool)
         if TOLD_LABELS in table.column_names:
+            if count_told:
+                raise InputError(
+                    "counting pairs of the reference needs a consensus with one row per pair: sets do not say which "
+                    "pairs are theirs. Write it without --sets."
+                )
             told_items[item.codes[tables.encode_lists(table[TOLD_LABELS], TOLD_LABELS, None).row]] = True
         told = told_items[item.codes[row]]
+        by_reference = np.zeros(len(told), dtype=bool)
     else:
         row, label = np.arange(table.num_rows), tables.encode_ids(columns[roles["label"]], "label", roles["label"])
         probability = _probabilities(table)
@@ -325,9 +354,8 @@ def read_consensus(table: pa.Table) -> Listed:
         present = tables.parse_values(table["present"], "present").codes > 0 if named else probability > 0.5
         if "settled" in table.column_names:
             settled = tables.parse_values(table["settled"], "settled").codes > 0
-        told = np.zeros(table.num_rows, dtype=bool)
-        if TOLD in table.column_names:
-            told = tables.parse_values(table[TOLD], TOLD).codes > 0
+        told, by_reference = _told_by(table)
+        told &= ~(by_reference & count_told)
         told_items = np.bincount(item.codes, ~told, len(item.names)) == 0
     item_code, label_code = item.codes[row], label.codes
     # One number per pair; 64 bits, since items times labels may be more than 32 bits hold.
@@ -335,7 +363,18 @@ def read_consensus(table: pa.Table) -> Listed:
     refuse_repeats(pair, row + 1, "(item, label) pair", "the consensus")
     items, labels = item.names.cast(pa.string()), label.names.cast(pa.string())
     names = items.take(pa.array(item_code)), labels.take(pa.array(label_code))
-    return Listed(items, *names, probability, present, settled, told, items.filter(pa.array(told_items)))
+    return Listed(items, *names, probability, present, settled, told, by_reference, items.filter(pa.array(told_items)))
+
+
+def _told_by(table: pa.Table) -> tuple[Mask, Mask]:
+    """(n_rows,) what the consensus was told, and what of it by the reference."""
+    if TOLD not in table.column_names:
+        return np.zeros(table.num_rows, dtype=bool), np.zeros(table.num_rows, dtype=bool)
+    said = table[TOLD].cast(pa.string())
+    # A spreadsheet may have made a fraction of it.
+    by_reference = pc.fill_null(pc.is_in(said, pa.array([f"{BY_REFERENCE}", f"{BY_REFERENCE}.0"])), False)
+    told = tables.parse_values(pc.if_else(by_reference, "1", said), TOLD).codes > 0
+    return told, by_reference.to_numpy()
 
 
 def _probabilities(table: pa.Table) -> Floats:

@@ -30,6 +30,8 @@ VERDICTS = ("truth", "is_true", "true", "gold", "ground_truth")
 # Columns by which a consensus says what it was told, in tables of pairs and of sets; they are there only where
 # something was told. `evaluation.read_consensus` reads them again.
 TOLD, TOLD_LABELS = "told", "told_labels"
+# What the column of pairs says: 0 found out, 1 known truth, 2 taken from workers who are the reference.
+BY_TRUTH, BY_REFERENCE = 1, 2
 
 # What a pair takes while it is compared: its key, what is true, known and predicted, its score, and their ranks.
 SCORE_BYTES = 64

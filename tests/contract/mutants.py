@@ -70,14 +70,6 @@ class IgnoresTruth(DawidSkene):
         return super()._infer(votes, prior, Gold.nothing(len(votes.pairs)))
 
 
-class JudgesWithoutTruth(DawidSkene):
-    """The consensus follows known truth, the judgement of workers does not."""
-
-    def _learn(self, engine: Engine) -> Learned:
-        without = DawidSkene()._learn(InMemory(in_memory(engine)[0]))
-        return super()._learn(engine)._replace(judge=without.judge)
-
-
 class SharesState(DawidSkene):
     """What one object learned about the average worker is in all objects."""
 

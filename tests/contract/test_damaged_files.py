@@ -22,7 +22,7 @@ import pytest
 from amcc import Votes, load_model
 from amcc.consensus import METHODS, DawidSkene, MajorityVote, make_model
 from amcc.consensus.default.likelihood import Ascent
-from amcc.consensus.default.readings import Blend
+from amcc.consensus.default.trust import Trust
 from amcc.consensus.models.dawid_skene import DawidSkeneRounds
 from amcc.consensus.saving import read_model_file
 from amcc.engine.checkpoint import Checkpoint
@@ -187,15 +187,13 @@ def test_an_empty_file_is_no_model(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "stages"), [("dawid-skene", {"rounds": DawidSkeneRounds}), ("amcc", {"blend": Blend, "fit": Ascent})]
+    ("method", "stages"), [("dawid-skene", {"rounds": DawidSkeneRounds}), ("amcc", {"trust": Trust, "fit": Ascent})]
 )
 def test_changed_checkpoints(method, stages, packed, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     checkpoint, sizes = Checkpoint(path), {}
     monkeypatch.setattr(checkpoint, "remove", checkpoint.flush)
-    blend = {"crisp": 0.5, "degrees": 0.4, "counts": 0.0, "correlation": 1.0}
-    params = {"blend": blend} if method == "amcc" else {}
-    make_model(method).set_params(**params).fit(LocalEngine(packed, None, checkpoint))
+    make_model(method).fit(LocalEngine(packed, None, checkpoint))
     identity, sizes = checkpoint.identity, checkpoint._sizes
     meta, arrays = read_fields(path, "a checkpoint")
     assert stages.keys() <= meta["plain"].keys()

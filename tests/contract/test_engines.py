@@ -106,7 +106,7 @@ def test_every_engine_gives_the_same(method, engine, in_memory):
 
 @pytest.mark.parametrize("options", [{"all_labels": True}, {"sets": True}, {"sets": True, "decode": "expected_f1"}])
 def test_every_table_can_be_had_by_blocks(options, packed, votes):
-    model, whole = AMCC(adapt=False).fit(LocalEngine(packed)), AMCC(adapt=False).fit(votes)
+    model, whole = AMCC().fit(LocalEngine(packed)), AMCC().fit(votes)
     table = pa.concat_tables(model.tables(LocalEngine(packed), **options, frame="arrow"))
     kind = dict(options)
     expected = whole.sets(**kind, frame="arrow") if kind.pop("sets", False) else whole.pairs(**kind, frame="arrow")
@@ -140,7 +140,7 @@ def test_votes_on_some_items_are_gathered(packed, votes):
 
 
 def test_a_warm_start_goes_on_in_blocks(packed, votes):
-    model = AMCC(warm_start=True, adapt=False, correlation=False).fit(votes.select(np.arange(len(votes)) >= 20))
+    model = AMCC(warm_start=True).fit(votes.select(np.arange(len(votes)) >= 20))
     rounds = model.n_iter_
     assert model.fit(LocalEngine(packed)).n_iter_ <= UPDATE_ROUNDS < rounds / 2
 
@@ -159,7 +159,7 @@ def test_without_new_votes_nothing_changes_wherever_they_are(places, saved, pack
     def pairs(model):
         return pa.concat_tables(model.tables(LocalEngine(packed), frame="arrow"))
 
-    model = AMCC(warm_start=True, adapt=False).fit(there(places[0]))
+    model = AMCC(warm_start=True).fit(there(places[0]))
     expected, workers = pairs(model), copy.copy(model).workers()
     if saved:
         model.save(tmp_path / "model.amcc")
@@ -250,7 +250,7 @@ def test_killed_processes_change_nothing(method, kill_at, n_victims, cluster, sh
 
 def test_a_checkpoint_gathers_the_coins(cluster, shards, packed, tmp_path, monkeypatch):
     """Interrupted in the sixth round, a fit goes on with the same processes or without any, to the same result."""
-    whole = AMCC(correlation=False).fit(cluster)
+    whole = AMCC().fit(cluster)
     rounds = itertools.count(1)
 
     def interrupted(*arguments):
@@ -261,10 +261,10 @@ def test_a_checkpoint_gathers_the_coins(cluster, shards, packed, tmp_path, monke
     with DaskEngine(packed, cluster.cluster, checkpoint=Checkpoint(tmp_path / "fit"), timeout=60) as engine:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(likelihood, "update_usual", interrupted)
-            AMCC(correlation=False).fit(engine)
+            AMCC().fit(engine)
         shutil.copy(tmp_path / "fit", tmp_path / "again")
-        on_cluster = AMCC(correlation=False).fit(engine)
-    alone = AMCC(correlation=False).fit(LocalEngine(packed, checkpoint=Checkpoint(tmp_path / "again")))
+        on_cluster = AMCC().fit(engine)
+    alone = AMCC().fit(LocalEngine(packed, checkpoint=Checkpoint(tmp_path / "again")))
     assert on_cluster.objective_history_ == whole.objective_history_
     assert_allclose(alone.objective_history_, whole.objective_history_, rtol=1e-9)
     assert_array_equal(on_cluster.coin_evidence_, whole.coin_evidence_)
@@ -272,7 +272,7 @@ def test_a_checkpoint_gathers_the_coins(cluster, shards, packed, tmp_path, monke
 
 
 def test_a_warm_start_goes_on_in_shards(cluster, shards, packed, votes):
-    before = AMCC(warm_start=True, adapt=False, correlation=False).fit(votes.select(np.arange(len(votes)) >= 20))
+    before = AMCC(warm_start=True).fit(votes.select(np.arange(len(votes)) >= 20))
     here, there = (copy.copy(before).fit(engine) for engine in (LocalEngine(packed), cluster))
     assert here.n_iter_ == there.n_iter_ <= UPDATE_ROUNDS
     assert_allclose(there.coin_evidence_, here.coin_evidence_, **SAME)
@@ -282,7 +282,7 @@ def test_hurried_fits_are_the_same_in_shards(cluster, shards, packed, monkeypatc
     """With representatives, whose coins come to the leader, and with stretched steps."""
     monkeypatch.setattr(likelihood, "NO_HURRY", 0)
     monkeypatch.setattr(representatives, "MOST_COINS", 1.0)
-    here, there = (AMCC(adapt=False, correlation=False).fit(engine) for engine in (LocalEngine(packed), cluster))
+    here, there = (AMCC().fit(engine) for engine in (LocalEngine(packed), cluster))
     assert here.n_iter_ == there.n_iter_
     assert_allclose(there.coin_evidence_, here.coin_evidence_, **SAME)
 

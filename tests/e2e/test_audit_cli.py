@@ -192,12 +192,14 @@ def test_a_workers_file_changes_what_is_measured(folder, crowd, tmp_path):
     names = crowd.votes.worker_names.to_pylist()
     rows = [f"{name},model,one" if number < 5 else f"{name},human," for number, name in enumerate(names)]
     (tmp_path / "workers.csv").write_text("\n".join(["worker,kind,family", *rows]) + "\n")
-    option = "--workers", tmp_path / "workers.csv"
+    option = "--workers", tmp_path / "workers.csv", "--count-told"  # the slice does not come from these workers
     plain, listed = (
         json.loads(said("audit", "votes.csv", "people.csv", "--json", *more, cwd=folder)[0]) for more in ((), option)
     )
     assert plain["errors"] != listed["errors"]
     assert plain["prevalence"][0]["slice"] == listed["prevalence"][0]["slice"]
+    of_models = said("audit", "votes.csv", "people.csv", "--json", *option[:2], cwd=folder)
+    assert json.loads(of_models[0])["pairs_told"] > 0 and "--count-told" in of_models[1]
     for more in (("-m", "majority"), ("--consensus", "consensus.csv")):
         refused = said("audit", "votes.csv", "people.csv", *option, *more, cwd=folder, code=2)[1]
         assert "leave" in refused.lower()

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from amcc.active.assignment import Outlook
 from amcc.active.beliefs import cold_beliefs
+from amcc.consensus import AMCC
 from amcc.serve import fitting
 from amcc.serve.learned import Learned, load_learned
 from amcc.serve.live import Live
@@ -70,7 +71,8 @@ def test_answers_count_at_once(tmp_path):
         assert proba == pytest.approx([0.75, 0.25, 0.5], abs=1e-6)  # a stranger is right in three of four cases
         now = service.status()
         assert (now.n_votes, now.n_skips) == (2, 1)
-        assert now.expected_error == pytest.approx(before.expected_error - 2 * 0.25 / 6)
+        assert now.expected_error == before.expected_error == 0.5  # as of the last fit, of no vote so far
+        assert now.fitted_votes == 0
         assert [each.n_votes for each in now.labels] == [1, 1, 0]
 
 
@@ -80,7 +82,8 @@ def test_settled_pairs_are_not_asked_about(tmp_path):
             while not hasattr(work(service, worker), "reason"):
                 pass
         live = live_of(service)
-        assert service.status().settled == 6  # all say yes
+        assert live.believed.settled(np.arange(2)).all()  # all say yes
+        assert service.status().settled == 0  # which a fit has to confirm
         assert live.counts.n_votes.max() < 8  # so that not everybody was asked
 
 
@@ -94,11 +97,8 @@ def test_sums_follow_every_change(tmp_path):
         once.log_odds[:] = live.believed.log_odds
         once.usual = live.believed.usual
         once._value(np.arange(30))
-        for name in ("settled_of_label", "error_of_label", "together", "alone"):
+        for name in ("together", "alone"):
             assert getattr(live.believed, name) == pytest.approx(getattr(once, name), abs=1e-5), name
-        assert service.status().expected_error == pytest.approx(
-            np.minimum(live.believed.proba(slice(None)), 1 - live.believed.proba(slice(None))).mean(), abs=1e-6
-        )
         with Service.open(service.folder, clock=service.clock) as again:  # after a crash, the same follows
             other = live_of(again)
             assert other.believed.log_odds == pytest.approx(live.believed.log_odds, abs=1e-5)
@@ -136,6 +136,48 @@ def test_a_fit_is_stored_and_taken_over_with_the_votes_since(tmp_path, database_
         assert service.verify() == []
 
 
+def test_settled_is_that_of_the_last_fit_everywhere(tmp_path):
+    """What consensus says of the same votes is what the status, the history and the live table say; both shares."""
+    with opened(tmp_path, n_items=12, workers=5, budget="50.00") as service:
+        for worker in range(5):
+            while not hasattr(work(service, worker), "reason"):
+                pass
+        with service._core.database.read() as connection:
+            known = take_snapshot(connection)
+        fitted = AMCC().fit(known.votes)
+        fitting.run(str(service.folder))
+        assert service._core.take_new_beliefs()
+        status, counts = service.status(), fitted.settled_counts_
+        assert 0 < status.settled == counts.settled
+        shares = counts.shares()
+        assert (status.settled_present, status.settled_absent) == (shares["settled_present"], shares["settled_absent"])
+        assert status.fitted_votes == len(known.votes) and status.settling == fitted.settling_.sentence()
+        assert sum(row["settled"] for row in service.consensus_table().to_pylist()) == status.settled
+        assert note_history(service._core, learned=True) and service.status().history[-1].settled == status.settled
+        error = status.expected_error
+        service.add_budget("90.00", actor="test")
+        service.decide(0, 0, True, "test")  # known truth is settled at once; all else waits for a fit
+        assert service.status().expected_error == error
+
+
+def test_a_family_alone_settles_nothing_between_fits(tmp_path):
+    """Families are counted by the fit: what it did not settle, votes since then do not."""
+    roster = tmp_path / "workers.csv"
+    roster.write_text("worker,kind,family\n" + "".join(f"m{i},model,x\n" for i in range(5)))
+    with opened(tmp_path, n_items=6, budget="50.00", workers=0) as service:
+        service.invite(path=roster, actor="test")
+        for worker in range(3):
+            while not hasattr(work(service, worker), "reason"):
+                pass
+        fitting.run(str(service.folder))
+        assert service._core.take_new_beliefs()
+        for worker in (3, 4):
+            work(service, worker)
+        live = live_of(service)
+        assert live.counts.n_votes.max() > 3 and not live.believed.settled(np.arange(6)).any()
+        assert service.status().settled == 0
+
+
 def test_items_that_come_later_are_not_taken_for_known(tmp_path):
     """Where all pairs without votes are known truth, that says nothing about an item that nobody has seen."""
     known = tmp_path / "truth.csv"
@@ -158,6 +200,7 @@ def test_what_is_learned_is_stored_without_pickle():
     content = learned.to_bytes()
     again = Learned.from_bytes(content)
     assert (again.hit == learned.hit).all() and again.settling == learned.settling and again.sharing is None
+    assert (again.counts, again.reference, again.declared) == (learned.counts, learned.reference, learned.declared)
     assert b"pickle" not in content
 
 

@@ -367,12 +367,12 @@ def test_stops_when_every_pair_is_settled(world: World) -> None:
     assert campaign(SimulatedCrowd(oracle), prices_of(world), 5000, **spec).run().reason != "settled"
 
 
-def test_an_item_that_nobody_answered_is_not_settled(toy_votes: Votes) -> None:
-    votes = toy_votes.select(toy_votes.item == 0)
+def test_an_item_that_nobody_answered_is_not_settled() -> None:
+    votes = Votes.from_dense([[[-1, -1], [0, 0]], [[1, 1], [0, 0]]])
     beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
-    assert beliefs.settled_pairs().tolist() == [[False, False], [False, False]]  # two against one
+    assert beliefs.settled_pairs().tolist() == [[False, False], [False, False]]  # one against one
     votes = Votes.from_dense([[[-1, -1], [0, 0]]] * 3)
-    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.03], [0.02, 0.03]]))
+    beliefs = replace(cold_beliefs(votes), proba=np.array([[0.02, 0.06], [0.02, 0.06]]))
     assert beliefs.settled_pairs().tolist() == [[True, False], [False, False]]
 
 

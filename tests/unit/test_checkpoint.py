@@ -39,9 +39,7 @@ class Interrupted(LocalEngine):
 
 
 @pytest.mark.parametrize(
-    ("model", "function", "after"),
-    [(DawidSkene(), one_round, 7), (AMCC(correlation=False), one_round, 4)],
-    ids=["dawid-skene", "amcc"],
+    ("model", "function", "after"), [(DawidSkene(), one_round, 7), (AMCC(), one_round, 4)], ids=["dawid-skene", "amcc"]
 )
 def test_an_interrupted_fit_goes_on(model, function, after, packed, tmp_path):
     whole = type(model)(**model.get_params()).fit(LocalEngine(packed))

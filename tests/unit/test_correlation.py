@@ -136,13 +136,13 @@ def planted():
     kind = rng.integers(2, size=600)
     truth = rng.random((600, 4)) < np.array([[0.9, 0.8, 0.05, 0.05], [0.05, 0.05, 0.9, 0.8]])[kind]
     log_odds = np.where(truth, 3.0, -3.0).ravel() + rng.normal(size=2400)
-    return kind, truth, log_odds, rng.random(600)
+    return kind, truth, log_odds
 
 
 def test_planted_kinds_are_recovered(planted):
-    kind, truth, log_odds, lot = planted
+    kind, truth, log_odds = planted
     pairs = all_pairs(600, 4)
-    sets = fit_label_sets(pairs, log_odds, truth.mean(axis=0), lot, SETTINGS)
+    sets = fit_label_sets(pairs, log_odds, truth.mean(axis=0), SETTINGS)
     assert_allclose(sets.correlation(), np.corrcoef(truth.T), rtol=0, atol=0.12)
     member = kinds_of_items(pairs, log_odds, sets, 600)
     first = member @ (sets.frequency[:, 0] > sets.frequency[:, 2])
@@ -150,9 +150,9 @@ def test_planted_kinds_are_recovered(planted):
 
 
 def test_labels_of_an_item_settle_what_the_votes_leave_open(planted):
-    _, truth, log_odds, lot = planted
+    _, truth, log_odds = planted
     pairs = all_pairs(600, 4)
-    sets = fit_label_sets(pairs, log_odds, truth.mean(axis=0), lot, SETTINGS)
+    sets = fit_label_sets(pairs, log_odds, truth.mean(axis=0), SETTINGS)
     open_question = all_pairs(2, 4)
     proba = label_set_step(open_question, np.array([4, 0, -4, -4, -4, 0, 4, 4], float), sets).proba
     assert proba[1] > 0.65
@@ -201,5 +201,5 @@ def test_no_pairs_at_all():
     step = label_set_step(nothing, np.empty(0), SETS)
     assert step.proba.shape == (0,)
     assert step.log_evidence == 0
-    sets = fit_label_sets(nothing, np.empty(0), np.full(3, 0.2), np.empty(0), SETTINGS)
+    sets = fit_label_sets(nothing, np.empty(0), np.full(3, 0.2), SETTINGS)
     assert_allclose(sets.frequency, 0.2)

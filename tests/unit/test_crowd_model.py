@@ -25,6 +25,8 @@ from amcc.consensus.default.crowd import (
 )
 from amcc.consensus.default.frequency import LabelFrequency, lent_to_all, update_usual
 from amcc.consensus.default.rates import (
+    CROWD_SPREAD,
+    GROUP_SPREAD,
     LONGEST_RATE_STEP,
     NO_INDIVIDUALITY,
     RatePrior,
@@ -57,15 +59,15 @@ def test_without_individuality_all_strengths_are_fixed():
 
 
 def test_log_prior_is_that_of_normal_distributions():
-    prior = RatePrior(0.3, 8.0, 0.4, Settings(crowd_spread=0.7, group_spread=1.1))
+    prior = RatePrior(0.3, 8.0, 0.4)
     rates = Rates(0.5, np.array([0.2, 1.0]), np.array([-1.0, 0.5]), np.array([8.0, 2.0]))
     other = Rates(0.3, np.array([0.3, 0.3]), np.zeros(2), np.array([1.0, 1.0]))
 
     def by_scipy(each):
         return (
             norm(each.centre, 0.4).logpdf(each.label).sum()
-            + norm(0, 1.1).logpdf(each.shift).sum()
-            + norm(0.3, 0.7).logpdf(each.centre)
+            + norm(0, GROUP_SPREAD).logpdf(each.shift).sum()
+            + norm(0.3, CROWD_SPREAD).logpdf(each.centre)
         )
 
     found = rates.log_prior(prior) - other.log_prior(prior)  # constants of the densities cancel
@@ -160,16 +162,18 @@ def test_counts_of_slots_are_never_negative():
 
 
 def test_newton_steps_are_cut_and_reach_the_maximum():
-    prior = RatePrior(0.0, 8.0, 1.0, Settings(group_spread=0.01))
+    prior = RatePrior(0.0, 8.0, 1.0)
     rates = start_rates(prior, 1, np.zeros(1))
     effective = Effective(np.array([[5000.0]]), np.array([[10.0]]))
     (first,) = update_group_rates([rates], [prior], [effective])
     assert 0 < first.label[0] <= LONGEST_RATE_STEP
-    for _ in range(50):
+    for _ in range(300):
         (first,) = update_group_rates([first], [prior], [effective])
     # At the maximum the slope is 0: votes minus what is expected, minus the pull of the prior.
     label, shift = first.label[0], first.shift[0]
-    assert 5000 - 5010 * expit(label + shift) == pytest.approx(label - first.centre, abs=1e-6)
+    slope = 5000 - 5010 * expit(label + shift)
+    assert slope == pytest.approx(label - first.centre, abs=1e-5)
+    assert slope == pytest.approx(shift / GROUP_SPREAD**2, abs=1e-5)
 
 
 # -- how often labels are present -------------------------------------------------------------------------------------

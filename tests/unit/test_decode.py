@@ -241,8 +241,8 @@ class TestModels:
         assert model.sets(decode="top_k", k=2)["labels"].to_list() == [["a", "b"], ["a", "b"]]
 
     def test_settled(self):
-        """20, 19, 10, 1 and 0 yes of 20: wrong with probability 0, .05, .5, .05, 0, where .02 may be claimed."""
-        n_yes = np.array([20, 19, 10, 1, 0])
+        """20, 18, 10, 2 and 0 yes of 20: wrong with probability 0, .1, .5, .1, 0, where .05 may be claimed."""
+        n_yes = np.array([20, 18, 10, 2, 0])
         dense = np.where(np.arange(20)[:, None] < n_yes, 1, -1)[:, :, None]
         table = MajorityVote().fit(Votes.from_dense(dense)).pairs(frame="arrow")
         assert table.column_names == ["item", "label", "probability", "present", "settled"]

@@ -54,6 +54,13 @@ def test_variants_come_last_with_their_parameters():
     assert found[1].model().get_params()["max_iter"] == 5
 
 
+def test_a_variant_may_leave_out_steps():
+    found = entrants_of([], dict([parse_variant('less=amcc:without=["degrees", "counts"],n_groups=3')]))
+    assert found[0].model().get_params()["without"] == ["degrees", "counts"]
+    with pytest.raises(ParameterError, match="variant 'less': without must be a list of steps"):
+        entrants_of([], {"less": ("amcc", {"without": ["degree"]})})
+
+
 def test_known_items_are_for_the_default_and_not_for_its_variants():
     found = entrants_of(["amcc"], {"other": ("amcc", {"n_groups": 3})}, [5])
     assert [(entrant.name, entrant.known) for entrant in found] == [

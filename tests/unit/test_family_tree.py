@@ -15,12 +15,19 @@ from amcc.consensus.families.correlations import centred_votes, vote_correlation
 from amcc.consensus.families.description import Families
 from amcc.consensus.families.tree import largest_families, tree_of
 from amcc.consensus.families.views import FAMILY_VIEW, LOADING, PERSON, Views, fit_views, view_priors
-from amcc.consensus.families.weights import design_weights, information_in, information_of_one, passed_on, standings
+from amcc.consensus.families.weights import (
+    design_weights,
+    information_in,
+    information_of_one,
+    passed_on,
+    within_families,
+)
 from amcc.roster import CODE, HUMAN, MODEL, Seats
 
 
 def seats(kinds, families, names="ab"):
-    return Seats(np.array(kinds, np.int8), np.array(families, np.int32), pa.array(list(names), pa.string()))
+    nobody = np.zeros(len(kinds), dtype=bool)
+    return Seats(np.array(kinds, np.int8), np.array(families, np.int32), nobody, pa.array(list(names), pa.string()))
 
 
 def nothing_known(votes):
@@ -50,34 +57,6 @@ def test_people_of_a_family_are_one_source_and_programs_are_not():
     assert tree.source.tolist() == [0, 0, 1, 2, 3]
     assert tree.view_kind.tolist() == [HUMAN, CODE]
     assert tree.seen_by.tolist() == [[True, False], [False, False], [False, True], [False, True]]
-
-
-def test_the_highest_view_of_models_is_that_of_all_models():
-    """Two models of a family and one without share a view; two people of a family theirs; a person alone their own."""
-    tree = tree_of(
-        seats([MODEL, MODEL, MODEL, HUMAN, HUMAN, HUMAN], [0, 0, -1, 1, 1, -1]), np.ones(6, int), truth=False
-    )
-    highest = tree.highest_view[tree.source]
-    assert len(set(highest[:3])) == 1
-    assert highest[3] == highest[4]
-    assert len({highest[0], highest[3], highest[5]}) == 3
-
-
-def test_standings_by_hand():
-    """Models are worth (3 · .2 + 1 · .6) / 4 = .3 on the mean over their votes, the person .9: a third of it."""
-    tree = tree_of(seats([MODEL, MODEL, HUMAN, HUMAN], [-1] * 4), np.array([3, 1, 5, 0]), truth=False)
-    found = standings(tree, np.array([0.2, 0.6, 0.9, 0.9]), np.array([3.0, 1.0, 5.0, 0.0]))
-    assert_allclose(found, [1 / 3, 1 / 3, 1.0, 1.0], rtol=1e-12)
-
-
-def test_where_all_share_a_view_all_stand_alike():
-    tree = tree_of(seats([MODEL] * 3, [-1] * 3), np.ones(3, int), truth=False)
-    assert_allclose(standings(tree, np.array([0.1, 0.2, 0.4]), np.ones(3)), 1.0)
-
-
-def test_who_has_not_voted_stands_for_themselves():
-    tree = tree_of(seats([MODEL, MODEL, HUMAN], [-1] * 3), np.array([2, 2, 0]), truth=False)
-    assert_allclose(standings(tree, np.array([0.4, 0.4, 1.0]), np.array([2.0, 2.0, 0.0])), 1.0)
 
 
 def test_a_family_of_which_one_voted_has_no_view():
@@ -236,3 +215,18 @@ def test_a_table_says_what_was_measured_and_what_was_assumed():
     assert measured.startswith("all models: 3 models, 3.0 votes on a pair are worth 1.2 independent ones")
     assert "assumed" not in measured
     assert assumed.endswith("the votes cannot show which, so this is mostly assumed")
+
+
+def test_twins_of_a_family_teach_less_and_all_others_as_much():
+    """Two of one family, two models without one and a person; what all models share takes nothing away."""
+    tree = tree_of(seats([MODEL] * 4 + [HUMAN], [0, 0, -1, -1, -1]), np.ones(5, int), truth=False)
+    together = np.ones((5, 5)) - np.eye(5)
+    near, far = (
+        within_families(Views(tree, np.full(5, 0.9), np.where(tree.view_family >= 0, validity, 0.8)), together)
+        for validity in (0.5, 0.9)
+    )
+    assert_allclose(near[2:], 1.0)
+    assert (near[:2] < far[:2]).all() and (far[:2] < 1).all()
+    # One vote of information t = .81 / .19, two of 2 t, through a view of φ² = .25: (1 + .75 t) / (1 + 1.5 t).
+    told = 0.81 / 0.19
+    assert_allclose(near[:2], (1 + 0.75 * told) / (1 + 1.5 * told))

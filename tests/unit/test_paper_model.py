@@ -36,9 +36,7 @@ def test_each_model_has_only_its_own_parameters():
         "hsic_weight", "laplacian_weight", "ridge", "weight_exponent",
         "rows", "anchor", "cells", "cosines", "start", "printed",
     }  # fmt: skip
-    assert set(AMCC().get_params()) == shared | {
-        "individuality", "correlation", "adapt", "blend", "settings", "warm_start"
-    }  # fmt: skip
+    assert set(AMCC().get_params()) == shared | {"without", "reference", "settings", "exclusive", "warm_start"}
     with pytest.raises(TypeError, match="loss"):
         AMCC(loss="frobenius")
 

@@ -45,7 +45,7 @@ TITLES = [*TOP, *SURE, *LABELS, "Label by label", *CROWD, "Worker by worker", *R
 FITTED_TITLES = [*TITLES, "Convergence"]
 AMCC_TITLES = [
     *TOP, *SURE, *LABELS, *CORRELATION, "Label by label", *CROWD, *GROUPS, "Worker by worker", *REST, *END,
-    "What the data chose", "Convergence",
+    "How the votes were weighed", "Convergence",
 ]  # fmt: skip
 EVIL = "<script>alert(1)</script>"
 

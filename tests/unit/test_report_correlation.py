@@ -96,7 +96,7 @@ def test_the_scale_of_strength_ends_at_the_next_tenth(value, end):
 @pytest.mark.filterwarnings("ignore::amcc.errors.ConvergenceWarning")
 def test_three_hundred_labels_are_cut_to_the_most_involved(tmp_path):
     crowd = simulate_crowd(CrowdSpec(n_items=60, n_workers=10, n_labels=300, labels_per_item=8))
-    page = report(crowd.votes, tmp_path, AMCC(max_iter=5, adapt=False))
+    page = report(crowd.votes, tmp_path, AMCC(max_iter=5))
     assert "Shown are 30 of 300 labels: those with the strongest correlations." in page.text
     assert "Shown are 30 of 300 labels: the most frequent." in page.text
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
@@ -141,7 +141,7 @@ def test_cosines_of_the_papers_objective_are_not_called_more_than_chance(tmp_pat
     page = report(small_crowd().votes, tmp_path, PaperAMCC())
     assert "the cosine of eq4" in page.text
     assert "Strongest label correlations" not in page.headings
-    assert "What the data chose" not in page.headings
+    assert "How the votes were weighed" not in page.headings
 
 
 # -- the heat map --------------------------------------------------------------------------------------------------

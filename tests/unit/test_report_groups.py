@@ -85,7 +85,7 @@ def test_the_busiest_members_are_named_and_the_rest_counted():
 @pytest.mark.filterwarnings("ignore::amcc.errors.ConvergenceWarning")
 @pytest.mark.parametrize(("n_labels", "has_numbers"), [(12, True), (13, False), (35, False)])
 def test_numbers_and_labels_are_cut_where_there_is_no_room(n_labels, has_numbers):
-    findings = findings_of(random_votes(3_000, 40, 5, n_labels), AMCC(max_iter=3, adapt=False))
+    findings = findings_of(random_votes(3_000, 40, 5, n_labels), AMCC(max_iter=3))
     panel = groups_panel(findings)
     marks = [layer["mark"]["type"] for layer in panel.chart.to_dict()["spec"]["layer"]]
     assert marks == ["rect", "text"][: 1 + has_numbers]

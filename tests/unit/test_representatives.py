@@ -76,7 +76,7 @@ def test_groups_of_some_are_groups_of_all(crowd_of_two, monkeypatch):
     few = representatives_of(coins)
     crowd = start_crowd(N_WORKERS, N_LABELS, 4, PRIOR)  # two of which look
     for _ in range(5):
-        crowd = few.learn_groups(crowd, PRIOR, counts)
+        crowd = few.learn_groups(crowd, PRIOR, counts, temper=1.0)
     assert crowd.member.shape == (N_WORKERS, 4)
     crowd, _ = update_members(crowd, Shards(coins), counts)
     good = crowd.hit.commonality.mean(axis=1).argmax()

@@ -56,7 +56,7 @@ TINY = replace(
 
 @pytest.fixture(autouse=True)
 def everything_is_small(monkeypatch):
-    monkeypatch.setitem(amcc.consensus.METHODS, "amcc", partial(amcc.AMCC, adapt=False, max_iter=5))
+    monkeypatch.setitem(amcc.consensus.METHODS, "amcc", partial(amcc.AMCC, max_iter=5))
     monkeypatch.setitem(plotting.STYLE, "savefig.dpi", 30)
     monkeypatch.setattr(sets, "GENERATED_SPEC", CrowdSpec(n_items=40, n_workers=10, n_labels=4, n_features=3))
     sets._drawn.cache_clear()

@@ -145,7 +145,7 @@ def test_matrices_are_averaged_over_the_workers_of_a_group():
         if (member == group).any():
             mean = model.individuality_matrices_[member == group].mean(axis=0)
             assert_allclose(found["individuality"][group], mean, rtol=0, atol=1e-6)
-    default, _ = fits.fit(amcc.AMCC(adapt=False, max_iter=2), draw.votes)
+    default, _ = fits.fit(amcc.AMCC(max_iter=2), draw.votes)
     assert "individuality" not in fits.groups(default)
 
 

@@ -38,20 +38,15 @@ def test_trials_that_cannot_be(text, message):
 
 def test_every_setting_is_tried_where_it_shows():
     found = settings.trials_by_ground([])
-    assert list(found) == ["votes alone", "10 known items", "declared judges"]
+    assert list(found) == ["votes alone", "10 known items"]
     assert all(trials[0] == NOW for trials in found.values())
     tried = [trial.name for trials in found.values() for trial in trials[1:]]
     assert sorted(set(tried)) == sorted(row["name"] for row in described_settings())
     assert all(tried.count(name) == 2 for name in set(tried))
     assert {trial.name for trial in found["10 known items"][1:]} == {"truth_spread"}
-    assert {trial.name for trial in found["declared judges"][1:]} == {"declared_crisp"}
 
 
-def test_grounds_give_what_their_settings_need():
-    (place, *_), _ = list(settings.places_of("declared judges", None, 1, 0)), None
-    crowd = place.crowd()
-    assert crowd.roster is not None
-    assert crowd.draw.truth.any()
+def test_the_ground_of_known_items_gives_some():
     places = list(settings.places_of("10 known items", None, 1, 0))
     assert len({place.family for place in places}) == len(places) == 10
     known = places[0].crowd()
@@ -63,19 +58,19 @@ def test_trials_are_kept_and_only_new_ones_run(tmp_path, monkeypatch):
     ran = []
     monkeypatch.setattr(settings, "scores", lambda crowd, trial: ran.append(trial) or {"jaccard": 0.5})
     monkeypatch.setattr(Place, "crowd", lambda self: None)
-    place, lean = Place("votes alone", "family", "cell", 0), Trial("lean", 1.0)
+    place, lean = Place("votes alone", "family", "cell", 0, None), Trial("lean", 1.0)
     assert settings.measured_at(place, [NOW], tmp_path) == {"now": {"jaccard": 0.5}}
     assert set(settings.measured_at(place, [NOW, lean], tmp_path)) == {"now", "lean=1"}
     assert ran == [NOW, lean]
-    settings.measured_at(Place("votes alone", "family", "cell", 1), [NOW], tmp_path)
+    settings.measured_at(Place("votes alone", "family", "cell", 1, None), [NOW], tmp_path)
     assert ran[2:] == [NOW]
 
 
 ROWS = [
-    (Place("votes alone", "a", "a1", 0), {"now": 0.4, "lean=1": 0.2}),
-    (Place("votes alone", "a", "a1", 1), {"now": 0.6, "lean=1": 0.4}),
-    (Place("votes alone", "a", "a2", 0), {"now": 0.1, "lean=1": 0.1}),
-    (Place("votes alone", "b", "b1", 0), {"now": 0.7, "lean=1": None}),
+    (Place("votes alone", "a", "a1", 0, None), {"now": 0.4, "lean=1": 0.2}),
+    (Place("votes alone", "a", "a1", 1, None), {"now": 0.6, "lean=1": 0.4}),
+    (Place("votes alone", "a", "a2", 0, None), {"now": 0.1, "lean=1": 0.1}),
+    (Place("votes alone", "b", "b1", 0, None), {"now": 0.7, "lean=1": None}),
 ]
 
 
@@ -111,16 +106,16 @@ def test_what_is_shown(capsys):
     jaccard = {"now": [0.7, 0.8, 0.9], "lean=0.15": [0.8, 0.7, 0.9]}
     made = [
         (
-            Place("votes alone", family, f"{family}1", 0),
+            Place("votes alone", family, f"{family}1", 0, None),
             {
                 "now": {"log_loss": now[n], "jaccard": jaccard["now"][n]},
                 "lean=0.15": {"log_loss": half[n], "jaccard": jaccard["lean=0.15"][n]},
-                "n_kinds=24": {"log_loss": now[n], "jaccard": jaccard["now"][n]},
+                "pseudo_votes=24": {"log_loss": now[n], "jaccard": jaccard["now"][n]},
             },
         )
         for n, family in enumerate("abc")
     ]
-    trials = [NOW, Trial("lean", 0.15), Trial("n_kinds", 24)]
+    trials = [NOW, Trial("lean", 0.15), Trial("pseudo_votes", 24)]
     settings.show(trials, settings.scored_rows(made, trials))
     shown = capsys.readouterr().out
     (line,) = [line for line in shown.splitlines() if line.startswith("lean=0.15 ")]

@@ -14,7 +14,6 @@ from amcc import AMCC, Truth, Votes, load_model
 from amcc.consensus import DawidSkene, MajorityVote
 from amcc.consensus.settling import (
     ASSUMED,
-    ASSUMED_CLAIM,
     CLAIMS,
     CONFIDENCE,
     SETTLED_ERROR,
@@ -30,12 +29,12 @@ from amcc.truth import PairList
 @pytest.mark.parametrize(
     ("n_yes", "n_no", "expected"),
     [
-        (0, 0, False), (1, 0, False), (2, 0, False), (3, 0, True), (3, 1, False), (4, 1, False), (5, 1, True),
-        (6, 2, False), (7, 2, True), (1, 1, False), (50, 50, False), (0, 3, False), (2, 7, False),
+        (0, 0, False), (1, 0, False), (2, 0, True), (2, 1, True), (2, 2, False), (3, 2, True), (1, 1, False),
+        (50, 50, False), (0, 3, False), (2, 7, False),
     ],
 )  # fmt: skip
 def test_votes_that_a_sure_model_needs(n_yes, n_no, expected):
-    """A model that is certain is believed only by clear majorities on its side."""
+    """Two that agree with it, and more than differ."""
     counts = np.array([n_yes]), np.array([n_yes + n_no])
     assert settled(np.ones(1), *counts).tolist() == [expected]
     mirrored = np.array([n_no]), np.array([n_yes + n_no])
@@ -43,21 +42,11 @@ def test_votes_that_a_sure_model_needs(n_yes, n_no, expected):
 
 
 def test_a_model_that_is_not_sure_settles_nothing():
-    proba = np.array([0.02, 0.021, 0.5, 0.979, 0.98])
+    proba = np.array([0.05, 0.051, 0.5, 0.949, 0.951])
     n_yes = np.where(proba > 0.5, 100, 0)
     assert settled(proba, n_yes, np.full(5, 100)).tolist() == [True, False, False, False, True]
-    assert settled(proba, n_yes, np.full(5, 100), claim=0.03).tolist() == [True, True, False, True, True]
+    assert settled(proba, n_yes, np.full(5, 100), claim=0.06).tolist() == [True, True, False, True, True]
     assert not settled(proba, n_yes, np.full(5, 100), claim=-1.0).any()
-
-
-def test_by_the_distribution_of_the_share():
-    rng = np.random.default_rng(0)
-    n_yes, n_no = rng.integers(0, 40, (2, 20, 10))
-    proba = rng.choice([0.0, 1.0], (20, 10))
-    agree, differ = np.where(proba > 0.5, n_yes, n_no), np.where(proba > 0.5, n_no, n_yes)
-    expected = stats.beta.cdf(0.5, agree + 0.5, differ + 0.5) <= SETTLED_ERROR
-    assert 0 < expected.sum() < expected.size
-    assert_array_equal(settled(proba, n_yes, n_yes + n_no), expected)
 
 
 def test_one_family_alone_settles_nothing():
@@ -153,7 +142,7 @@ def test_models_say_what_settled_rests_on(crowd, tmp_path):
     assert model.settling_.claim in CLAIMS
     unseen = DawidSkene().fit(crowd.votes)
     assert_array_equal(model.pair_unseen_, unseen.pair_proba_)
-    assert (unseen.settled_basis_, unseen.settling_.claim) == ("assumed", ASSUMED_CLAIM)
+    assert (unseen.settled_basis_, unseen.settling_.claim) == ("assumed", SETTLED_ERROR)
     model.save(tmp_path / "m")
     loaded = load_model(tmp_path / "m")
     assert loaded.settling_ == model.settling_
@@ -161,28 +150,6 @@ def test_models_say_what_settled_rests_on(crowd, tmp_path):
     assert_array_equal(loaded.pair_known_, model.pair_known_)
     assert model.fit(crowd.votes).pair_known_ is None
     assert model.settled_basis_ == "assumed"
-
-
-def repeated_crowd(seed=0):
-    """Seven judges; some pairs mislead nearly all of them, some half of them."""
-    rng = np.random.default_rng(seed)
-    present = rng.random((400, 4)) < 0.3
-    misled = np.select([(luck := rng.random(present.shape)) < 0.12, luck < 0.3], [0.9, 0.5], 0.06)
-    says = present ^ (rng.random((7, *present.shape)) < misled)
-    return Votes.from_dense(np.where(says, 1, -1)), present
-
-
-def test_votes_that_repeat_each_other_settle_little():
-    """Nobody said that they do, yet it shows: agreement proves less, and must be claimed for more."""
-    votes, present = repeated_crowd()
-    model = AMCC().fit(votes)
-    assert model.settling_.claim < 0.01 < ASSUMED_CLAIM
-    wrong = model.predict() != present
-    settled_pairs = model.pair_settled_.reshape(present.shape)
-    trusting = DawidSkene().fit(votes)
-    assert trusting.pair_settled_.mean() > 0.5
-    assert (trusting.predict() != present)[trusting.pair_settled_.reshape(present.shape)].mean() > 0.1
-    assert wrong[settled_pairs].sum() <= 0.05 * max(settled_pairs.sum(), 1)
 
 
 def test_truth_too_scarce_to_measure_by_settles_nothing_new():

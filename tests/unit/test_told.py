@@ -102,7 +102,7 @@ def test_the_report_says_what_workers_are_compared_with(crowd, truth, told):
     model = DawidSkene()
     assert workers_panel(findings_of(crowd.votes, model)).notes == []
     (note,) = workers_panel(findings_of(crowd.votes, model, truth=truth)).notes
-    assert note.startswith("The consensus was told the truth of 36 of 180 pairs: there workers are compared with that")
+    assert note.startswith("The consensus was told 36 of 180 pairs, as known truth or by the reference: there workers")
 
 
 # -- the command line ------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_a_consensus_is_not_scored_by_itself(folder):
 
 def test_workers_say_what_they_are_compared_with(folder):
     out, err = said("workers", "votes.csv", "--truth", "known.csv", "--json", cwd=folder)
-    assert "the consensus was told the truth of 36 of 180 pairs: there workers are compared with that" in err
+    assert "the consensus was told 36 of 180 pairs, as known truth or by the reference: there workers are" in err
     assert json.loads(out)["told_pairs"] == 36
     out, err = said("workers", "votes.csv", "--json", cwd=folder)
     assert "told_pairs" not in json.loads(out)

@@ -326,7 +326,7 @@ def test_a_copy_of_an_answer_that_is_there_tells_almost_nothing():
 def shared_views(n_models, n_people, seed):
     """Views of a family of models, of all models, and of people, with correlations at random."""
     kinds = [MODEL] * (n_models + 1) + [HUMAN] * n_people
-    seats = Seats(np.array(kinds), np.array([0] * n_models + [-1] * (1 + n_people)), ("f",))
+    seats = Seats(np.array(kinds), np.array([0] * n_models + [-1] * (1 + n_people)), np.zeros(len(kinds), bool), ("f",))
     tree, rng = tree_of(seats, np.ones(len(kinds)), truth=False), np.random.default_rng(seed)
     return Views(tree, rng.uniform(0.05, 0.99, tree.n_sources), rng.uniform(0.05, 0.99, len(tree.view_kind)))
 
@@ -334,7 +334,7 @@ def shared_views(n_models, n_people, seed):
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_no_vote_makes_the_next_tell_more_and_those_of_a_family_make_it_tell_less(n_models, n_people, seed):
     views = shared_views(n_models, n_people, seed)
-    sharing = Sharing(views, correlations=None, weight=None, standing=None)
+    sharing = Sharing(views, correlations=None, weight=None, apart=None)
     n_votes = np.random.default_rng(seed).integers(0, 4, (1, views.tree.n_sources)).astype(float)
     before = sharing.new_in_next(n_votes)[0]
     assert (before >= 0).all() and (before <= 1).all()
@@ -348,7 +348,7 @@ def test_no_vote_makes_the_next_tell_more_and_those_of_a_family_make_it_tell_les
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_new_is_what_one_more_vote_adds(seed):
     views = shared_views(3, 2, seed)
-    sharing = Sharing(views, correlations=None, weight=None, standing=None)
+    sharing = Sharing(views, correlations=None, weight=None, apart=None)
     n_votes = np.random.default_rng(seed).integers(0, 4, (5, views.tree.n_sources)).astype(float)
     for source, more in enumerate(np.eye(views.tree.n_sources)):
         added = information_in(views, n_votes + more).truth - information_in(views, n_votes).truth

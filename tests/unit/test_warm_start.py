@@ -20,7 +20,7 @@ from amcc.truth import Truth
 
 def test_warm_start_goes_on_where_it_was(crowd):
     """With the votes in other words, so that they count as new."""
-    model = AMCC(warm_start=True, adapt=False, correlation=False).fit(crowd.votes)
+    model = AMCC(warm_start=True).fit(crowd.votes)
     rounds, proba = model.n_iter_, model.predict_proba()
     renamed = replace(crowd.votes, item_names=pa.array([f"another {i:05}" for i in range(crowd.votes.n_items)]))
     model.fit(renamed)
@@ -52,15 +52,12 @@ def truth_of_some(crowd):
     )
 
 
-@pytest.mark.parametrize(
-    ("adapt", "truth_known", "saved"),
-    [(True, False, True), (False, False, False), (False, True, False), (False, True, True)],
-)
-def test_without_new_votes_nothing_changes(crowd, adapt, truth_known, saved, tmp_path):
+@pytest.mark.parametrize(("truth_known", "saved"), [(False, True), (False, False), (True, False), (True, True)])
+def test_without_new_votes_nothing_changes(crowd, truth_known, saved, tmp_path):
     """Known truth belongs to what is new or not."""
     votes = crowd.votes
     truth = truth_of_some(crowd) if truth_known else None
-    model = AMCC(warm_start=True, adapt=adapt).fit(votes, truth=truth)
+    model = AMCC(warm_start=True).fit(votes, truth=truth)
     before = copy.deepcopy((model.predict_proba(), model.pairs(), model.workers("arrow"), model.label_prior_))
     if saved:
         model.save(tmp_path / "model.amcc")
@@ -84,7 +81,7 @@ def test_without_new_votes_nothing_changes(crowd, adapt, truth_known, saved, tmp
     ids=["a vote less", "a vote the other way", "other workers", "other settings"],
 )
 def test_anything_new_is_noticed(crowd, other):
-    model = AMCC(warm_start=True, adapt=False).fit(crowd.votes)
+    model = AMCC(warm_start=True).fit(crowd.votes)
     before = model.predict_proba()
     votes, settings = other(crowd.votes)
     assert not np.array_equal(model.set_params(**settings).fit(votes).predict_proba(), before)
@@ -96,7 +93,7 @@ def test_few_new_votes_need_few_rounds(growing, before):
     model = copy.copy(before).fit(crowd.votes)
     whole = AMCC().fit(crowd.votes)
     assert len(model.objective_history_) == model.n_iter_ <= UPDATE_ROUNDS < whole.n_iter_
-    assert (model.blend_, model.n_votes_) == (before.blend_, before.n_votes_)
+    assert (model.trust_, model.n_votes_) == (before.trust_, before.n_votes_)
     assert len(model.pair_proba_) == len(crowd.votes.pairs)
     assert np.sqrt(np.mean((model.pair_proba_ - whole.pair_proba_) ** 2)) < 0.03
     assert np.mean((model.pair_proba_ > 0.5) != (whole.pair_proba_ > 0.5)) < 0.01
@@ -113,10 +110,10 @@ def test_new_votes_count(growing, before):
     assert changed.mean() < 0.1
 
 
-@pytest.mark.parametrize("correlation", [True, False])
-def test_a_saved_model_goes_on_alike(growing, tmp_path, correlation):
+@pytest.mark.parametrize("without", [[], ["correlation"]], ids=str)
+def test_a_saved_model_goes_on_alike(growing, tmp_path, without):
     crowd, votes = growing
-    model = AMCC(warm_start=True, adapt=False, correlation=correlation).fit(votes)
+    model = AMCC(warm_start=True, without=without).fit(votes)
     model.save(tmp_path / "model.amcc")
     loaded = load_model(tmp_path / "model.amcc").fit(crowd.votes)
     assert loaded.n_iter_ <= UPDATE_ROUNDS
@@ -176,6 +173,6 @@ def test_samples_are_judged_as_one_vote_after_a_fit_that_found_nothing_new():
     frame = pd.DataFrame(rows, columns=["item", "worker", "label", "value", "sample"])
     votes = Votes.from_frame(frame)
     assert votes.reading.samples
-    model = AMCC(warm_start=True, adapt=False).fit(votes)
+    model = AMCC(warm_start=True).fit(votes)
     once = copy.deepcopy(model).workers("arrow")
     assert model.fit(votes).workers("arrow").equals(once)

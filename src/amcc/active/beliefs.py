@@ -6,9 +6,8 @@ judged at once by what is known of their workers, and the workers are judged aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from amcc.consensus.families import Sharing
 from amcc.consensus.parameters import checked_features
 from amcc.consensus.settling import ASSUMED, Settling
 from amcc.memory import check_size
-from amcc.roster import Roster
+from amcc.roster import Roster, Seats
 from amcc.truth import Truth
 from amcc.votes import Votes
 
@@ -29,10 +28,10 @@ from amcc.votes import Votes
 # far from perfect, or the first answer would settle everything.
 COLD_HIT, COLD_FALSE_ALARM = 0.75, 0.25
 
-# Share of new votes after which a model is fitted again, and after which it chooses again what it chooses by trying.
-# All fits on the way take about 20 times as long as the last. With 0.2 and 1 it is a third of that, but the same
-# quality costs more, most of all where items have few answers; with 0.02 and 0.2 it costs no less.
-GROWTH, RETHINK = 0.05, 0.5
+# Share of new votes after which a model is fitted again. All fits on the way take about 20 times as long as the last.
+# With 0.2 it is a third of that, but the same quality costs more, most of all where items have few answers; with 0.02
+# it costs no less.
+GROWTH = 0.05
 
 # What an item and a label, or a worker and a label, take while questions are scored: beliefs, parts of the utility.
 BELIEF_BYTES = 32
@@ -58,7 +57,7 @@ class CurrentBeliefs:
     commonality : (n_labels, n_labels) what groups of workers have in common, C of eq8.
     features : (n_items, n_features) descriptions of items, if there are any.
     known : (n_items, n_labels) where truth is known, so that nobody needs to be asked; None where it is nowhere.
-    settling : how sure one must be to settle a pair.
+    settling : how sure one must be to settle a pair. seats : who the workers are, where a roster says so.
     sharing : who shares errors with whom, where a roster says who belongs together; None where nobody does.
     expert : the requester, where they are one of the workers, see `amcc.active.yourself`.
     """
@@ -73,6 +72,7 @@ class CurrentBeliefs:
     features: Floats | None = None
     known: Mask | None = None
     settling: Settling = ASSUMED
+    seats: Seats | None = None
     sharing: Sharing | None = None
     expert: Expert | None = None
 
@@ -94,8 +94,8 @@ class CurrentBeliefs:
         return float(np.minimum(self.proba, 1 - self.proba).mean())
 
     def vote_counts(self) -> tuple[Ints, Ints]:
-        """(n_items, n_labels) how many said yes, and how many votes there are."""
-        votes, shape = self.votes, self.proba.shape
+        """(n_items, n_labels) how many workers said yes, and how many voted."""
+        votes, shape = self.votes.one_per_worker(), self.proba.shape
         n_yes, n_votes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
         pair = votes.pairs.item, votes.pairs.label
         n_yes[pair], n_votes[pair] = votes.n_yes, votes.pairs.n_votes
@@ -103,7 +103,9 @@ class CurrentBeliefs:
 
     def settled_pairs(self) -> Mask:
         """(n_items, n_labels) where more answers are hardly needed: truth is known, or see `Settling`."""
-        done = self.settling.of(self.proba, *self.vote_counts())
+        done, pairs = np.zeros(self.proba.shape, dtype=bool), self.votes.pairs
+        asked = pairs.item, pairs.label
+        done[asked] = self.settling.of_votes(self.votes, self.proba[asked], self.seats)
         return done if self.known is None else done | self.known
 
 
@@ -133,27 +135,18 @@ class Learner:
     truth : what is known already, optional. It teaches about workers, corrects probabilities, and is believed.
     roster : who the workers are, optional, for models that use it.
     growth : share of new votes after which the model is fitted again. In between, new votes are judged by the workers
-        as learned, which costs one pass. What a model chooses by trying, it keeps until the votes have grown by
-        `RETHINK`; where there was nothing to choose by, it chooses at the next fit.
-    chosen : what a learner before this one had `chosen`, to go on from there.
+        as learned, which costs one pass.
     """
 
     def __init__(
         self, make_model: Callable[[], ConsensusModel], *, features: Floats | None = None, describe: bool = True,
         truth: Truth | None = None, roster: Roster | None = None, growth: float = GROWTH,
-        chosen: tuple[dict[str, Any] | None, int] = (None, 0),
     ) -> None:  # fmt: skip
         self._make_model, self._features, self._describe, self._growth = make_model, features, describe, growth
         self._truth, self._roster = truth, roster
         self.model: ConsensusModel | None = None
         self._commonality = np.empty((0, 0))
         self._n_fitted = 0
-        self._chosen_params, self._n_chosen = chosen
-
-    @property
-    def chosen(self) -> tuple[dict[str, Any] | None, int]:
-        """What the model chose by trying, and at how many votes."""
-        return self._chosen_params, self._n_chosen
 
     def learn(self, votes: Votes, *, fresh: bool = False) -> CurrentBeliefs:
         """Beliefs after all of `votes`; `fresh` if nothing learned before may have a say."""
@@ -164,7 +157,7 @@ class Learner:
         if not len(votes):
             return self._told(cold_beliefs(votes, features))
         if self.model is None or fresh or _has_grown(len(votes), self._n_fitted, self._growth):
-            self.model = self._fitted(votes, features, fresh=fresh)
+            self.model = self._fitted(votes, features)
             proba = self.model.predict_proba()
             self._commonality = integrated_commonality(self.model, votes, proba)  # as long as the model: it is slow
         else:
@@ -172,22 +165,15 @@ class Learner:
         hit, false_alarm = as_they_count(*self.model.rates_of_coins(), self.model.weights_for(votes))
         about_labels = self.model.label_correlations(), self._commonality
         learned = hit, false_alarm, votes.answers_per_worker, *about_labels, features
-        return self._told(
-            CurrentBeliefs(votes, proba, *learned, settling=self.model.settling_, sharing=self.model.sharing)
-        )
+        rule = self.model.settling_, self.model.seats_for(votes), self.model.sharing
+        return self._told(CurrentBeliefs(votes, proba, *learned, None, *rule))
 
-    def _fitted(self, votes: Votes, features: Floats | None, *, fresh: bool) -> ConsensusModel:
-        """A new model of all votes. What the last one chose by trying is kept while it is young enough."""
+    def _fitted(self, votes: Votes, features: Floats | None) -> ConsensusModel:
+        """A new model of all votes."""
         model = self._make_model()
         used = features if self._describe and model.uses_features else None
-        keep = not fresh and not _has_grown(len(votes), self._n_chosen, RETHINK)
-        if keep and self._chosen_params is not None:
-            model.set_params(**self._chosen_params).fit(votes, used, self._truth, self._roster)
-        else:
-            model.fit(votes, used, self._truth, self._roster)
-            self._chosen_params, self._n_chosen = model.chosen_params(), len(votes)
         self._n_fitted = len(votes)
-        return model
+        return model.fit(votes, used, self._truth, self._roster)
 
     def _told(self, beliefs: CurrentBeliefs) -> CurrentBeliefs:
         """Beliefs in which known truth stands, also of pairs that nobody was asked about."""
@@ -197,24 +183,6 @@ class Learner:
         self._truth.check_names("the votes", item=names[0], label=names[1])
         present, known = self._truth.matrices(*names)
         return replace(beliefs, proba=np.where(known, present, beliefs.proba), known=known)
-
-    def catch_up(self, fitted: Iterable[Votes]) -> None:
-        """Know what a learner knows who fitted a model to each of these votes in turn.
-
-        Of all those fits only two count: the last that chose by trying, and the last of all. A campaign that was
-        interrupted goes on from there at once, instead of repeating hours of fits.
-        """
-        needed: dict[str, Votes] = {}
-        for votes in fitted:
-            n_chosen = len(needed["choose"]) if "choose" in needed else self._n_chosen
-            if self._chosen_params is None:  # whether there is something to choose by, only a fit can tell
-                self.learn(votes)
-            elif _has_grown(len(votes), n_chosen, RETHINK):
-                needed = {"choose": votes}
-            else:
-                needed["latest"] = votes
-        for votes in needed.values():
-            self.learn(votes)
 
 
 def as_they_count(hit: Floats, false_alarm: Floats, weight: Floats | None) -> tuple[Floats, Floats]:

@@ -199,6 +199,7 @@ def next_questions(
     target_error: float | None = None,
     stop_gain: float | None = None,
     exclusive: Any = None,
+    reference: Any = None,
     seed: int = 0,
 ) -> NextQuestions:
     """Choose the questions that help most for the money.
@@ -234,6 +235,7 @@ def next_questions(
         `NextQuestions.next_money`.
     exclusive : labels of which exactly one is true, as `AMCC` takes them. Declare them where questions are bought one
         by one: what an answer to one label says of the others is not seen otherwise.
+    reference : whose view counts where a roster says who the workers are, as `AMCC` takes it.
     seed : decides between questions that are equally good.
 
     Examples
@@ -253,7 +255,8 @@ def next_questions(
     if my_price is not None:
         check_free_name(me, votes, roster)
     money, waiting = account.before_asking(votes) if account else (budget_units(budget, decimals), NOTHING_ASKED)
-    made_with = {} if exclusive is None else {"exclusive": exclusive}
+    told = {"exclusive": exclusive, "reference": reference}
+    made_with = {name: value for name, value in told.items() if value is not None}
     make_model(chooser.model, **made_with).check_params()
     learner = Learner(partial(make_model, chooser.model, **made_with), features=features, truth=truth, roster=roster)
     # Prices by eq12 only the model can tell; others are checked before it is fitted, which may take minutes.

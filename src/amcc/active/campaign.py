@@ -225,9 +225,9 @@ class Campaign:
         # Beliefs are not in the ledger: they follow from the answers and from when models were fitted, which is.
         learner = Learner(self.make_model, features=self.features, truth=self.truth, growth=self.growth)
         n_asked = np.cumsum([0, *(len(each.questions) for each in ledger.rounds)])
-        learner.catch_up(
-            self._votes(ledger, n) for n, each in zip(n_asked.tolist(), ledger.rounds, strict=False) if each.fitted
-        )
+        fitted = [n for n, each in zip(n_asked.tolist(), ledger.rounds, strict=False) if each.fitted]
+        if fitted:  # only the last fit counts: a campaign that was interrupted goes on at once
+            learner.learn(self._votes(ledger, fitted[-1]))
         return learner
 
     def _standing(self, ledger: Ledger, beliefs: CurrentBeliefs) -> Standing:

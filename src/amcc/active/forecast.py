@@ -23,7 +23,8 @@ from amcc.active.beliefs import CurrentBeliefs
 from amcc.active.prices import Money
 from amcc.active.questions import Triplets
 from amcc.active.value import outcomes
-from amcc.arrays import Floats, Mask
+from amcc.arrays import Floats, Ints, Mask
+from amcc.consensus.families import voices
 from amcc.errors import ParameterError
 from amcc.special import expit, logit
 
@@ -216,8 +217,28 @@ def pairs_settled(beliefs: CurrentBeliefs, questions: Triplets) -> Floats:
     middle, half = (hit + false_alarm) / 2, PART_OF_VOTE * (hit - false_alarm) / 2
     later = outcomes(proba, middle + half, middle - half)
     n_yes, n_votes = (counts[pair] for counts in beliefs.vote_counts())
-    after_yes = beliefs.settling.of(later.after_yes, n_yes + 1, n_votes + 1)
-    after_no = beliefs.settling.of(later.after_no, n_yes, n_votes + 1)
+    say_no, say_yes = _families_that_say(False, beliefs, questions), _families_that_say(True, beliefs, questions)
+
+    def settled_after(proba: Floats, *, yes: int) -> Mask:
+        behind = None
+        if say_no is not None and say_yes is not None:
+            behind = np.where(proba > 0.5, say_yes[yes], say_no[1 - yes])
+        return beliefs.settling.of(proba, n_yes + yes, n_votes + 1, behind)
+
     yes = outcomes(proba, hit, false_alarm).yes  # how likely it is, is another matter than how much it tells
-    now = beliefs.settling.of(proba, n_yes, n_votes)
-    return np.where(now, 0.0, yes * after_yes + (1 - yes) * after_no)
+    later_yes, later_no = settled_after(later.after_yes, yes=1), settled_after(later.after_no, yes=0)
+    return np.where(beliefs.settled_pairs()[pair], 0.0, yes * later_yes + (1 - yes) * later_no)
+
+
+def _families_that_say(yes: bool, beliefs: CurrentBeliefs, questions: Triplets) -> tuple[Ints, Ints] | None:
+    """(n,) families that say so of the pair of each question, now, and if its worker does; None without a roster."""
+    if (seats := beliefs.seats) is None:
+        return None
+    votes, voice = beliefs.votes.one_per_worker(), voices(seats)
+    n_voices, n_labels = len(seats.family_names) + votes.n_workers, beliefs.proba.shape[1]
+    pair = questions.item.astype(np.int64) * n_labels + questions.label
+    said = votes.value > 0 if yes else votes.value < 0
+    pair_said = votes.item[said].astype(np.int64) * n_labels + votes.label[said]
+    heard = np.unique(pair_said * n_voices + voice[votes.worker[said]])
+    now = np.searchsorted(heard, (pair + 1) * n_voices) - np.searchsorted(heard, pair * n_voices)
+    return now, now + ~np.isin(pair * n_voices + voice[questions.worker], heard)

@@ -24,7 +24,7 @@ from amcc.active.prices import Prices, minor_units
 from amcc.arrays import Floats
 from amcc.consensus.base import ConsensusModel
 from amcc.errors import InputError
-from amcc.roster import Roster
+from amcc.roster import HUMAN, Roster, Seats
 from amcc.truth import positions
 from amcc.votes import Votes
 
@@ -90,5 +90,14 @@ def with_expert(beliefs: CurrentBeliefs, name: str, gain: Floats) -> CurrentBeli
         hit=np.vstack([beliefs.hit, EXPERT_HIT * row]),
         false_alarm=np.vstack([beliefs.false_alarm, EXPERT_FALSE_ALARM * row]),
         experience=np.append(beliefs.experience, 0),
+        seats=None if beliefs.seats is None else _with_person(beliefs.seats),
         expert=Expert(votes.n_workers, gain),
     )
+
+
+def _with_person(seats: Seats) -> Seats:
+    """The same with one more person, of no family."""
+    return Seats(
+        np.append(seats.kind, np.int8(HUMAN)), np.append(seats.family, np.int32(-1)), np.append(seats.reference, False),
+        seats.family_names,
+    )  # fmt: skip

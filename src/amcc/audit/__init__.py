@@ -106,6 +106,7 @@ def audit(
     *,
     level: float = LEVEL,
     rule: AnswerRule = "majority",
+    count_told: bool = False,
 ) -> Audit:
     """Measure a consensus on the pairs of a random slice that people answered.
 
@@ -122,15 +123,19 @@ def audit(
     rule : "majority" or "share"
         What several people say about a pair: what most of them say (half a yes where they are even), or the share of
         yes, so that a decision is as wrong as many of them disagree.
+    count_told : bool
+        Measure also pairs that the consensus took from workers who are the reference, because the slice comes from
+        others.
     """
     check_level(level)
     if rule not in get_args(AnswerRule):
         raise ParameterError(f"rule must be 'majority' or 'share'; got {rule!r}.")
-    pairs = ConsensusPairs.of(consensus.pairs(frame="arrow") if isinstance(consensus, ConsensusModel) else consensus)
+    table = consensus.pairs(frame="arrow") if isinstance(consensus, ConsensusModel) else consensus
+    pairs = ConsensusPairs.of(table, count_told=count_told)
     people, n_own = without_own(votes, people)
     answers = answers_on(pairs, people)
     left_out = doubts.left_out(pairs, answers, people)
-    pairs, answers, n_told = without_told(pairs, answers)
+    pairs, answers, n_told, n_reference = without_told(pairs, answers)
     doubts.refuse_told(pairs, answers)  # before anything is measured: its numbers would look excellent
     slice_ = Slice(pairs, answers, answers.said(rule), level)
     cast = measures.cast_on(slice_, votes)
@@ -150,7 +155,7 @@ def audit(
         people=measures.between_people(slice_),
         disagreements=measures.disagreements(slice_, cast, votes.worker_names),
         warnings=[
-            *told_notes(n_told),
+            *told_notes(n_told, n_reference),
             *left_out,
             *doubts.warnings_about(slice_, votes),
             *doubts.own_votes(votes, people, n_own),

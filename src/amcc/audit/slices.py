@@ -34,6 +34,7 @@ class ConsensusPairs:
     probability, present : (n_pairs,) of presence, and what was decided
     settled : (n_pairs,) as the consensus has it, None where it does not say
     told : (n_pairs,) what the consensus was told, and did not find out
+    by_reference : (n_pairs,) those of them that it took from workers who are the reference
     """
 
     item_names: pa.Array
@@ -44,11 +45,12 @@ class ConsensusPairs:
     present: Mask
     settled: Mask | None
     told: Mask
+    by_reference: Mask
 
     @classmethod
-    def of(cls, table: Any) -> ConsensusPairs:
-        """Those that a table of pairs lists."""
-        listed = read_consensus(tables.as_arrow(table))
+    def of(cls, table: Any, *, count_told: bool = False) -> ConsensusPairs:
+        """Those that a table of pairs lists; `count_told` as in `amcc.evaluate`."""
+        listed = read_consensus(tables.as_arrow(table), count_told=count_told)
         if listed.probability is None:
             raise InputError(
                 "an audit needs probabilities; the consensus has sets without them. Use what `amcc consensus` writes "
@@ -57,8 +59,9 @@ class ConsensusPairs:
         # Codes are given in the order of the rows, so that the place of an item in the file can be told (`doubts`).
         item, label = listed.item.dictionary_encode(), listed.label.dictionary_encode()
         row, column = (each.indices.to_numpy().astype(np.int64) for each in (item, label))
-        probability, present, settled = listed.probability, listed.present, listed.settled
-        return cls(item.dictionary, label.dictionary, row, column, probability, present, settled, listed.told)
+        said = listed.probability, listed.present, listed.settled
+        told = listed.told, listed.told & listed.by_reference
+        return cls(item.dictionary, label.dictionary, row, column, *said, *told)
 
     @property
     def n_items(self) -> int:
@@ -81,8 +84,9 @@ class ConsensusPairs:
         labels, label = np.unique(self.label[chosen], return_inverse=True)
         settled = None if self.settled is None else self.settled[chosen]
         names = self.item_names.take(pa.array(items)), self.label_names.take(pa.array(labels))
-        probability, present, told = self.probability[chosen], self.present[chosen], self.told[chosen]
-        return ConsensusPairs(*names, item, label, probability, present, settled, told)
+        probability, present = self.probability[chosen], self.present[chosen]
+        told = self.told[chosen], self.by_reference[chosen]
+        return ConsensusPairs(*names, item, label, probability, present, settled, *told)
 
     def places_of(self, votes: Votes, chosen: Ints) -> Ints:
         """(n_votes,) place of each vote's pair among the chosen pairs, −1 where it is not there.
@@ -164,18 +168,20 @@ def without_own(votes: Votes, people: People) -> tuple[People, int]:
     return people.select(~own), int(own.sum())
 
 
-def without_told(pairs: ConsensusPairs, answers: PeopleAnswers) -> tuple[ConsensusPairs, PeopleAnswers, int]:
+def without_told(pairs: ConsensusPairs, answers: PeopleAnswers) -> tuple[ConsensusPairs, PeopleAnswers, int, int]:
     """What may be measured: the pairs that the consensus was not told, and the answers; and how many answers go.
 
-    The rest of the audit is about these pairs alone. Told ones are right, and would make the others look so.
+    The last is how many of these it took from the reference. The rest of the audit is about these pairs alone. Told
+    ones are right, and would make the others look so.
     """
     if not pairs.told.any():
-        return pairs, answers, 0
+        return pairs, answers, 0, 0
     mine, n_answered = ~pairs.told, int((answers.n > 0).sum())
+    n_reference = int((answers.n[pairs.by_reference] > 0).sum())
     kept = PeopleAnswers(answers.n[mine], answers.yes[mine])
     if not kept.n.any():
-        raise nothing_left(n_answered)
-    return pairs.where(mine), kept, n_answered - int((kept.n > 0).sum())
+        raise nothing_left(n_answered, n_reference)
+    return pairs.where(mine), kept, n_answered - int((kept.n > 0).sum()), n_reference
 
 
 def as_truth(people: Votes) -> Truth:

@@ -31,7 +31,7 @@ from amcc.cli.console import DASH, busy, notes, say, show_all, titled_table
 from amcc.cli.fitting import DEFAULT_METHOD, ModelChoice, fit
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.roster import WorkersFile, listed_workers
-from amcc.cli.options.truth import TruthCoverage
+from amcc.cli.options.truth import CountTold, TruthCoverage
 from amcc.cli.options.votes import ReadingOptions, VotesPath, plain_number
 from amcc.cli.output import Json, Output, SafeCsv, print_json, write_rows
 from amcc.cli.paths import PAGE, READS, TABLE
@@ -85,24 +85,28 @@ class Measured(ModelChoice):
 
     def check(self) -> None:
         """Raise ParameterError where options would change nothing."""
-        fits = self.cross_fit or self.all_labels or self.roster or self.method != DEFAULT_METHOD or self.param
-        if self.consensus is not None and fits:
+        given = (self.cross_fit, self.all_labels, self.roster, self.param, self.exclusive, self.reference)
+        if self.consensus is not None and (any(given) or self.method != DEFAULT_METHOD):
             raise ParameterError(
-                "--consensus is measured as it is; leave --cross-fit, --all-labels, --workers, --method and --param "
-                "out."
+                "--consensus is measured as it is; leave --cross-fit, --all-labels, --workers, --method, --param, "
+                "--exclusive and --reference out."
             )
         self.check_used(roster=self.roster)
 
-    def pairs(self, votes: Votes, said: Truth | Votes, listed: Roster | None) -> pa.Table:
-        """The consensus as a table of pairs; only with --cross-fit does it learn from what people said."""
+    def pairs(self, votes: Votes, said: Truth | Votes, listed: Roster | None) -> tuple[pa.Table, str]:
+        """The consensus as a table of pairs, and who its reference is; empty where there is none, or many fits.
+
+        Only with --cross-fit does it learn from what people said.
+        """
         # It must not have learnt from the slice; `amcc.audit` leaves out what it says it was told.
         if self.consensus is not None:
-            return read_table(self.consensus)
+            return read_table(self.consensus), ""
         if self.cross_fit:
             say(CROSS_FITTED)
             with busy(f"Fitting {self.method} without each fifth of the slice"):
-                return cross_fitted(self.make, votes, said, all_labels=self.all_labels, workers=listed)
-        return fit(votes, self, roster=listed).pairs(all_labels=self.all_labels, frame="arrow")
+                return cross_fitted(self.make, votes, said, all_labels=self.all_labels, workers=listed), ""
+        model = fit(votes, self, roster=listed)
+        return model.pairs(all_labels=self.all_labels, frame="arrow"), model.reference_sentence_
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,7 @@ def audit(
         AnswerRule, typer.Option("--people", help="What several people say: what most do, or the share of yes.")
     ] = "majority",
     measured: Measured,
+    count_told: CountTold = False,
     level: Annotated[float, typer.Option(parser=plain_number, metavar="FLOAT", help="Of the intervals.")] = LEVEL,
     files: AuditFiles,
     as_json: Json = False,
@@ -169,15 +174,15 @@ def audit(
     if measured.all_labels:
         check_all_pairs(votes.n_items, votes.n_labels)
     said = _read_people(people, votes, reading, coverage)
-    pairs = measured.pairs(votes, said, listed)
+    pairs, reference = measured.pairs(votes, said, listed)
     if measured.consensus is not None:
         refuse_itself(pairs, read_table(people))
     with busy("Comparing with people"):
-        result = measure(pairs, votes, said, level=level, rule=people_rule)
+        result = measure(pairs, votes, said, level=level, rule=people_rule, count_told=count_told)
     # Above the tables, as they say how far these can be believed.
     say(*(f"warning: {warning}" for warning in result.warnings))
     if as_json:
-        print_json(result.to_dict())
+        print_json(result.to_dict() | {"reference": reference or None})
     else:
         show_all(_tables(result))
     files.write(result)

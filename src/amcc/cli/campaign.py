@@ -326,9 +326,14 @@ def _summary(now: Status, service: Service) -> list[tuple[str, str]]:
         ("asked", f"{counted(now.n_pages, 'page')}, {counted(now.n_votes, 'vote')}, {counted(now.n_skips, 'skip')}, "
                   f"{counted(now.n_checks, 'check')}, {counted(now.open_leases, 'page')} open"),
         ("people", counted(now.n_workers, "worker")),
-        ("settled", f"{now.settled:,} of {now.n_pairs:,} pairs ({now.settled_share:.1%})"),
-        ("expected error", error),
+        ("settled", f"{now.settled:,} of {now.n_pairs:,} pairs ({now.settled_share:.1%}); of the asked pairs called "
+                    f"present {_percent(now.settled_present)}, of those called absent {_percent(now.settled_absent)}; "
+                    f"as of {counted(now.fitted_votes, 'vote')}"),
+        ("expected error", f"{error}; as of {counted(now.fitted_votes, 'vote')}"),
+        ("basis", now.settling),
     ]  # fmt: skip
+    if now.reference:
+        rows.append(("reference", now.reference))
     if now.next_money is not None:
         pairs = round(now.next_money.settled_pairs)
         settles = counted(pairs, "pair") if now.next_money.settled_pairs >= 1 else "less than one pair"
@@ -344,6 +349,11 @@ def _worker_rows(now: Status, service: Service) -> list[list[str]]:
     ]  # fmt: skip
 
 
+def _percent(share: float | None) -> str:
+    """A share that was measured, or a dash."""
+    return DASH if share is None else f"{share:.0%}"
+
+
 def _share(part: int, whole: int) -> str:
     """A share, or a dash of nothing."""
     return f"{part / whole:.0%}" if whole else DASH
@@ -357,7 +367,8 @@ def _as_json(now: Status, service: Service) -> dict[str, Any]:
         return as_number(units, now.decimals)
 
     kept = ("name", "title", "state", "currency", "n_items", "n_labels", "n_workers", "n_votes", "n_skips", "n_checks",
-            "n_pages", "open_leases", "n_pairs", "settled", "known", "expected_error", "head")  # fmt: skip
+            "n_pages", "open_leases", "n_pairs", "settled", "settled_present", "settled_absent", "fitted_votes",
+            "settling", "reference", "known", "expected_error", "head")  # fmt: skip
     money = {name: amount(getattr(now.money, name)) for name in ("budget", "paid", "due", "reserved", "left")}
     people = [
         {"worker": each.name, "kind": each.kind, "state": each.state, "answers": each.answers, "skips": each.skips,

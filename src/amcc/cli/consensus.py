@@ -33,6 +33,7 @@ from amcc.cli.paths import FILE, PAGE, READS
 from amcc.consensus import ConsensusModel
 from amcc.consensus.disagreement import KINDS
 from amcc.consensus.item_results import check_all_pairs
+from amcc.consensus.settling import NO_PAIRS, SettledCounts
 from amcc.consensus.undeclared import named_like_models
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, as_engine
@@ -217,9 +218,13 @@ def consensus(
         model = fit(votes, choice, files.start, features, known, listed)
         # How far "settled" can be trusted belongs beside every consensus, not only into the report.
         say(model.settling_.sentence())
+        if model.results_ is not None:
+            say(model.settled_counts_.sentence())
         found = _write(model, votes, rows, output, as_json)
+        if model.results_ is None and found is not None:  # packed votes are counted while they are written
+            say(found.pairs.sentence())
         files.write(model, votes, path, given.texts, reading.question)
-        if as_json:
+        if as_json and found is not None:
             from amcc.consensus.truth_effect import truth_effect
 
             effect = truth_effect(model, votes) if isinstance(votes, Votes) else None
@@ -228,11 +233,11 @@ def consensus(
 
 def _write(
     model: ConsensusModel, votes: Votes | Engine, rows: ConsensusRows, output: RowsOutput, as_json: bool
-) -> Found:
-    """Write the rows, and count for --json what is in them.
+) -> Found | None:
+    """Write the rows, and count what is in them.
 
     Counting goes along with writing, as a table of all pairs may not fit in memory. Where nothing was written, or
-    something else than the asked pairs, these are made once more.
+    something else than the asked pairs, these are made once more for --json, and else not counted.
     """
     found: list[Found] = []
 
@@ -243,18 +248,19 @@ def _write(
 
     if output.is_wanted_beside(as_json):
         tables = rows.tables(model, votes)
-        output.write(counted(tables) if as_json and rows.are_asked_pairs else tables)
+        output.write(counted(tables) if rows.are_asked_pairs else tables)
     if as_json and not found:
         # What was written, if anything was, does not say it.
         found = [_found(table) for table in rows.of_asked_pairs().tables(model, votes)]
+    if not (found or as_json):
+        return None
     return _together(found)
 
 
 class Found(NamedTuple):
-    """Labels present, settled pairs, and pairs by kind of disagreement, if that was asked for."""
+    """Pairs present, absent and settled, and pairs by kind of disagreement, if that was asked for."""
 
-    present: int
-    settled: int
+    pairs: SettledCounts
     kinds: Counter[str] | None
 
 
@@ -262,28 +268,26 @@ def _found(pairs: pa.Table) -> Found:
     """What is in a table of pairs.
 
     >>> _found(pa.table({"present": [1, 0, 1], "settled": [1, 1, 0]}))
-    Found(present=2, settled=2, kinds=None)
+    Found(pairs=SettledCounts(present=2, settled_present=1, absent=1, settled_absent=1), kinds=None)
     """
-    present, settled = (int(pairs[column].to_numpy().sum()) for column in ("present", "settled"))
+    counts = SettledCounts.of(*(pairs[column].to_numpy() > 0 for column in ("present", "settled")))
     if "disagreement" not in pairs.column_names:
-        return Found(present, settled, None)
-    counts = pc.value_counts(pairs["disagreement"].cast(pa.string())).to_pylist()
-    return Found(present, settled, Counter({row["values"]: row["counts"] for row in counts}))
+        return Found(counts, None)
+    kinds = pc.value_counts(pairs["disagreement"].cast(pa.string())).to_pylist()
+    return Found(counts, Counter({row["values"]: row["counts"] for row in kinds}))
 
 
 def _together(found: list[Found]) -> Found:
     """What is in several tables.
 
-    >>> _together([Found(1, 2, Counter(clear=3)), Found(4, 5, Counter(clear=1, open=1))])
-    Found(present=5, settled=7, kinds=Counter({'clear': 4, 'open': 1}))
+    >>> parts = [Found(SettledCounts(1, 1, 2, 0), Counter(clear=3)), Found(SettledCounts(4, 0, 2, 1), Counter(open=1))]
+    >>> tuple(_together(parts).pairs), _together(parts).kinds
+    ((5, 1, 4, 1), Counter({'clear': 3, 'open': 1}))
     """
     # Either all tables have the column or none.
     kinds = [part.kinds for part in found if part.kinds is not None]
-    return Found(
-        sum(part.present for part in found),
-        sum(part.settled for part in found),
-        sum(kinds, Counter()) if kinds else None,
-    )
+    counts = SettledCounts(*map(sum, zip(NO_PAIRS, *(part.pairs for part in found), strict=True)))
+    return Found(counts, sum(kinds, Counter()) if kinds else None)
 
 
 def _summary(engine: Engine, model: ConsensusModel, method: str, output: Path | None, found: Found) -> dict[str, Any]:
@@ -296,14 +300,16 @@ def _summary(engine: Engine, model: ConsensusModel, method: str, output: Path | 
         "labels": engine.n_labels,
         "votes": engine.n_votes,
         "pairs": engine.n_pairs,
-        "present": found.present,
+        "present": found.pairs.present,
         # Of no item at all, none has a label.
-        "labels_per_item": found.present / max(engine.n_items, 1),
-        "settled": found.settled,
-        "open": engine.n_pairs - found.settled,
+        "labels_per_item": found.pairs.present / max(engine.n_items, 1),
+        "settled": found.pairs.settled,
+        **found.pairs.shares(),
+        "open": engine.n_pairs - found.pairs.settled,
         "told": 0 if model.results_ is None else int(model.pair_told_.sum()),
         **({} if found.kinds is None else {"disagreement": {kind: found.kinds[kind] for kind in KINDS}}),
         "exclusive": exclusive_as_json(model),
+        "reference": model.reference_sentence_ or None,
         "settled_basis": model.settled_basis_,
         "settled_claim": model.settling_.claim,
         "families": model.families("arrow").to_pylist() if model.has_roster else [],

@@ -21,7 +21,7 @@ from amcc.audit.slices import ConsensusPairs, answers_on
 from amcc.cli.console import busy, say, screen, titled_table
 from amcc.cli.fitting import DEFAULT_METHOD, ModelChoice
 from amcc.cli.options.roster import WorkersFile, listed_workers
-from amcc.cli.options.truth import TRUTH_HELP, TruthCoverage
+from amcc.cli.options.truth import TRUTH_HELP, CountTold, TruthCoverage
 from amcc.cli.options.votes import ReadingOptions
 from amcc.cli.output import Json, print_json
 from amcc.cli.paths import READS
@@ -54,10 +54,12 @@ class CrossFit(ModelChoice):
     def table(self, path: Path, reading: ReadingOptions, truth: Path | None, coverage: TruthCoverage) -> pa.Table:
         """The consensus to score, written before or fitted now; ParameterError where an option would be ignored."""
         if self.cross_fit is None:
-            if self.roster or self.param or self.method != DEFAULT_METHOD or reading != ReadingOptions():
+            given = (self.roster, self.param, self.exclusive, self.reference)
+            if any(given) or self.method != DEFAULT_METHOD or reading != ReadingOptions():
                 raise ParameterError(
-                    "--method, --param, --workers and options for reading votes are for --cross-fit N, which fits; a "
-                    "consensus is scored as it is. Leave them out, or give votes and --cross-fit."
+                    "--method, --param, --exclusive, --reference, --workers and options for reading votes are for "
+                    "--cross-fit N, which fits; a consensus is scored as it is. Leave them out, or give votes and "
+                    "--cross-fit."
                 )
             return read_table(path)
         if truth is None:
@@ -76,6 +78,7 @@ def evaluate(
     truth: Annotated[Path | None, typer.Argument(metavar="TRUTH", help=TRUTH_HELP), READS] = None,
     coverage: TruthCoverage,
     soft_truth: Annotated[Path | None, typer.Option(help=SOFT_HELP), READS] = None,
+    count_told: CountTold = False,
     by_label: Annotated[bool, typer.Option("--by-label", help="Also one row per label.")] = False,
     as_json: Json = False,
     cross_fit: CrossFit,
@@ -83,8 +86,8 @@ def evaluate(
 ) -> None:
     """Score a consensus against what is known to be true, or against how many people say yes.
 
-    What the consensus was told is not scored: `amcc consensus --truth` marks it in the column told, with --sets in
-    told_labels (then whole items are left out). Keep these columns.
+    What the consensus was told is not scored: `amcc consensus` marks it in the column told (1 known truth, 2 taken from
+    workers who are the reference), with --sets in told_labels (then whole items are left out). Keep these columns.
     """
     # Each of them may be left out, so typer cannot ask for one.
     if truth is None and soft_truth is None:
@@ -96,11 +99,11 @@ def evaluate(
         if truth is not None:
             known = coverage.read(truth)
             refuse_itself(table, read_table(truth))
-            result = evaluation.evaluate(table, known)
+            result = evaluation.evaluate(table, known, count_told=count_told)
             _refuse_lost(table, result, known)
         if soft_truth is not None:
             refuse_itself(table, read_table(soft_truth))
-            soft = evaluate_soft(table, read_soft_truth(soft_truth))
+            soft = evaluate_soft(table, read_soft_truth(soft_truth), count_told=count_told)
     # Also with --json: what is not scored concerns scripts as well, and goes to standard error.
     if result is not None:
         _tell(result, covers_said=bool(coverage.known_items or coverage.known_pairs))

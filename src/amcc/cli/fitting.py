@@ -18,6 +18,7 @@ from amcc.cli.console import busy, notes, say
 from amcc.cli.options.exclusive import Exclusive, exclusive_groups
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.parameters import set_parameters
+from amcc.cli.options.roster import ReferenceOption, reference_of
 from amcc.consensus import METHODS, ConsensusModel, load_model, make_model
 from amcc.engine.base import Block, Engine, as_engine
 from amcc.errors import InputError, ParameterError
@@ -45,17 +46,21 @@ class ModelChoice(OptionGroup):
     method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(METHODS)}.")] = DEFAULT_METHOD
     param: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=PARAM_HELP)] = None
     exclusive: Exclusive = None
+    reference: ReferenceOption = None
 
     def make(self) -> ConsensusModel:
         """The model, not fitted yet."""
         model = make_model(self.method)
         set_parameters(model, self.param or [], self.method)
-        if (groups := exclusive_groups(self.exclusive)) is not None:
-            if "exclusive" not in model.get_params():
+        more = {"exclusive": exclusive_groups(self.exclusive), "reference": reference_of(self.reference)}
+        for name, value in more.items():
+            if value is None:
+                continue
+            if name not in model.get_params():
                 raise ParameterError(
-                    f"--exclusive is for -m {DEFAULT_METHOD}; got -m {self.method}. Leave one of the two out."
+                    f"--{name} is for -m {DEFAULT_METHOD}; got -m {self.method}. Leave one of the two out."
                 )
-            model.set_params(exclusive=groups)
+            model.set_params(**{name: value})
         return model
 
     def check_used(self, *, features: bool = False, of_workers: bool = False, roster: Path | None = None) -> None:
@@ -93,6 +98,7 @@ def fit(
         model.fit(votes, features, truth, roster)
     if model.has_roster:
         say(*model.families_.sentences())
+    tell_reference(model)
     tell_exclusive(model)
     # Engines know no truth: with it, packed votes are read into memory (see `EngineOptions.running`).
     if truth is not None and isinstance(votes, Votes):
@@ -120,13 +126,21 @@ def _to_go_on_from(path: Path, choice: ModelChoice) -> ConsensusModel:
             f"--from goes on with -m {DEFAULT_METHOD}, from a model that it saved; {path} holds {model!r}, and the "
             f"method is {choice.method}. Leave --from out to fit again."
         )
-    for option, given in (("--param", choice.param), ("--exclusive", choice.exclusive)):
+    options = {"--param": choice.param, "--exclusive": choice.exclusive}
+    options["--reference"] = None if choice.reference is None else [choice.reference]
+    for option, given in options.items():
         if given:
             raise InputError(
                 f"--from goes on with the parameters of the saved model, {model!r}; got {option} {' '.join(given)}. "
                 f"Leave {option} out, or --from to fit again."
             )
     return model.set_params(warm_start=True)
+
+
+def tell_reference(model: ConsensusModel) -> None:
+    """Say who the reference is, and how much they had to say."""
+    if model.reference_sentence_:
+        say(model.reference_sentence_)
 
 
 def tell_exclusive(model: ConsensusModel) -> None:

@@ -173,7 +173,7 @@ def _pushed(place: ProjectOptions, project: Project, choice: ModelChoice, asking
 
     export = place.pulled(project)
     model = fit(export.votes, choice, truth=export.truth, roster=choice.usable(export.roster))
-    say(model.settling_.sentence())
+    say(model.settling_.sentence(), model.settled_counts_.sentence())
     with busy("Writing to Label Studio"):
         done = push_to(project, Results(model, export.votes), asking.questions(export))
     said = [f"{done.predictions:,} predictions written"]

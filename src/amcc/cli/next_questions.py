@@ -22,7 +22,7 @@ from amcc.active.plan import plan_lines
 from amcc.active.prices import major_units
 from amcc.active.strategies import STRATEGIES
 from amcc.cli.console import busy, notes, say
-from amcc.cli.fitting import ModelChoice, effect_as_json, exclusive_as_json, tell_effect, tell_exclusive
+from amcc.cli.fitting import ModelChoice, effect_as_json, exclusive_as_json, tell_effect, tell_exclusive, tell_reference
 from amcc.cli.for_expert import EXPERT_BATCH, ExpertOptions, ask_expert, check_expert_only, check_free
 from amcc.cli.options.asked_votes import AskingOptions
 from amcc.cli.options.exclusive import Exclusive, exclusive_groups
@@ -30,7 +30,7 @@ from amcc.cli.options.features import ItemFeatures
 from amcc.cli.options.groups import OptionGroup
 from amcc.cli.options.ledger import LedgerOptions, amounts, tell_balance
 from amcc.cli.options.prices import KindPriceOptions, PriceOptions
-from amcc.cli.options.roster import WorkersFile, listed_workers
+from amcc.cli.options.roster import ReferenceOption, WorkersFile, listed_workers, reference_of
 from amcc.cli.options.stopping import StopOptions
 from amcc.cli.options.truth import KnownTruth, TruthCoverage
 from amcc.cli.options.votes import VotesPath
@@ -126,6 +126,7 @@ def next_questions(
     described: ItemFeatures,
     roster: WorkersFile = None,
     exclusive: Exclusive = None,
+    reference: ReferenceOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also what the utility was made of.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides between questions that are equally good.")] = 0,
     rows: RowsOutput,
@@ -148,13 +149,13 @@ def next_questions(
         about_money = {"--budget": budget, **account.given, **kinds.given(), **_rules(stop)}
         check_free({**about_money, **_given(money, choice, described), "--explain": explain})
         listed = listed_workers(roster, votes.worker_names, export.roster)
-        model = ModelChoice(exclusive=exclusive)
+        model = ModelChoice(exclusive=exclusive, reference=reference)
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, model, seed)
     else:
         check_expert_only(expert)
         check_budget(budget, account)
         wanted = {"batch": CROWD_BATCH if batch is None else batch, "truth": known, "seed": seed, **kinds.arguments()}
-        wanted["exclusive"] = exclusive_groups(exclusive)
+        wanted |= {"exclusive": exclusive_groups(exclusive), "reference": reference_of(reference)}
         with called_as_options(), account.opened(votes, budget, money.decimals) as kept:
             if kept is not None and account.waiting:
                 told = ask_again(kept)
@@ -240,6 +241,7 @@ def ask_crowd(
     effect = None if found.model is None else truth_effect(found.model, votes)
     single = None
     if found.model is not None:
+        tell_reference(found.model)
         tell_exclusive(found.model)
         single = exclusive_as_json(found.model)
     tell_effect(effect)
@@ -249,7 +251,7 @@ def ask_crowd(
     as_json = {
         "strategy": choice.strategy, **spent, "questions": rows.to_pylist(),
         "plan": [each.as_json(found.votes, found.prices) for each in plan], "exclusive": single,
-        **effect_as_json(effect),
+        "reference": None if found.model is None else found.model.reference_sentence_ or None, **effect_as_json(effect),
     }  # fmt: skip
     told = f"{major_units(found.cost, money.decimals)} of {major_units(found.budget, money.decimals)}"
     # Without a roster and without yourself there is nobody to choose between: the table says it all.

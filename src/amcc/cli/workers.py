@@ -121,8 +121,8 @@ def _told(model: ConsensusModel) -> dict[str, Any]:
     if model.results_ is None or not (n_told := int(model.pair_told_.sum())):
         return {}
     say(
-        f"the consensus was told the truth of {n_told:,} of {len(model.pair_told_):,} pairs: there workers are "
-        "compared with that, elsewhere with what the consensus thinks"
+        f"the consensus was told {n_told:,} of {len(model.pair_told_):,} pairs, as known truth or by the reference: "
+        "there workers are compared with that, elsewhere with what the consensus thinks"
     )
     return {"told_pairs": n_told}
 
@@ -177,6 +177,7 @@ class Judged:
         return {
             "groups": self.groups(),
             "exclusive": exclusive_as_json(model),
+            "reference": model.reference_sentence_ or None,
             "families": model.families("arrow").to_pylist() if model.has_roster else [],
             "suspected_families": [suspicion.as_json(model.worker_names_) for suspicion in self.suspicions],
             "workers": self.table().to_pylist(),

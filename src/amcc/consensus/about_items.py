@@ -16,6 +16,7 @@ from amcc.consensus.about_workers import AboutWorkers
 from amcc.consensus.item_features import ItemPrior
 from amcc.consensus.item_results import ItemResults, block_tables, check_all_pairs, pair_reader, pair_table, set_table
 from amcc.consensus.parameters import check_at_least_one
+from amcc.consensus.settling import SettledCounts
 from amcc.decode import Rule, check_rule
 from amcc.engine.base import Engine, as_engine
 from amcc.errors import NotFittedError, ParameterError
@@ -107,6 +108,12 @@ class AboutItems(AboutWorkers):
     def pair_settled_(self) -> Mask:
         """(n_pairs,) where more answers are hardly needed: truth is known, or see `settling_`."""
         return self.item_results().pair_settled
+
+    @property
+    def settled_counts_(self) -> SettledCounts:
+        """Of the asked pairs called present, and of those called absent: how many there are, and are settled."""
+        found = self.item_results()
+        return SettledCounts.of(found.likely, found.pair_settled)
 
     @property
     def pair_told_(self) -> Mask:

@@ -106,7 +106,7 @@ class AboutWorkers(Parameters):
         """What an earlier fit was told must not count in this one."""
         self.roster_ = self.vote_worth_ = self._families = self._sharing = self._roster = None
 
-    def _seats_for(self, votes: Votes) -> Seats | None:
+    def seats_for(self, votes: Votes) -> Seats | None:
         """Kinds and families of the workers of these votes; newcomers are people without a family. None: no roster."""
         if self.roster_ is None:
             return None

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import Floats, Ints, Mask
+from amcc.arrays import Floats, Mask
 from amcc.consensus.about_items import AboutItems
 from amcc.consensus.calibration import Calibration
-from amcc.consensus.families import families_behind
 from amcc.consensus.item_features import ItemPrior, fit_item_prior
 from amcc.consensus.item_results import ItemResults
 from amcc.consensus.learned import Gold, Inferred, Learned
@@ -25,7 +24,7 @@ from amcc.consensus.monitor import Monitor
 from amcc.consensus.parameters import checked_features
 from amcc.consensus.registry import methods_that, register
 from amcc.consensus.saving import model_from_file, read_model_file, save_model
-from amcc.consensus.settling import ASSUMED, Basis, Settling, measured_settling
+from amcc.consensus.settling import ASSUMED, Basis, Settling, measured_settling, support
 from amcc.consensus.single_choice import SingleChoice, one_label_each
 from amcc.engine.base import Engine, InMemory, coin_keys
 from amcc.errors import FileFormatError, ParameterError
@@ -139,13 +138,6 @@ class ConsensusModel(AboutItems, ABC):
         """Raise ParameterError for constructor arguments out of range, as `fit` would."""
         self._check_params()
 
-    def chosen_params(self) -> dict[str, Any] | None:
-        """Parameters by which a new model of this kind takes over what this one chose by trying; none here.
-
-        None where the votes were too few to choose by: the next model has to choose for itself.
-        """
-        return {}
-
     # -- learning ----------------------------------------------------------------------------------------------------
 
     def fit(self, votes: Any, features: Any = None, truth: Truth | None = None, roster: Roster | None = None) -> Self:
@@ -246,23 +238,18 @@ class ConsensusModel(AboutItems, ABC):
 
     def _settled(self, votes: Votes, proba: Floats, unseen: Floats | None) -> Mask:
         """(n_pairs,) which pairs are settled: never on the votes of one declared family alone."""
-        done = self.settling_.of(proba, *self._counts_behind(votes, proba))
+        seats = self.seats_for(votes)
+        done = self.settling_.of_votes(votes, proba, seats)
         if self.settling_.basis == "assumed" and unseen is not None:
             # Truth that is too scarce to measure by may correct probabilities, but makes no pair sure by itself.
-            done &= self.settling_.of(unseen, *self._counts_behind(votes, unseen))
+            done &= self.settling_.of_votes(votes, unseen, seats)
         return done
-
-    def _counts_behind(self, votes: Votes, proba: Floats) -> tuple[Ints, Ints, Ints | None]:
-        """(n_pairs,) yes and all votes, one of each worker; with a roster, families behind the likelier side."""
-        seats, counted = self._seats_for(votes), votes.one_per_worker()
-        behind = None if seats is None else families_behind(counted, seats, proba)
-        return counted.n_yes.astype(np.int64), counted.pairs.n_votes.astype(np.int64), behind
 
     def _measured_settling(self, votes: Votes, gold: Gold, unseen: Floats) -> Settling:
         """How sure the model must be to settle a pair: as known truth says, where there is enough of it."""
         known = np.flatnonzero(gold.known)
         held_out = self._proba_held_out(votes, gold, unseen)
-        n_yes, n_votes, families = self._counts_behind(votes, unseen)
+        n_yes, n_votes, families = support(votes, unseen, self.seats_for(votes))
         behind = None if families is None else families[known]
         of_known = n_yes[known], n_votes[known], gold.present[known], votes.pairs.item[known]
         return measured_settling(held_out, *of_known, behind)
@@ -357,6 +344,11 @@ class ConsensusModel(AboutItems, ABC):
     def fit_predict_proba(self, votes: Any, **given: Any) -> pd.DataFrame:
         """Fit with what `fit` takes, and give a pandas frame of probabilities, items × labels."""
         return self.fit(votes, **given).probas_
+
+    @property
+    def reference_sentence_(self) -> str:
+        """Who the reference is, and how much they had to say; empty where there is none, see `AMCC`."""
+        return ""
 
     # -- keeping -----------------------------------------------------------------------------------------------------
 

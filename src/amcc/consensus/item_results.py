@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import Codes, Floats, Ints, Mask
+from amcc.arrays import Codes, Floats, Ints, Mask, Signs
 from amcc.consensus.item_features import ItemPrior
 from amcc.consensus.matching import known_or_mean, new_code
 from amcc.consensus.pair_columns import PairReader, learn_reader, sample_of
@@ -21,7 +21,7 @@ from amcc.engine.base import Block, Engine
 from amcc.errors import ParameterError
 from amcc.fields import Each, check_in_order
 from amcc.memory import check_size
-from amcc.truth import TOLD, TOLD_LABELS
+from amcc.truth import BY_REFERENCE, BY_TRUTH, TOLD, TOLD_LABELS
 from amcc.votes import Votes
 
 if TYPE_CHECKING:
@@ -72,6 +72,12 @@ class ItemResults:
         return keys
 
     @property
+    def told_by(self) -> Signs:
+        """(n_pairs,) by what the model was told: `BY_TRUTH`, `BY_REFERENCE`, or 0 where it was not."""
+        told = np.where(self.pair_told, BY_REFERENCE, 0).astype(np.int8)
+        return told if self.pair_known is None else np.where(self.pair_known, np.int8(BY_TRUTH), told)
+
+    @property
     def likely(self) -> Mask:
         """(n_pairs,) whether the label is in its item's set: the likeliest of those that exclude each other."""
         likely = self.pair_proba > 0.5
@@ -116,12 +122,12 @@ def pair_table(
         done = np.zeros(n_items * n_labels, dtype=bool)
         asked = found.pair_keys
         done[asked] = found.pair_settled
-        told = np.zeros(n_items * n_labels, dtype=bool)
-        told[asked] = found.pair_told
+        told = np.zeros(n_items * n_labels, dtype=np.int8)
+        told[asked] = found.told_by
         more = {} if reader is None else reader.all_columns(more, asked, n_items)
     else:
         item, label, proba, done = found.pair_item, found.pair_label, found.pair_proba, found.pair_settled
-        told = found.pair_told
+        told = found.told_by
         present = model.pair_present(decode=decode, k=k)
     return pa.table(
         {
@@ -130,7 +136,7 @@ def pair_table(
             "probability": proba,
             "present": present.astype(np.int8),
             "settled": done.astype(np.int8),
-            **({TOLD: told.astype(np.int8)} if told.any() else {}),
+            **({TOLD: told} if told.any() else {}),
             **more,
         }
     )

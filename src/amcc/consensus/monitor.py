@@ -42,7 +42,8 @@ class Monitor:
         """Record one round."""
         self.history.append(objective)
         self.change = change
-        tell(None, f"round {len(self.history)}, probabilities move by {change:.1e}")
+        moved = f", probabilities move by {change:.1e}" if np.isfinite(change) else ""
+        tell(None, f"round {len(self.history)}{moved}")
 
     def warn_unless_converged(self, model: str) -> None:
         """Warn whoever called `fit` where the last round still changed the estimates."""

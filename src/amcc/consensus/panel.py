@@ -115,8 +115,9 @@ class Panel:
 
 def _ranks(names: pa.Array, code: Codes | None = None) -> Ints:
     """Place of each name among the sorted ones; with codes, of the name of each among those that occur."""
-    texts = np.array(text_of(names).to_pylist(), dtype=str)
-    return np.unique(texts if code is None else texts[code], return_inverse=True)[1]
+    numbered = pa.types.is_integer(names.type)  # as items are that were gathered from blocks
+    named = np.array((names if numbered else text_of(names)).to_pylist())
+    return np.unique(named if code is None else named[code], return_inverse=True)[1]
 
 
 def panel_rates(votes: Votes | Engine, known: Signs, answers: Ints) -> WorkerRates:

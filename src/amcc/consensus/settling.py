@@ -9,12 +9,15 @@ the error among settled pairs is *measured*: by known pairs, with probabilities 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from amcc.arrays import AnyInts, Floats, Mask
+from amcc.arrays import AnyInts, Floats, Ints, Mask
+from amcc.consensus.families import families_behind
+from amcc.roster import Seats
 from amcc.special import betaincinv
+from amcc.votes import Votes
 
 VoteCounts = AnyInts | Floats  # whole votes, or votes weighted by worker
 Basis = Literal["measured", "assumed"]
@@ -68,6 +71,71 @@ def settled(
     return result if n_families is None else result & (n_families >= MIN_FAMILIES)
 
 
+class Support(NamedTuple):
+    """(n_pairs,) what stands behind the decisions: votes that say yes, and all, one of each worker.
+
+    n_families : how many declared families agree with the decision; None where nobody says who the workers are
+    """
+
+    n_yes: Ints
+    n_votes: Ints
+    n_families: Ints | None
+
+
+def support(votes: Votes, proba: Floats, seats: Seats | None) -> Support:
+    """What stands behind the decisions on the pairs of `votes`; (n_pairs,) `proba` decides."""
+    counted = votes.one_per_worker()  # several samples of one worker are one opinion
+    behind = None if seats is None else families_behind(counted, seats, proba)
+    return Support(counted.n_yes.astype(np.int64), counted.pairs.n_votes.astype(np.int64), behind)
+
+
+class SettledCounts(NamedTuple):
+    """Pairs that are called present and absent, and how many of each are settled."""
+
+    present: int
+    settled_present: int
+    absent: int
+    settled_absent: int
+
+    @classmethod
+    def of(cls, present: Mask, settled: Mask) -> SettledCounts:
+        """(n_pairs,) what pairs are called, and which are settled."""
+        each = (present, present & settled, ~present, ~present & settled)
+        return cls(*(int(np.count_nonzero(kind)) for kind in each))
+
+    @property
+    def settled(self) -> int:
+        """Settled pairs, of either kind."""
+        return self.settled_present + self.settled_absent
+
+    def shares(self) -> dict[str, float | None]:
+        """Settled shares of the pairs called present and of those called absent; None where there is no such pair.
+
+        >>> SettledCounts(10, 4, 0, 0).shares()
+        {'settled_present': 0.4, 'settled_absent': None}
+        """
+        counts = {"settled_present": (self.settled_present, self.present)}
+        counts["settled_absent"] = (self.settled_absent, self.absent)
+        return {name: n / n_all if n_all else None for name, (n, n_all) in counts.items()}
+
+    def sentence(self) -> str:
+        """Both shares in words.
+
+        >>> SettledCounts(10, 4, 2000, 1500).sentence()
+        'of the 10 asked pairs called present 40 % are settled, of the 2,000 called absent 75 %'
+        """
+        shares = {name: "none" if share is None else f"{share:.0%}".replace("%", " %")
+                  for name, share in self.shares().items()}  # fmt: skip
+        return (
+            f"of the {self.present:,} asked pairs called present {shares['settled_present']} are settled, of the "
+            f"{self.absent:,} called absent {shares['settled_absent']}"
+        )
+
+
+# Of nothing that was asked.
+NO_PAIRS = SettledCounts(0, 0, 0, 0)
+
+
 @dataclass(frozen=True)
 class Settling:
     """The rule by which pairs are settled.
@@ -85,6 +153,10 @@ class Settling:
     def of(self, proba: Floats, n_yes: VoteCounts, n_votes: VoteCounts, n_families: VoteCounts | None = None) -> Mask:
         """Where pairs are settled, see `settled`."""
         return settled(proba, n_yes, n_votes, claim=self.claim, n_families=n_families)
+
+    def of_votes(self, votes: Votes, proba: Floats, seats: Seats | None) -> Mask:
+        """(n_pairs,) which pairs of `votes` are settled. Whoever says so of votes asks here: it is one rule for all."""
+        return self.of(proba, *support(votes, proba, seats))
 
     def sentence(self) -> str:
         """What settled pairs rest on, in words.

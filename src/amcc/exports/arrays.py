@@ -13,7 +13,7 @@ from amcc.files import whole_file
 
 
 def write_indicators(results: Results, path: Path) -> None:
-    """Y (items × labels, 0 and 1), proba, asked, told (where truth was given), items and labels, as .npz."""
+    """Y (items × labels, 0 and 1), proba, asked, told (by truth or the reference), items and labels, as .npz."""
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(
             file, Y=results.present.astype(np.int8), proba=results.proba, asked=results.asked, told=results.told,

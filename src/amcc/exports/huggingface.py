@@ -37,8 +37,8 @@ Labels of {n_items:,} items, found by amcc {version} ({method}) from {n_votes:,}
 {n_labels:,} labels.
 
 - `consensus`: a row is an item, with `text` where it is known, its set of `labels`, the `probability` of each label in
-  the order of `label_names`, and the labels that anybody was `asked` about. Where truth was known beforehand,
-  `told_labels` are the labels that it is about: scores must leave them out.
+  the order of `label_names`, and the labels that anybody was `asked` about. Where truth was known
+  beforehand, or taken from workers who are the reference, `told_labels` are these labels: scores must leave them out.
 - `votes`: a row is an answer: `worker`, `item`, `labels`, `asked`. Workers are named as in the votes: check that these
   are pseudonyms before you share them.
 
@@ -93,10 +93,12 @@ def _chosen(names: list[str], mask: object) -> list[str]:
 def card(results: Results, title: str) -> str:
     """The card, with what the consensus rests on."""
     votes = results.votes
+    model = results.model
+    sentences = model.settling_.sentence(), model.settled_counts_.sentence(), model.reference_sentence_
     return CARD.format(
         title=title, version=VERSION, method=type(results.model).__name__, n_items=votes.n_items,
         n_votes=len(votes), n_workers=votes.n_workers, n_labels=votes.n_labels,
-        settling=results.model.settling_.sentence().capitalize() + ".",
+        settling=" ".join(f"{each[0].upper()}{each[1:]}." for each in sentences if each),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import altair as alt
 import numpy as np
 
 from amcc.arrays import Floats, Mask
-from amcc.consensus.settling import SETTLED_ERROR, Settling
+from amcc.consensus.settling import SETTLED_ERROR, SettledCounts, Settling
 from amcc.report import charts
 from amcc.report.findings import Findings
 from amcc.report.html import Html, table
@@ -35,9 +35,15 @@ def confidence_panel(findings: Findings) -> Panel:
     return findings.panel(
         "confidence",
         _confidence_chart(counts, settled, edges, say),
-        notes=[settling_sentence(model.settling_, say)],
+        notes=[both_shares(model.settled_counts_, say), settling_sentence(model.settling_, say)],
         numbers=_confidence_table(counts, settled, edges, say),
     )
+
+
+def both_shares(counts: SettledCounts, say: Language) -> str:
+    """How much is settled of what is called present, and of what is called absent: `SettledCounts.sentence`."""
+    shares = {name: say.percent(share, 0) for name, share in counts.shares().items()}
+    return say("settling.both", present=say.number(counts.present), absent=say.number(counts.absent), **shares)
 
 
 def settling_sentence(settling: Settling, say: Language) -> str:

@@ -7,7 +7,6 @@ another language says so to screen readers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from amcc.consensus import AMCC
 from amcc.consensus.truth_effect import truth_effect
@@ -20,13 +19,17 @@ from amcc.report.page import Chapter, now
 
 WARNING = " ⚠"
 
+# Shares below this are shown as 0 %.
+HALF_PERCENT = 0.005
+
 
 def made_chapter(findings: Findings) -> Chapter:
     """Numbers, then lists of sentences, those that apply, then the course of the fit."""
     model, say = findings.model, findings.say
     lists: dict[str, list[str]] = {
         "made.exclusive": [],
-        "made.chose": [],
+        "made.pooled": [],
+        "made.reference": [],
         "made.truth": [english(each) for each in _truth_changed(findings)],
         "made.features": [],
         "made.read": [english(each) for each in findings.votes.notes()],
@@ -34,7 +37,9 @@ def made_chapter(findings: Findings) -> Chapter:
     if model.exclusive_ is not None:
         lists["made.exclusive"] = [english(each) for each in model.exclusive_.sentences(model.label_names_)]
     if isinstance(model, AMCC):
-        lists["made.chose"] = choices(model.blend_, findings.votes.n_labels, say, declared=model.has_roster)
+        lists["made.pooled"] = readings(model.trust_, findings.votes.n_labels, say)
+        if model.reference_sentence_:
+            lists["made.reference"] = [english(f"{model.reference_sentence_}.")]
     if model.item_prior_ is not None:
         lists["made.features"] = [english(f"{model.item_prior_.sentence()}.")]
     body = joined([tiles(summary(findings)), *(chapter(say(key), each, "h3") for key, each in lists.items())])
@@ -80,21 +85,22 @@ def summary(findings: Findings) -> dict[str, str]:
     return {say(f"made.{name}"): text for name, text in named.items()}
 
 
-def choices(blend: Mapping[str, Any], n_labels: int, say: Language, *, declared: bool = False) -> list[str]:
-    """What the votes said about how to read them, from the weights of the readings that were pooled.
+def readings(trust: Mapping[str, float], n_labels: int, say: Language) -> list[str]:
+    """How the votes were read; trust : 0 to 1, that votes are independent, and that labels inform each other.
 
-    blend : weights, 0 to 1, of the reading that trusts worker rates (crisp), of plain counts, of label correlation
-    declared : whether a workers file says who shares errors, so that votes need not show it
+    >>> from amcc.report.language import language
+    >>> readings({"independence": 0.0, "correlation": 0.4}, 1, language("en"))[0][:34]
+    'Votes are read in three ways: by w'
     """
-    crisp, counts, correlation = blend["crisp"], blend["counts"], blend["correlation"]
-    sentences = []
+    sentences = [say("pooled.three")]
+    # What rounds to 0 % moves nothing, and is not worth a sentence.
+    if trust["independence"] >= HALF_PERCENT:
+        sentences.append(say("pooled.independent", share=say.percent(trust["independence"], 0)))
     if n_labels > 1:
-        # Weights are learned and hardly ever exactly 0 or 1: half is where a reading decides, and 5 % moves nothing.
-        does = "much" if correlation > 0.5 else "something" if correlation > 0.05 else "nothing"
-        sentences.append(say(f"chose.{does}", share=say.percent(correlation, 0)))
-    if crisp > 0.5:
-        return [*sentences, say("chose.declared" if declared else "chose.independent", share=say.percent(crisp, 0))]
-    return [*sentences, say("chose.pooled"), *([say("chose.counts")] if counts > 0.5 else [])]
+        informed = trust["correlation"] >= HALF_PERCENT
+        sentences.append(say(f"pooled.labels_{'inform' if informed else 'alone'}",
+                             share=say.percent(trust["correlation"], 0)))  # fmt: skip
+    return sentences
 
 
 def _truth_changed(findings: Findings) -> list[str]:

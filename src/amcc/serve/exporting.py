@@ -63,7 +63,7 @@ def export_consensus(core: Core, path: str | Path, method: str) -> int:
 
 
 def live_consensus(core: Core) -> pa.Table:
-    """What is believed now of pairs with votes or known truth."""
+    """What is believed now of pairs with votes or known truth; settled as the last whole fit found, or known."""
     with core.database.read() as connection:
         till = core.look(connection)
         live = core.live(connection)
@@ -73,8 +73,8 @@ def live_consensus(core: Core) -> pa.Table:
     item, label = np.nonzero((counts.n_votes > 0) | (counts.known >= 0))
     touched, row = np.unique(item, return_inverse=True)
     proba = live.believed.proba(touched)[row, label] if len(item) else np.empty(0)
-    settled = live.believed.settled(touched)[row, label] if len(item) else np.empty(0, dtype=bool)
     told = counts.known[item, label] >= 0
+    settled = live.believed.fitted(item)[np.arange(len(item)), label] | told
     views = [view.label for view in core.views]
     return pa.table(
         {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from functools import partial
+from typing import Any
 
 import numpy as np
 from sqlalchemy import text
@@ -38,12 +39,13 @@ def learn(known: Snapshot, votes: Votes, before: Learned, price: float, money: f
     price : of a vote, and `money`, what to say of the next money.
     """
     make = partial(make_model, ValueOfInformation.model)
-    learner = Learner(make, truth=known.truth, roster=known.roster, chosen=before.chosen)
+    learner = Learner(make, truth=known.truth, roster=known.roster)
     believed = learner.learn(votes)
     bought = _next_money(believed, known, price, money)
-    return Learned.of(
-        believed, version=before.version + 1, n_votes=known.n_votes, chosen=learner.chosen, next_money=bought
-    )
+    found: dict[str, Any] = {}
+    if learner.model is not None:
+        found = {"counts": learner.model.settled_counts_, "reference": learner.model.reference_sentence_}
+    return Learned.of(believed, version=before.version + 1, n_votes=known.n_votes, next_money=bought, **found)
 
 
 def _next_money(believed: CurrentBeliefs, known: Snapshot, price: float, money: float) -> NextMoney | None:

@@ -19,12 +19,12 @@ from amcc.active.beliefs import CurrentBeliefs, cold_beliefs
 from amcc.active.forecast import NextMoney
 from amcc.active.skills import Skills
 from amcc.active.strategies.voi import ValueOfInformation
-from amcc.arrays import Floats, safe_logit
+from amcc.arrays import Floats, Mask, safe_logit
 from amcc.consensus.families.correlations import VoteCorrelations
 from amcc.consensus.families.tree import ViewTree
 from amcc.consensus.families.views import Views
 from amcc.consensus.families.weights import Sharing
-from amcc.consensus.settling import Settling
+from amcc.consensus.settling import NO_PAIRS, SettledCounts, Settling
 from amcc.serve.store.database import Database
 from amcc.serve.store.schema import belief_versions, beliefs
 from amcc.threads import READING_HEADERS
@@ -39,6 +39,9 @@ KEPT = 2
 # Log-odds beyond this are certain, 10¹³ to one: votes never say so much. Half floats hold such numbers to a hundredth.
 MOST_SURE = 30.0
 
+# What is stored as arrays, beside what families share.
+ARRAYS = ("log_odds", "prior", "hit", "false_alarm", "skill", "square", "option", "settled", "error")
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -49,7 +52,9 @@ class Learned:
     prior : (n_labels,) log-odds of pairs about which nothing is known.
     hit, false_alarm : (n_workers + 1, n_labels) rates. skill, square, option : (n_workers + 1,) see `Skills`.
     sharing : who shares errors with whom. settling : when a pair is settled.
-    chosen : what the model chose by trying, for the next fit. next_money : what the next money buys, see `forecast`.
+    settled : (n_items, n_labels) pairs that were settled. declared : whether a roster says who the workers are.
+    error : (n_labels,) expected error. counts : of the asked pairs, how many are called present, absent, and settled.
+    reference : who the reference is, in words. next_money : what the next money buys, see `forecast`.
     """
 
     version: int
@@ -63,7 +68,11 @@ class Learned:
     option: Floats
     sharing: Sharing | None
     settling: Settling
-    chosen: tuple[dict[str, Any] | None, int] = (None, 0)
+    settled: Mask
+    error: Floats
+    declared: bool
+    counts: SettledCounts = NO_PAIRS
+    reference: str = ""
     next_money: NextMoney | None = None
 
     @classmethod
@@ -78,7 +87,7 @@ class Learned:
     @classmethod
     def of(
         cls, known: CurrentBeliefs, *, version: int, n_votes: int, n_items: int | None = None,
-        chosen: tuple[dict[str, Any] | None, int] = (None, 0), next_money: NextMoney | None = None,
+        counts: SettledCounts = NO_PAIRS, reference: str = "", next_money: NextMoney | None = None,
     ) -> Learned:  # fmt: skip
         """By beliefs about the workers and, as the last of them, a stranger."""
         strategy = ValueOfInformation()
@@ -86,10 +95,11 @@ class Learned:
         log_odds = np.clip(safe_logit(known.proba), -MOST_SURE, MOST_SURE)[:n_items]
         # Rounded as the others are: who compares them must find that nothing was learned of an item.
         prior = _without_votes(known).astype(np.float16).astype(np.float64)
+        error = np.minimum(known.proba, 1 - known.proba).mean(axis=0)
         return cls(
             version, n_votes, log_odds.astype(np.float16), prior, known.hit, known.false_alarm, skills.mean,
-            skills.believed_square(strategy.skill_share), skills.option, known.sharing, known.settling, chosen,
-            next_money,
+            skills.believed_square(strategy.skill_share), skills.option, known.sharing, known.settling,
+            known.settled_pairs()[:n_items], error, known.seats is not None, counts, reference, next_money,
         )  # fmt: skip
 
     # -- storing -------------------------------------------------------------------------------------------------
@@ -97,16 +107,17 @@ class Learned:
     def to_bytes(self) -> bytes:
         """As it is stored."""
         arrays: dict[str, Any] = {}
-        for name in ("log_odds", "prior", "hit", "false_alarm", "skill", "square", "option"):
+        for name in ARRAYS:
             arrays[name] = getattr(self, name)
         if self.sharing is not None:
             views = self.sharing.views
-            arrays |= {"weight": self.sharing.weight, "standing": self.sharing.standing}
+            arrays |= {"weight": self.sharing.weight, "apart": self.sharing.apart}
             arrays |= {"loading": views.loading, "validity": views.validity}
             arrays |= {f"tree.{each.name}": getattr(views.tree, each.name) for each in fields(ViewTree)}
         rule = self.settling
         settling = [rule.basis, rule.claim, rule.n_checked, rule.n_wrong]
-        plain = {"settling": settling, "about": [self.version, self.n_votes, *self.chosen],
+        plain = {"settling": settling, "about": [self.version, self.n_votes, self.declared, self.reference],
+                 "counts": list(self.counts),
                  "next_money": None if self.next_money is None else list(astuple(self.next_money))}  # fmt: skip
         buffer = io.BytesIO()
         np.savez_compressed(buffer, meta=np.frombuffer(json.dumps(plain).encode(), np.uint8), **arrays)
@@ -118,19 +129,19 @@ class Learned:
         with READING_HEADERS, np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         plain = json.loads(arrays.pop("meta").tobytes())
-        version, n_votes, params, n_chosen = plain.pop("about")
+        version, n_votes, declared, reference = plain.pop("about")
         settling = Settling(*plain.pop("settling"))
-        names = ("log_odds", "prior", "hit", "false_alarm", "skill", "square", "option")
         sharing = None
         if "weight" in arrays:
             tree = ViewTree(**{each.name: arrays[f"tree.{each.name}"] for each in fields(ViewTree)})
             none = np.zeros((0, 0))  # what the tree was fitted to: nobody asks for it here
             views = Views(tree, arrays["loading"], arrays["validity"])
-            sharing = Sharing(views, VoteCorrelations(none, none, none), arrays["weight"], arrays["standing"])
+            sharing = Sharing(views, VoteCorrelations(none, none, none), arrays["weight"], arrays["apart"])
         money = plain["next_money"]
-        about: dict[str, Any] = {"sharing": sharing, "settling": settling, "chosen": (params, n_chosen),
+        about: dict[str, Any] = {"sharing": sharing, "settling": settling, "declared": declared, "reference": reference,
+                                 "counts": SettledCounts(*plain["counts"]),
                                  "next_money": None if money is None else NextMoney(*money)}  # fmt: skip
-        return cls(version=version, n_votes=n_votes, **{name: arrays[name] for name in names}, **about)
+        return cls(version=version, n_votes=n_votes, **{name: arrays[name] for name in ARRAYS}, **about)
 
 
 def _without_votes(known: CurrentBeliefs) -> Floats:

@@ -172,6 +172,11 @@ class Live:
         return len(self._log["id"])
 
     @property
+    def n_fitted(self) -> int:
+        """Votes of the consensus that the last whole fit knew."""
+        return int(np.searchsorted(self._log["id"].values, self.believed.learned.n_votes))
+
+    @property
     def n_known(self) -> int:
         """Pairs whose truth is known."""
         return self._n_known

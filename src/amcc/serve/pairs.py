@@ -67,10 +67,6 @@ class Believed:
         self.log_odds[fitted:] = learned.prior
         self.together: Small = np.zeros(n_items, np.float32)
         self.alone: Small = np.zeros(n_items, np.float32)
-        # Sums over all items by label, kept up with each item: nobody has time to add up millions of pairs for a chart.
-        self._settled, self._error = np.zeros(counts.known.shape, bool), np.zeros(counts.known.shape, np.float32)
-        self.settled_of_label: Ints = np.zeros(counts.known.shape[1], np.int64)
-        self.error_of_label: Floats = np.zeros(counts.known.shape[1])
         self.usual: float = 0.5  # what a usual worker is asked by, see `rebuild`
         hit, alarm = (np.clip(each, NEVER_CERTAIN, 1 - NEVER_CERTAIN) for each in (learned.hit, learned.false_alarm))
         self._step = {1: np.log(hit / alarm), -1: np.log((1 - hit) / (1 - alarm))}
@@ -89,7 +85,6 @@ class Believed:
         self.log_odds = np.vstack([self.log_odds, np.tile(self.learned.prior.astype(np.float32), (more, 1))])
         self.together, self.alone = (np.pad(each, (0, more)) for each in (self.together, self.alone))
         self._place = np.pad(self._place, (0, more), constant_values=-1)
-        self._settled, self._error = (np.pad(each, ((0, more), (0, 0))) for each in (self._settled, self._error))
         self._value(np.arange(before, n_items))
         self._fresh = False
 
@@ -126,26 +121,14 @@ class Believed:
         if len(alike):  # all these promise the same: before the first votes that is every item
             one, others_alike = alike[:1], alike[1:]
             self._value(one)
-            for each in (self.together, self.alone, self._settled, self._error):
+            for each in (self.together, self.alone):
                 each[others_alike] = each[one]
-            self.settled_of_label += len(others_alike) * self._settled[one[0]]
-            self.error_of_label += len(others_alike) * self._error[one[0]]
         for start in range(0, len(others), PIECE):
             self._value(others[start : start + PIECE])
         self._fresh = False
 
     def _value(self, items: Ints) -> None:
-        proba, settled = self.proba(items), self.settled(items)
-        weight = still_to_learn(self.counts.n_votes[items].astype(np.float64))
-        weight[settled] = 0.0
-        promise = np.multiply(weight, self.strategy.value(proba, np.float64(self.usual)))
-        error = np.minimum(proba, 1.0 - proba).astype(np.float32)
-        for sums, kept, now in (
-            (self.settled_of_label, self._settled, settled),
-            (self.error_of_label, self._error, error),
-        ):
-            sums += now.sum(axis=0) - kept[items].sum(axis=0)
-            kept[items] = now
+        promise = np.multiply(self.weight(items), self.strategy.value(self.proba(items), np.float64(self.usual)))
         self.together[items], self.alone[items] = promise.sum(axis=1), promise.max(axis=1)
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -158,12 +141,25 @@ class Believed:
     def _sigmoid(self, items: Ints | slice) -> Floats:
         return np.asarray(sigmoid(self.log_odds[items].astype(np.float64)))
 
-    def settled(self, items: Ints | slice) -> Mask:
-        """(n, n_labels) pairs that need no more answers: settled by the votes, or known."""
-        known = self.counts.known[items] >= 0
-        proba = self._sigmoid(items)
+    def settled(self, items: Ints) -> Mask:
+        """(n, n_labels) pairs about which nobody is asked now: settled by all votes so far, or known.
+
+        Where a roster says who the workers are, only what was settled at the last fit stays so: of which families the
+        votes since then are is not counted here. What is reported as settled is what the fit found, see `fitted`.
+        """
         n_yes, n_votes = (each[items].astype(np.int64) for each in (self.counts.n_yes, self.counts.n_votes))
-        return np.asarray(self.learned.settling.of(proba, n_yes, n_votes) | known)
+        done = self.learned.settling.of(self._sigmoid(items), n_yes, n_votes)
+        if self.learned.declared:
+            done &= self.fitted(items)
+        return np.asarray(done | (self.counts.known[items] >= 0))
+
+    def fitted(self, items: Ints) -> Mask:
+        """(n, n_labels) pairs that were settled at the last whole fit; items that came later are open."""
+        settled = self.learned.settled
+        found = np.zeros((len(items), settled.shape[1]), dtype=bool)
+        there = items < len(settled)
+        found[there] = settled[items[there]]
+        return found
 
     def weight(self, items: Ints) -> Floats:
         """(n, n_labels) what the value of an answer is multiplied by; 0 where no more is needed."""

@@ -52,7 +52,7 @@ SKILL_FROM = 10
 
 @dataclass(frozen=True)
 class Standing:
-    """What is believed of all pairs, in numbers."""
+    """How the last whole fit found all pairs, see `standing`."""
 
     settled: int
     known: int
@@ -61,15 +61,19 @@ class Standing:
 
 
 def standing(live: Live) -> Standing:
-    """What is believed of all pairs, in numbers."""
-    counts, believed = live.counts, live.believed
-    n_items, n_labels = counts.known.shape
+    """How the last whole fit found all pairs, in numbers, beside the votes that are there now.
+
+    What is believed vote by vote between fits is surer than a fit would be: it chooses questions, and is not reported.
+    """
+    counts, learned = live.counts, live.believed.learned
     n_votes, n_yes = (each.sum(axis=0, dtype=np.int64) for each in (counts.n_votes, counts.n_yes))
-    error, settled = believed.error_of_label, believed.settled_of_label
-    of_label = tuple(zip(n_votes.tolist(), n_yes.tolist(), settled.tolist(), (error / n_items).tolist(), strict=True))
-    # Sums of millions of small numbers may end a little below 0.
-    mean = max(float(error.sum() / (n_items * n_labels)), 0.0)
-    return Standing(int(settled.sum()), live.n_known, mean, of_label)
+    done = counts.known >= 0
+    there = min(len(done), len(learned.settled))  # another server may have fitted to items that this one has not read
+    done[:there] |= learned.settled[:there]
+    settled = done.sum(axis=0)
+    columns = (n_votes, n_yes, settled, learned.error)
+    of_label = tuple(zip(*(each.tolist() for each in columns), strict=True))
+    return Standing(int(settled.sum()), live.n_known, float(learned.error.mean()), of_label)
 
 
 def status(core: Core, *, fitting: bool) -> Status:
@@ -89,11 +93,11 @@ def status(core: Core, *, fitting: bool) -> Status:
         decimals=settings.decimals, money=till.balance, head=till.head, n_items=till.n_items, n_labels=len(core.views),
         n_workers=till.n_workers, n_votes=till.n_votes - counted["checks"], n_skips=till.n_skips,
         n_checks=counted["checks"], n_pages=counted["pages"], open_leases=counted["open"], n_pairs=n_pairs,
-        settled=now.settled, known=now.known, expected_error=now.error,
+        settled=now.settled, known=now.known, expected_error=now.error, **learned.counts.shares(),
         audited=_audited(live),
-        beliefs_version=learned.version, fitted_votes=learned.n_votes, fitting=fitting,
-        settling=learned.settling.sentence(), labels=_labels(core, now), workers=people, disputed=disputed,
-        history=past, next_money=_next_money(live), at=core.clock(), warnings=_warnings(core, till),
+        beliefs_version=learned.version, fitted_votes=live.n_fitted, fitting=fitting,
+        settling=learned.settling.sentence(), reference=learned.reference, labels=_labels(core, now), workers=people,
+        disputed=disputed, history=past, next_money=_next_money(live), at=core.clock(), warnings=_warnings(core, till),
     )  # fmt: skip
 
 
@@ -227,7 +231,7 @@ def read_history(connection: Connection) -> tuple[History, ...]:
 def note_history(core: Core, *, learned: bool = False) -> bool:
     """Note how things stand, where something has happened and the last note is old enough.
 
-    learned : there is a new fit. What was believed vote by vote is surer than it, so the chart must not end before it.
+    learned : there is a new fit. What is settled is what it found, so the chart must not end before it.
     """
     with core.database.read() as connection:
         last = connection.execute(select(history).order_by(history.c.id.desc()).limit(1)).first()

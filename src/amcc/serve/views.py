@@ -231,7 +231,12 @@ class NextMoneyView:
 
 @dataclass(frozen=True)
 class Status:
-    """All that the dashboard shows; see the fields' own types."""
+    """All that the dashboard shows; see the fields' own types.
+
+    settled, expected_error, and those of labels : of the last whole fit, which knew `fitted_votes` votes
+    settled_present, settled_absent : settled shares of the asked pairs that it calls present, and absent
+    settling, reference : what settled rests on, and who the reference is, in words
+    """
 
     name: str
     title: str
@@ -257,6 +262,9 @@ class Status:
     fitted_votes: int
     fitting: bool
     settling: str
+    reference: str
+    settled_present: float | None
+    settled_absent: float | None
     labels: tuple[LabelStatus, ...]
     workers: tuple[WorkerStatus, ...]
     disputed: tuple[Disputed, ...]

@@ -6,7 +6,8 @@ from the command line without another word.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -76,6 +77,8 @@ def kinds_of(hint: Any) -> list[Kind]:
         return [Kind(" or ".join(map(repr, parts)), _one_of({word: word for word in parts}))]
     if origin is tuple and set(parts) == {float}:
         return [Kind(f"{len(parts)} numbers with commas between them", lambda text: _numbers(text, len(parts)))]
+    if origin in LISTS and parts == (str,):
+        return [Kind("names with commas between them", partial(_names, least=LISTS[origin]))]
     return [SINGLE.get(hint, ONLY_PYTHON)]
 
 
@@ -106,6 +109,17 @@ def _numbers(text: str, count: int) -> tuple[float, ...]:
     if len(numbers) != count:
         raise ValueError(text)
     return numbers
+
+
+# Lists of names, and how many there are at least: where a parameter takes a sequence, it takes one name as a text.
+LISTS: dict[Any, int] = {Collection: 0, Sequence: 2}
+
+
+def _names(text: str, least: int) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",")) if text else ()
+    if len(names) < least or not all(names):
+        raise ValueError(text)
+    return names
 
 
 # What nobody can type: mappings, for one.

@@ -14,6 +14,7 @@ import typer
 
 from amcc.cli.console import say
 from amcc.cli.paths import READS
+from amcc.errors import ParameterError
 from amcc.io import naming, read_roster
 from amcc.roster import Roster
 
@@ -27,6 +28,33 @@ WorkersFile = Annotated[
     ),
     READS,
 ]
+
+REFERENCE_HELP = (
+    "Whose view counts: people (unless the workers file marks others), none, or workers by name, like ann,bob. All "
+    "others are calibrated to what they said. For a workers file with people and models."
+)
+
+ReferenceOption = Annotated[str | None, typer.Option("--reference", metavar="WHO", help=REFERENCE_HELP)]
+
+
+def reference_of(said: str | None) -> list[str] | str | None:
+    """What was typed, as the parameter `reference` of the default method.
+
+    >>> reference_of(None), reference_of("people"), reference_of("none"), reference_of("ann, bob")
+    (None, None, 'none', ['ann', 'bob'])
+    """
+    if said is None or said.strip().lower() == "people":
+        return None
+    # What the model calls nobody, too; to import its name would make every command slow.
+    if said.strip().lower() == "none":
+        return "none"
+    names = [name.strip() for name in said.split(",")]
+    if not all(names):
+        raise ParameterError(
+            f"--reference must be people, none, or names of workers with commas between them; got {said!r}. Names that "
+            "have commas themselves can be given in Python: AMCC(reference=…)."
+        )
+    return names
 
 
 def listed_workers(path: Path | None, worker_names: pa.Array, in_votes: Roster | None = None) -> Roster | None:

@@ -40,6 +40,12 @@ TruthUnmentioned = Annotated[
     Unmentioned, typer.Option(help="What the truth does not mention: absent if it covers everything.")
 ]
 
+COUNT_TOLD_HELP = (
+    "Measure also pairs that the consensus took from workers who are the reference (told is 2): for a truth that does "
+    "not come from them."
+)
+CountTold = Annotated[bool, typer.Option("--count-told", help=COUNT_TOLD_HELP)]
+
 
 @dataclass(frozen=True)
 class TruthCoverage(OptionGroup):

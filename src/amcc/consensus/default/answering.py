@@ -8,7 +8,7 @@ and labels of new votes are matched by name, and a newcomer counts as an average
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Annotated
 
 import numpy as np
@@ -83,6 +83,8 @@ class LearnedCrowd(GroupedModel):
 
     def _check_learned(self) -> None:
         super()._check_learned()
+        if set(self.trust_) != {each.name for each in fields(Trust)}:
+            raise ValueError(f"trust_ must say how far votes are independent and labels correlated; got {self.trust_}.")
         Trust(**self.trust_)
 
     # -- probabilities -------------------------------------------------------------------------------------------

@@ -281,16 +281,17 @@ def find_members(coins: Coins, crowd: Crowd, counts: CoinCounts, thorough: bool,
 
 
 class MemberSums(NamedTuple):
-    """Workers, members of each group (n_groups,), and the log-probability of all votes."""
+    """Workers who voted, members of each group (n_groups,), and the log-probability of all votes."""
 
     n_workers: int
     member: Floats
     explained: float
 
 
-def sum_members(_: Coins, found: Members) -> MemberSums:
-    """What groups need to know of some workers."""
-    return MemberSums(len(found.member), found.member.sum(axis=0), float(found.explained.sum()))
+def sum_members(coins: Coins, found: Members) -> MemberSums:
+    """What groups need to know of some workers: of those who voted, for nobody else tells anything about groups."""
+    voted = np.bincount(coins.worker, minlength=len(found.member)) > 0
+    return MemberSums(int(voted.sum()), found.member[voted].sum(axis=0), float(found.explained[voted].sum()))
 
 
 def update_members(

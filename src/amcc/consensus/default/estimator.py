@@ -228,11 +228,10 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     @property
     def reference_sentence_(self) -> str:
         """Who the reference is and how much they had to say, in words; empty where there is none."""
-        if self._say is None or self.roster_ is None:
+        if self.roster_ is None or "reference" in self.without:
             return ""
         members = members_of(self.reference, self.roster_, self.worker_names_)
-        n_told = 0 if self.results_ is None else int(self.results_.pair_told.sum())
-        return sentence(self.reference_, members, self.roster_, self.worker_names_, n_told)
+        return sentence(self.reference_, members, self.roster_, self.worker_names_)
 
     def _learn_from_scratch(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         """A whole fit."""

@@ -38,7 +38,6 @@ from amcc.engine.base import Engine
 from amcc.engine.shards import Shards
 from amcc.fields import Each
 from amcc.passes import Belief
-from amcc.votes import Coins
 
 # In every third round all groups are tried for all workers: they move slowly.
 THOROUGH = 3
@@ -51,10 +50,6 @@ NO_HURRY = 200_000
 # next one waits for twice as many rounds as the last.
 STRENGTHS_WAIT = 3
 
-# Rounds whose steps are as long as Bayes' rule says. They decide which of several maxima is climbed, and the bound does
-# not say which of them is the right one.
-PLAIN_ROUNDS = 8
-
 # Rounds in which workers are not yet put into groups for good. Presence is still blurred then, by a worker who answers
 # at random or by a rare label, and a worker who is once sure of a group hardly leaves it. In a hurry fewer, for there
 # groups take several steps in a round (`representatives`).
@@ -63,12 +58,6 @@ TEMPERED_ROUNDS, TEMPERED_IN_HURRY = 10, 4
 # In a hurry, rounds in which groups are learned from `representatives`. While presence moves as much as in these, what
 # they say of groups is near enough to what all workers say.
 ROUNDS_OF_FEW = 10
-
-# In a hurry, later steps are stretched by these factors in turn: near its end every round goes the same small share of
-# the way that is left. What moves quickly is overshot by a long step, so the short ones before it bring that to rest:
-# of what goes a tenth of its way in a round or more, a turn leaves 0.3 (Chebyshev's polynomial; three rounds as they
-# are leave 0.73). A step that lowers the bound is taken back, for one more pass over the votes.
-STRETCHES = (1.0, 2.0, 5.0)
 
 
 @dataclass(frozen=True)
@@ -97,7 +86,6 @@ class Ascent:
     crowd, counts, frequency, belief : of the last round; belief is None before the first
     present, label_present, entropy, change : what the votes made of that belief, see `rounds.Step`
     history, reported : the bound in every round, and the change that was last reported
-    plain, stretch : the belief by Bayes' rule, and how many times as far the step to `belief` was
     strengths_at, strengths_wait : the round in which strengths are tried next, and how long that was put off
     """
 
@@ -111,8 +99,6 @@ class Ascent:
     change: float
     history: tuple[float, ...]
     reported: float
-    plain: Belief | None = None
-    stretch: float = 1.0
     strengths_at: int = 0
     strengths_wait: int = STRENGTHS_WAIT
 
@@ -167,7 +153,7 @@ def fit_likelihood(
     and labels are judged by the votes as they are given, or the ascent drifts to labels that are all absent. A fixed
     mixture of both is still the bound of a model (some votes have a known cause), so it rises all the same.
 
-    crowd : where it starts; start : what is checked of the votes, where their shares of yes are not the best there is
+    crowd : where it starts; start : what is believed of the votes, where their shares of yes are not the best there is
     """
     shards = engine.shards()
     start = shards.cut(start)
@@ -181,8 +167,9 @@ def fit_likelihood(
     few = Representatives.of(engine, shards) if in_hurry(engine) else None
     # Whoever starts with a crowd that was learned from all workers does not want it learned from a few.
     rounds_of_few = ROUNDS_OF_FEW if few is not None and start is None else 0
-
-    rounds_tempered = 0 if start is not None or not tempering else TEMPERED_IN_HURRY if few else TEMPERED_ROUNDS
+    rounds_tempered = 0
+    if tempering and start is None:
+        rounds_tempered = TEMPERED_ROUNDS if few is None else TEMPERED_IN_HURRY
 
     def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
@@ -199,20 +186,18 @@ def fit_likelihood(
 
     for number in monitor.rounds():
         now, bound = grouped(at, number)
-        if at.stretch > 1 and bound < monitor.history[-1]:
-            now, bound = grouped(_without_stretch(engine, shards, at), number)
-        # What a plain step would have moved: so a fit ends as near to its goal as without stretches.
-        monitor.report(bound, now.change / now.stretch)
+        # As long as groups are blurred on purpose, nothing has arrived, however little it moves.
+        monitor.report(bound, np.inf if number < rounds_tempered else now.change)
         if number >= rounds_of_few:
             now = _next_rates(engine, shards, now, prior, number, few)
         now = replace(now, frequency=update_usual(now.frequency, prior.settings))
-        now = _next_belief(engine, shards, now, number)
+        now = _next_belief(engine, shards, now)
         at = replace(now, history=tuple(monitor.history), reported=monitor.change)
         engine.keep("fit", at, shards.gathered)  # a fit that is stopped here goes on from here
     at = shards.gathered(at)
-    assert at.plain is not None  # for the type checker: there was a round
+    assert at.belief is not None  # for the type checker: there was a round
     return LikelihoodFit(
-        at.crowd, at.counts, at.frequency.mean, at.plain.evidence, LabelPrior(at.plain.log_odds), monitor
+        at.crowd, at.counts, at.frequency.mean, at.belief.evidence, LabelPrior(at.belief.log_odds), monitor
     )
 
 
@@ -234,37 +219,16 @@ def _next_rates(
     return replace(at, crowd=update_rates(at.crowd, prior, shards, at.counts))
 
 
-def _next_belief(engine: Engine, shards: Shards, at: Ascent, number: int) -> Ascent:
-    """What is checked of votes and labels, perhaps stretched, and what the votes make of it."""
-    # Given workers and frequencies, presence of pairs is Bayes' rule: the exact maximum of the bound over q.
-    plain = Belief(shards.over(slot_evidence, at.crowd, at.counts), at.frequency.log_odds)
-    if number < PLAIN_ROUNDS or at.belief is None or not in_hurry(engine):
-        return _with_step(engine, shards, at, plain, plain, 1.0)
-    stretch = STRETCHES[(number - PLAIN_ROUNDS) % len(STRETCHES)]
-    evidence = shards.over(stretched, at.belief.evidence, plain.evidence, stretch)
-    longer = Belief(evidence, stretched(None, at.belief.log_odds, plain.log_odds, stretch))
-    return _with_step(engine, shards, at, longer, plain, stretch)
+def _next_belief(engine: Engine, shards: Shards, at: Ascent) -> Ascent:
+    """What is believed of votes and labels, and what the votes make of it.
 
-
-def stretched(_: Coins | None, old: Floats, new: Floats, stretch: float) -> Floats:
-    """As many times as far from the old as the new is."""
-    return old + stretch * (new - old)
-
-
-def _without_stretch(engine: Engine, shards: Shards, at: Ascent) -> Ascent:
-    """The same with the plain step instead of one that was too long."""
-    assert at.plain is not None  # for the type checker: the step was stretched
-    shorter = _with_step(engine, shards, at, at.plain, at.plain, 1.0)
-    return replace(shorter, change=at.change / at.stretch)  # from where both steps began
-
-
-def _with_step(engine: Engine, shards: Shards, at: Ascent, belief: Belief, plain: Belief, stretch: float) -> Ascent:
+    Given workers and frequencies, presence of pairs is Bayes' rule: the exact maximum of the bound.
+    """
+    belief = Belief(shards.over(slot_evidence, at.crowd, at.counts), at.frequency.log_odds)
     step = shards.votes(one_round, belief, at.belief)
     return replace(
         at,
         belief=belief,
-        plain=plain,
-        stretch=stretch,
         present=step.present,
         label_present=step.label_present,
         entropy=entropy_of(step),

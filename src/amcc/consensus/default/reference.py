@@ -47,6 +47,10 @@ NOTHING_BELOW, FULL_RANGE = 0.1, 0.3
 # Pairs with which the reference has half of its say: one vote alone must not change what all others mean.
 FEW_PAIRS = 2
 
+# Members of the reference on a pair, beside the first, with which half of the result is that of all workers as equals:
+# people who are many need no panel that is calibrated to them, and their sum is too sure where they share errors.
+MANY_MEMBERS = 3.0
+
 # Share of the most that the reference could say on a pair from which on the others are calibrated to it: a pair on
 # which its members contradict each other says nothing.
 CLEAR = 0.5
@@ -131,6 +135,8 @@ def said_by(say: Floats, votes: Votes) -> Said:
 
 def learn_reference(say: Floats, votes: Votes, others: Floats, spreads: Spreads) -> LearnedReference | None:
     """Calibrate the others, (n_pairs,) probabilities, to what the reference said; None where it said nothing clear."""
+    if not say.any():  # the others find it no better than chance: nobody is calibrated to that
+        return LearnedReference(say, Calibration(0.0, 1.0, np.zeros(votes.n_labels), 0))
     said = said_by(say, votes)
     told = said.told & (said.number > 0)
     if not told.any():
@@ -145,8 +151,10 @@ def with_reference(proba: Floats, others: Floats, said: Said, most: float) -> Fl
 
     proba : by all workers; others : by all but the reference, calibrated; most : how much the reference has to say
     """
-    by_reference = log_odds(others) + VOTE * said.votes / np.sqrt(np.maximum(said.number, 1.0))
-    return np.asarray(most * sigmoid(by_reference) + (1 - most) * proba)
+    number = np.maximum(said.number, 1.0)
+    by_reference = log_odds(others) + VOTE * said.votes / np.sqrt(number)
+    weight = most * MANY_MEMBERS / (MANY_MEMBERS + number - 1)
+    return np.asarray(weight * sigmoid(by_reference) + (1 - weight) * proba)
 
 
 def check_reference(reference: Reference) -> None:
@@ -157,7 +165,7 @@ def check_reference(reference: Reference) -> None:
         raise ParameterError(f"reference must be None, {NOBODY!r}, or names of workers; got {reference!r}.")
 
 
-def sentence(learned: LearnedReference | None, members: Mask, seats: Seats, worker_names: pa.Array, n_told: int) -> str:
+def sentence(learned: LearnedReference | None, members: Mask, seats: Seats, worker_names: pa.Array) -> str:
     """Who the reference is, how much it has to say, and on how many pairs, in words; empty where there is none."""
     if not members.any():
         return ""
@@ -167,6 +175,7 @@ def sentence(learned: LearnedReference | None, members: Mask, seats: Seats, work
         return f"{who}, but voted on nothing yet"
     if learned.most == 0:
         return f"{who}, but the other workers find them no better than chance, so all count as equals"
+    n_told = learned.calibration.n_pairs
     if learned.most > ALL:
         return f"{who}; {n_told:,} pairs are taken from them, and the others are calibrated to these"
     share = f"{100 * learned.most:.0f} %"

@@ -101,10 +101,11 @@ class Settings:
         "Votes on a pair with which coins have half of that weight. Where many people agree it is they who count, and "
         "what the kind of the pair says in general would keep the claimed error up. At a million it hardly falls with "
         "the votes.")
-    independent_z: float = number(8.0, "readings", STANDARD_ERRORS,
-        "Standard errors by which coins must predict votes better than more kinds of pairs do to be used without "
-        "softening, half of the way. Far out, because being sure without reason costs most: crowds with independent "
-        "votes reach 17 to 20 on 100,000 votes, real crowds lie below 8 but for three sets thinned to three answers.")
+    independent_z: float = number(6.0, "readings", STANDARD_ERRORS,
+        "Standard errors by which votes must be predicted better where the other votes count fully than where they "
+        "count for three quarters, for coins to be used without softening, half of the way. Far out, because being "
+        "sure without reason costs most: crowds with independent votes reach 8 to 11 on 100,000 votes, real crowds lie "
+        "below 5 but for two sets thinned to few answers.")
     independent_votes: float = number(50_000.0, "readings", (0.0, 1e9),
         "Votes with which that answer is half believed. A crowd that shares a taste looks independent until there are "
         "enough votes to tell: with a tenth, 300 items of one real crowd are .03 worse in log-loss.")

@@ -1,9 +1,9 @@
 """How far votes allow what the model supposes: two questions, answered by predicting votes from the other votes.
 
 1. *Are votes independent given presence?* Where items are faint or tempting, where people share a taste or language
-   models share training data, they are not. If they are, two kinds of pairs, present and absent, predict a vote from
-   the others better than `N_DEGREES` kinds do, since more kinds only add noise (`kinds_predict`). A crowd that shares a
-   taste looks independent until there are enough votes, so the answer is believed only as far as there are many.
+   models share training data, they are not. If they are, a vote is predicted best where the other votes on its pair
+   count fully; if they repeat each other, where they count for less (`DISCOUNT`). A crowd that shares a taste looks
+   independent until there are enough votes, so the answer is believed only as far as there are many.
 2. *Do the other labels of an item help to predict?* (`labels_predict`) Believed only as far as there are many items.
 
 A gain is a sum over thousands of votes that depend on each other, so its size says little. It is divided by its
@@ -19,24 +19,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amcc.arrays import AnyInts, Codes, Floats, Ints, clipped, distinct, sigmoid, weight_per_code
-from amcc.consensus.default.bayes import best_of_three, log_evidence, posterior
+from amcc.arrays import AnyInts, Codes, Floats, Ints, distinct, sigmoid, weight_per_code
+from amcc.consensus.default.bayes import posterior
 from amcc.consensus.default.coins import Counts, Usual
 from amcc.consensus.default.correlation import LabelSets
-from amcc.consensus.default.degrees import (
-    GRID,
-    N_DEGREES,
-    THOROUGH,
-    expected_log_rates,
-    updated_rate,
-    updated_share,
-    updated_strength,
-)
 from amcc.consensus.default.likelihood import LikelihoodFit
 from amcc.consensus.default.settings import Settings
 from amcc.engine.base import Engine, gather
 from amcc.special import logit
-from amcc.sums import sum_at, sum_by, sum_per_code
+from amcc.sums import sum_per_code
 from amcc.votes import Votes
 
 # Votes that suffice to answer the questions; with five times as many, no answer changes.
@@ -46,14 +37,12 @@ SAMPLE = 100_000
 # the error itself is not well known.
 LABELS_HELP_Z = 3.0
 
-# Strengths of coins need some rounds; beyond these the answer does not change.
-KIND_ROUNDS = 20
+# What the other votes count for where they count for less. With a half, many real crowds say as clearly as independent
+# ones that it is too little; with nine tenths, there is hardly a difference to see.
+DISCOUNT = 0.75
 
 # No vote counts as less probable than this: one slip must not decide a sum over thousands.
 LEAST_PROBABLE = 1e-4
-
-# No worker's rate at a kind is nearer to 0 or 1, before their votes on a label: pseudo-votes must be above 0.
-NEAREST_RATE = 1e-3
 
 # No label is certain, or impossible, by the other labels of an item: log-odds must be finite.
 NEAREST_PRIOR = 1e-9
@@ -69,6 +58,11 @@ class Trust:
 
     independence: float = 0.0
     correlation: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, answer in vars(self).items():  # they may come from a file
+            if isinstance(answer, bool) or not isinstance(answer, int | float) or not 0 <= answer <= 1:
+                raise ValueError(f"must hold numbers from 0 to 1; {name} is {answer!r}")
 
 
 def ask_votes(
@@ -93,14 +87,16 @@ def ask_votes(
         # Fitted to the sample alone: coins that knew all votes would predict better than kinds that know a part.
         fit = fit_again(votes)
     coins = leave_votes_out(votes, fit)
-    two_coins = log_probability(votes, coins.predict(coins.others))
-    kinds = log_probability(votes, kinds_predict(votes, fit.crowd.looks, coins.by_chance, settings))
+    full = log_probability(votes, coins.predict(coins.others))
+    discounted = log_probability(votes, coins.predict(coins.discounted(DISCOUNT)))
     labels = log_probability(votes, labels_predict(votes, fit, sets, coins))
-    independent = gate(clustered_z(two_coins - kinds, votes.item), settings.independent_z)
-    correlated = gate(clustered_z(labels - two_coins, votes.item), LABELS_HELP_Z)
+    # An item that nobody answered must not change the others.
+    n_answered = engine.n_items * int(np.count_nonzero(np.bincount(votes.item))) / len(items)
+    independent = gate(clustered_z(full - discounted, votes.item), settings.independent_z)
+    correlated = gate(clustered_z(labels - full, votes.item), LABELS_HELP_Z)
     return Trust(
         independent * engine.n_votes / (engine.n_votes + settings.independent_votes),
-        correlated * engine.n_items / (engine.n_items + settings.correlated_items),
+        correlated * n_answered / (n_answered + settings.correlated_items),
     )
 
 
@@ -142,15 +138,21 @@ def log_probability(votes: Votes, yes: Floats) -> Floats:
 class LeftOut(NamedTuple):
     """What two coins know of each vote's pair and coin, by all votes but this one: (n_votes,) each.
 
-    others : probability that the label is present
+    others : probability that the label is present; prior : (n_votes,) its log-odds without any vote
     hit, false_alarm : rates, times the probability that the worker looks
     by_chance : probability that the worker does not look and says yes
     """
 
     others: Floats
+    prior: Floats
     hit: Floats
     false_alarm: Floats
     by_chance: Floats
+
+    def discounted(self, share: float) -> Floats:
+        """(n_votes,) probability that the label is present, if the other votes tell this share of what they claim."""
+        said = logit(np.clip(self.others, NEAREST_PRIOR, 1 - NEAREST_PRIOR)) - self.prior
+        return sigmoid(self.prior + share * said)
 
     def predict(self, present: Floats) -> Floats:
         """(n_votes,) probability of yes, if the label is present with this probability."""
@@ -160,11 +162,13 @@ class LeftOut(NamedTuple):
 def leave_votes_out(votes: Votes, fit: LikelihoodFit) -> LeftOut:
     """Take each vote out of what the fit learned from it."""
     said, pair = fit.evidence[votes.coins.slot], pair_of_vote(votes)
-    log_odds = (logit(fit.frequency)[votes.pairs.label] + weight_per_code(pair, said, len(votes.pairs)))[pair]
+    prior = logit(fit.frequency)[votes.label]
+    log_odds = prior + weight_per_code(pair, said, len(votes.pairs))[pair]
     present, crowd, counts = sigmoid(log_odds), fit.crowd, fit.counts
     own = crowd.weight[votes.worker]
     return LeftOut(
         sigmoid(log_odds - said),
+        prior,
         _rate_without(votes, counts.present, crowd.hit.pseudo_votes, crowd.looking_member, own * present),
         _rate_without(votes, counts.absent, crowd.false_alarm.pseudo_votes, crowd.looking_member, own * (1 - present)),
         _rate_without(votes, counts.total, crowd.uninformative.pseudo_votes, crowd.uninformative_member, own),
@@ -182,130 +186,6 @@ def _rate_without(votes: Votes, counts: Counts, usual: Usual, member: Floats, we
         all_yes, all_no = usual.yes[group][label] + yes, usual.no[group][label] + no
         rate += share[worker] * all_yes / (all_yes + all_no)
     return rate
-
-
-# -- kinds of pairs ----------------------------------------------------------------------------------------------------
-
-
-def kinds_predict(votes: Votes, looks: Floats, by_chance: Floats, settings: Settings) -> Floats:
-    """(n_votes,) probability of yes, by kinds of pairs, to each of which every coin says yes at a rate of its own.
-
-        kind of (i, l) ~ share[l];   rate of coin (w, l) at kind k ~ Beta around the worker's rate at k on other labels
-        rate of w at k ~ Beta around the usual rate of k;   votes are independent given the kind
-
-    These are the degrees of `degrees` with rates by label, which would cost too much for all votes. Without such rates,
-    crowds whose workers know some labels better than others would look dependent.
-    """
-    coins, label, pair = votes.coins, votes.pairs.label, pair_of_vote(votes)
-    now = _start_kinds(votes, looks, settings)
-    for number in range(KIND_ROUNDS):
-        now = _next_kinds(now, votes, looks, settings, number)
-    log_member = np.log(now.share)[:, label] + _said(votes, now.evidence)
-    member, coin, is_yes = posterior(log_member)[0], coins.slot >> 1, votes.value > 0
-    rate, by_others = np.zeros(len(votes)), log_member.take(pair, axis=1)
-    by_others -= now.evidence.take(coins.slot, axis=1)
-    for number, kind in enumerate(posterior(by_others)[0]):
-        mine = member[number].take(pair)
-        # The vote is taken out of its coin's counts as far as it was of each kind; what was lent stays.
-        lent_yes, lent_no = now.lent_yes[number].take(coin), now.lent_no[number].take(coin)
-        all_yes = lent_yes + np.maximum(now.yes[number].take(coin) - mine * is_yes, 0.0)
-        all_no = lent_no + np.maximum(now.no[number].take(coin) - mine * ~is_yes, 0.0)
-        rate += kind * all_yes / (all_yes + all_no)
-    return np.asarray(looks[coins.worker[coin]] * rate + by_chance)
-
-
-class _KindRates(NamedTuple):
-    """(n_kinds,) usual rates of yes; pseudo-votes lent to workers (n_kinds,), and to coins (1,).
-
-    The strengths are learned: coins that are freer than the data ask for would predict too well from themselves.
-    """
-
-    usual: Floats
-    to_worker: Floats
-    to_coin: Floats
-
-    def lent(self, other_no: Floats, other_yes: Floats) -> tuple[Floats, Floats]:
-        """(n_kinds, n_coins) pseudo-votes, no and yes, that a worker's votes on other labels lend to each coin.
-
-        Their mean is the worker's rate there. They weigh as much as the worker's votes there and the crowd's together,
-        but never more than `to_coin`: workers differ from label to label.
-        """
-        to_worker, usual = self.to_worker[:, None], self.usual[:, None]
-        weight = to_worker + other_no + other_yes
-        mean = clipped((to_worker * usual + other_yes) / weight, NEAREST_RATE, 1 - NEAREST_RATE)
-        strength = 1 / (1 / weight + 1 / self.to_coin)  # two sources of scatter in a row: their variances add up
-        return strength * (1 - mean), strength * mean
-
-
-class _Kinds(NamedTuple):
-    """Where the kinds stand after a round.
-
-    evidence : (n_kinds, 2 · n_coins) log-probability of a no and a yes of each coin; share : (n_kinds, n_labels)
-    no, yes, lent_no, lent_yes : (n_kinds, n_coins) expected votes and pseudo-votes
-    """
-
-    rates: _KindRates
-    evidence: Floats
-    share: Floats
-    no: Floats
-    yes: Floats
-    lent_no: Floats
-    lent_yes: Floats
-
-
-def _start_kinds(votes: Votes, looks: Floats, settings: Settings) -> _Kinds:
-    """All coins like the grid of `degrees`, all labels alike; nothing was counted."""
-    lent, looking = settings.pseudo_votes, looks[votes.coins.worker]
-    evidence = _by_slot(*(np.log(rate)[:, None] * looking for rate in (1 - GRID, GRID)))
-    nothing = np.empty((N_DEGREES, 0))
-    rates = _KindRates(GRID, np.full(N_DEGREES, lent), np.full(1, lent))
-    return _Kinds(rates, evidence, np.full((N_DEGREES, votes.n_labels), 1 / N_DEGREES), *(nothing,) * 4)
-
-
-def _by_slot(no: Floats, yes: Floats) -> Floats:
-    """(n_kinds, 2 · n_coins) from (n_kinds, n_coins) of a no and of a yes."""
-    return np.stack([no, yes], axis=2).reshape(len(no), -1)
-
-
-def _said(votes: Votes, evidence: Floats) -> Floats:
-    """(n_kinds, n_pairs) log-probability of the votes on each pair."""
-    return sum_at(votes.pairs.start, votes.coins.slot, evidence)
-
-
-def _next_kinds(now: _Kinds, votes: Votes, looks: Floats, settings: Settings, number: int) -> _Kinds:
-    """One round: kinds of pairs, votes that this makes, rates of the crowd, of workers and of coins."""
-    coins, rates = votes.coins, now.rates
-    weight, looking = looks[:, None], looks[coins.worker]
-    member, _ = posterior(np.log(now.share).take(votes.pairs.label, axis=1) + _said(votes, now.evidence))
-    counts = sum_by(votes.pairs.start, coins.slot, member, 2 * len(coins))
-    both = counts[:, 0::2], counts[:, 1::2]
-    of_worker = [sum_per_code(coins.worker, each, votes.n_workers) for each in both]
-    no, yes, worker_no, worker_yes = *both, of_worker[0].T, of_worker[1].T
-    usual = updated_rate(rates.usual, rates.to_worker, worker_yes, worker_no, weight, settings)
-    rates = rates._replace(usual=usual)
-    other_no, other_yes = (all_of.take(coins.worker, axis=1) - own for all_of, own in zip(of_worker, both, strict=True))
-    # The two strengths in different rounds: each is chosen while the other stands still.
-    if number % THOROUGH == 0:
-        strength = updated_strength(rates.to_worker, rates.usual, worker_yes, worker_no, weight)
-        rates = rates._replace(to_worker=strength)
-    elif number % THOROUGH == THOROUGH - 1:
-        rates = _coin_strength(rates, other_no, other_yes, no, yes, looking)
-    lent_no, lent_yes = rates.lent(other_no, other_yes)
-    evidence = _by_slot(*(looking * each for each in expected_log_rates(lent_yes + yes, lent_no + no)))
-    _, share = updated_share(sum_per_code(votes.pairs.label, member, votes.n_labels).T, settings)
-    return _Kinds(rates, evidence, share.T, no, yes, lent_no, lent_yes)
-
-
-def _coin_strength(
-    rates: _KindRates, other_no: Floats, other_yes: Floats, no: Floats, yes: Floats, looking: Floats
-) -> _KindRates:
-    """What workers lend to their coins: as now, half or double, whichever explains the coins best."""
-
-    def value(tried: Floats) -> Floats:
-        lent = (rates._replace(to_coin=each).lent(other_no, other_yes) for each in tried)
-        return np.array([[(looking * log_evidence(lent_yes, lent_no, yes, no)).sum()] for lent_no, lent_yes in lent])
-
-    return rates._replace(to_coin=best_of_three(rates.to_coin, value))
 
 
 # -- labels that inform each other -------------------------------------------------------------------------------------

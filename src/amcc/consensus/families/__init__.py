@@ -34,9 +34,16 @@ families that nobody declared.
 from __future__ import annotations
 
 from amcc.consensus.families.description import Families, describe_families
-from amcc.consensus.families.weights import Sharing, effective_counts, families_behind, samples_per_pair, shared_errors
+from amcc.consensus.families.weights import (
+    Sharing,
+    effective_counts,
+    families_behind,
+    samples_per_pair,
+    shared_errors,
+    voices,
+)
 
 __all__ = [
     "Families", "Sharing", "describe_families", "effective_counts", "families_behind", "samples_per_pair",
-    "shared_errors",
+    "shared_errors", "voices",
 ]  # fmt: skip

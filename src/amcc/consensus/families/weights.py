@@ -138,7 +138,8 @@ def within_families(views: Views, together: Floats) -> Floats:
 
     def kept(n_votes: Floats) -> Floats:
         information = information_in(views, n_votes).family
-        return np.where(tree.seen_by & is_family, 1 / (1 + (1 - validity**2) * information), 1.0).prod(axis=1)
+        repeated = np.where(tree.seen_by & is_family, 1 / (1 + (1 - validity**2) * information), 1.0)
+        return np.asarray(repeated.prod(axis=1))
 
     own = np.eye(tree.n_sources)
     return np.asarray(kept(together + own) / kept(own))
@@ -220,6 +221,12 @@ def effective_counts(votes: Votes, weight: Floats | None) -> tuple[Floats, Float
     return np.add.reduceat(each * (votes.value > 0), start), np.add.reduceat(each, start)
 
 
+def voices(seats: Seats) -> Ints:
+    """(n_workers,) the family of each worker; those without one have a voice of their own, numbered behind them."""
+    alone = len(seats.family_names) + np.arange(len(seats.family))
+    return np.where(seats.family >= 0, seats.family, alone).astype(np.int64)
+
+
 def families_behind(votes: Votes, seats: Seats, proba: Floats) -> Ints:
     """(n_pairs,) how many families are among the workers who agree with the decision; people without one count each.
 
@@ -227,9 +234,7 @@ def families_behind(votes: Votes, seats: Seats, proba: Floats) -> Ints:
     """
     pair = np.repeat(np.arange(len(votes.pairs)), votes.pairs.n_votes)
     agrees = (votes.value > 0) == (proba > 0.5)[pair]
-    # Workers without a family get voices of their own, numbered behind the families.
     n_voices = len(seats.family_names) + votes.n_workers
-    alone = len(seats.family_names) + np.arange(votes.n_workers)
-    voice = np.where(seats.family >= 0, seats.family, alone)[votes.worker[agrees]].astype(np.int64)
+    voice = voices(seats)[votes.worker[agrees]]
     heard = distinct(pair[agrees] * n_voices + voice, len(proba) * n_voices)[0]
     return np.bincount(heard // n_voices, minlength=len(proba))

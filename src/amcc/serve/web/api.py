@@ -154,6 +154,11 @@ class StatusBody(Body):
     n_pairs: int
     open_leases: int
     settled: int
+    settled_present: float | None
+    settled_absent: float | None
+    fitted_votes: int
+    settling: str
+    reference: str
     expected_error: float
     audited_error: float | None
     at: float
@@ -177,7 +182,7 @@ class Votes(Body):
 
 
 class ConsensusRow(Body):
-    """What is believed about a pair now."""
+    """What is believed about a pair now; settled is as the last whole fit found, or known."""
 
     item: str
     label: str

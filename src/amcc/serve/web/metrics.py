@@ -71,11 +71,18 @@ class CampaignGauges:
             "amcc_open_leases": ("Pages that somebody has open.", status.open_leases),
             "amcc_pairs": ("Pairs of item and label.", status.n_pairs),
             "amcc_settled_pairs": ("Pairs that need no more answers.", status.settled),
+            "amcc_fitted_votes": ("Votes that the last whole fit knew.", status.fitted_votes),
             "amcc_expected_error": ("Share of pairs expected to be wrong.", status.expected_error),
             "amcc_running": ("1 while pages are handed out.", float(status.state == "running")),
         }  # fmt: skip
         for name, (what, value) in numbers.items():
             yield GaugeMetricFamily(name, what, value=value)
+        shares = {"present": status.settled_present, "absent": status.settled_absent}
+        settled = GaugeMetricFamily("amcc_settled_share", "Settled share of the asked pairs.", labels=("called",))
+        for called, share in shares.items():
+            if share is not None:
+                settled.add_metric([called], share)
+        yield settled
         if status.audited.share is not None:
             yield GaugeMetricFamily("amcc_audited_error", "Share of audit answers that disagree.",
                                     value=status.audited.share)  # fmt: skip

@@ -1,27 +1,29 @@
-"""What votes say about how to read them: each is predicted from the others."""
+"""How far votes allow what the model supposes: each is predicted from the others."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 
-from amcc import Votes
-from amcc.consensus.default import dependence
-from amcc.consensus.default.correlation import LabelSets
+from amcc import AMCC, Votes
+from amcc.consensus.default import trust
+from amcc.consensus.default.correlation import LabelSets, learn_label_sets
 from amcc.consensus.default.crowd import crowd_prior, start_crowd
-from amcc.consensus.default.dependence import (
+from amcc.consensus.default.likelihood import fit_likelihood
+from amcc.consensus.default.settings import Settings
+from amcc.consensus.default.trust import (
+    Trust,
+    ask_votes,
     clustered_z,
-    compare,
-    kinds_predict,
+    gate,
     labels_predict,
     leave_votes_out,
     log_probability,
 )
-from amcc.consensus.default.likelihood import fit_likelihood
-from amcc.consensus.default.readings import learn_label_sets
-from amcc.consensus.default.settings import Settings
 from amcc.consensus.signature import signatures
 from amcc.data.simulate import CrowdSpec, simulate_crowd
 from amcc.engine.base import InMemory
@@ -35,9 +37,12 @@ def fitted(votes, max_iter=60):
     return fit_likelihood(InMemory(votes), start, PRIOR, max_iter=max_iter, tol=5e-4)
 
 
-def compared(votes):
-    fit = fitted(votes)
-    return compare(votes, fit, learn_label_sets(InMemory(votes), fit, signatures(votes, 0).uniform, SETTINGS), SETTINGS)
+def asked(votes, **settings):
+    """The answers; without `settings`, however few the votes are."""
+    engine, fit = InMemory(votes), fitted(votes)
+    chosen = Settings(**settings) if settings else Settings(independent_votes=0, correlated_items=0)
+    lot = signatures(engine, 0).uniform
+    return ask_votes(engine, lot, fit, learn_label_sets(engine, fit, lot, chosen), fitted, chosen)
 
 
 def dense_crowd(seed=0, n_workers=8, n_items=150, n_labels=12):
@@ -112,43 +117,71 @@ def test_rates_are_shares_of_those_who_look(crowd):
     assert (found.by_chance <= 1 - looks + 1e-12).all()
 
 
-def test_kinds_are_probabilities_and_nobody_who_does_not_look_counts(crowd):
-    votes, nobody = crowd.votes, np.zeros(crowd.votes.n_workers)
-    chance = np.full(len(votes), 0.3)
-    assert_allclose(kinds_predict(votes, nobody, chance, SETTINGS), chance)
-    yes = kinds_predict(votes, np.ones(votes.n_workers), 0 * chance, SETTINGS)
-    assert ((yes > 0) & (yes < 1)).all()
-
-
-def test_order_of_rows_does_not_matter(crowd):
-    """Nor do names; predictions belong to votes."""
-    votes = crowd.votes
-    z = compared(votes)
-    order = np.random.default_rng(0).permutation(votes.n_workers)
-    other = Votes.from_dense(votes.to_dense()[order]) if hasattr(votes, "to_dense") else votes
-    assert_allclose(compared(other), z, rtol=1e-6, atol=1e-6)
+def test_discounted_votes_lie_between_the_prior_and_what_they_say(crowd):
+    coins = leave_votes_out(crowd.votes, fitted(crowd.votes))
+    assert_allclose(coins.discounted(1.0), coins.others, rtol=1e-9)
+    assert_allclose(coins.discounted(0.0), expit(coins.prior), rtol=1e-9)
+    half, both = coins.discounted(0.5), (expit(coins.prior), coins.others)
+    assert ((np.minimum(*both) <= half + 1e-12) & (half <= np.maximum(*both) + 1e-12)).all()
 
 
 # -- the questions -----------------------------------------------------------------------------------------------------
 
 
 def test_independent_votes_are_recognised():
-    crowd = simulate_crowd(CrowdSpec.for_votes(20_000, seed=0))
-    found = compared(crowd.votes)
-    assert found.two_coins_over_kinds > 5
-    assert found.counts_over_two_coins < -5
+    assert asked(simulate_crowd(CrowdSpec.for_votes(100_000, seed=0)).votes).independence > 0.9
 
 
 def test_votes_that_agree_for_other_reasons_are_recognised():
-    found = compared(dense_crowd())
-    assert found.two_coins_over_kinds < -3
-    assert found.counts_over_two_coins > 0
+    assert asked(dense_crowd()).independence < 1e-3
 
 
-@pytest.mark.parametrize(("correlation", "helps"), [(0.9, True), (0.0, False)])
-def test_labels_help_where_they_come_together(correlation, helps):
-    crowd = simulate_crowd(CrowdSpec(n_items=300, n_workers=30, n_labels=8, correlation=correlation, seed=0))
-    assert (compared(crowd.votes).labels_over_none > 3) is helps
+def test_labels_help_where_they_come_together():
+    """Where they do not, a fit to so few items may find some of it by chance."""
+    spec = CrowdSpec(n_items=300, n_workers=30, n_labels=8, seed=0)
+    assert asked(simulate_crowd(replace(spec, correlation=0.9)).votes).correlation > 0.9
+    apart = [asked(simulate_crowd(replace(spec, correlation=0.0, seed=seed)).votes).correlation for seed in range(4)]
+    assert np.mean(apart) < 0.5
+
+
+def test_gates_move_from_0_to_1():
+    assert gate(2.0, middle=2.0) == 0.5
+    assert gate(3.0, middle=2.0) == pytest.approx(expit(1.0))
+    assert gate(-50.0, 2.0) < 1e-9 < 1 - 1e-9 < gate(50.0, 2.0)
+
+
+def test_answers_are_believed_as_far_as_there_are_votes_and_items(crowd):
+    votes = crowd.votes
+    free = asked(votes, independent_z=-100.0, independent_votes=0, correlated_items=0)
+    held = asked(votes, independent_z=-100.0, independent_votes=3 * len(votes), correlated_items=votes.n_items)
+    assert free.independence == pytest.approx(1.0)
+    assert held.independence == pytest.approx(free.independence / 4)
+    assert held.correlation == pytest.approx(free.correlation / 2)
+
+
+def test_single_votes_answer_nothing():
+    dense = np.zeros((5, 20, 3), dtype=int)
+    dense[np.arange(20) % 5, np.arange(20)] = np.random.default_rng(0).choice([-1, 1], size=(20, 3))
+    assert asked(Votes.from_dense(dense)) == Trust()
+
+
+def test_large_data_are_asked_by_a_sample_of_whole_items(crowd, monkeypatch):
+    """Coins that answer are fitted to the sample alone."""
+    seen, votes = [], crowd.votes
+    monkeypatch.setattr(trust, "SAMPLE", len(votes) // 2)
+    leave = trust.leave_votes_out
+    monkeypatch.setattr(trust, "leave_votes_out", lambda *given: seen.append(given) or leave(*given))
+    AMCC().fit(votes)
+    ((part, fit),) = seen
+    assert 0.2 * len(votes) < len(part) < 0.8 * len(votes)
+    assert set(np.bincount(part.item)) - {0} <= set(np.bincount(votes.item))
+    assert fit.counts.total.yes.sum() + fit.counts.total.no.sum() == pytest.approx(len(part))
+
+
+def test_below_the_sample_sizes_chance_changes_nothing(crowd):
+    one, other = (AMCC(random_state=seed).fit(crowd.votes) for seed in (0, 7))
+    assert_array_equal(one.pair_proba_, other.pair_proba_)
+    assert one.trust_ == other.trust_
 
 
 def test_one_kind_of_items_changes_no_prediction(crowd):
@@ -176,4 +209,4 @@ def test_a_vote_is_predicted_without_the_answer_it_is_part_of():
 
 def test_one_slip_does_not_decide(toy_votes):
     sure = log_probability(toy_votes, (toy_votes.value < 0).astype(float))  # certain of the opposite
-    assert_allclose(sure, np.log(dependence.LEAST_PROBABLE))
+    assert_allclose(sure, np.log(trust.LEAST_PROBABLE))
