@@ -128,7 +128,7 @@ class SingleChoice:
     group : (n_labels,) the group of each label, −1 for labels that exclude no other; names : of the groups
     answers : how many answers were asked about several labels of a group; single : those with exactly one yes. Where no
         label excludes another, both are 0 unless it looks as if they did
-    right : (n_workers, n_groups) how often workers choose the true label
+    right : (n_workers, n_groups) how often workers choose the true label; one column of zeros where there is no group
     frequency, mistaken : (n_labels,) how often a label of a group is the true one, and what wrong choices fall on
     """
 
@@ -143,7 +143,7 @@ class SingleChoice:
 
     def __post_init__(self) -> None:
         # Other votes need not have the labels of all groups.
-        if not self.group.max(initial=NO_GROUP) < len(self.names) == self.right.shape[1]:
+        if self.group.max(initial=NO_GROUP) >= len(self.names) or self.right.shape[1] != max(len(self.names), 1):
             raise ValueError("every group needs a name, and rates of workers")
 
     def __bool__(self) -> bool:

@@ -174,13 +174,11 @@ def learn_exclusive(engine: Engine, said: Groups, weight: Floats | None) -> Sing
             f"exclusive labels: an answer must have one label of a group at most, but {count.several[0]}. Correct the "
             "row, or leave the group out (command line: --exclusive) if both may be true."
         )
-    nothing = np.zeros(engine.n_labels)
+    right, nothing = np.zeros((engine.n_workers, len(names))), np.zeros(engine.n_labels)
     if not declared and not ENOUGH_ANSWERS <= count.answers == count.single:
         looks = count.answers if WORTH_SAYING <= count.answers == count.single else 0
-        group, nobody = np.full_like(group, NO_GROUP), np.zeros((engine.n_workers, 0))
-        return SingleChoice("none", (), group, looks, looks, nobody, nothing, nothing)
+        return SingleChoice("none", (), np.full_like(group, NO_GROUP), looks, looks, right, nothing, nothing)
     basis: Basis = "declared" if declared else "learned"
-    right = np.zeros((engine.n_workers, len(names)))
     now = SingleChoice(basis, names, group, count.answers, count.single, right, nothing, nothing)
     # Of votes in memory, what is the same in every round is found once.
     choices = Choices.among(engine.block, group) if isinstance(engine, InMemory) else None
