@@ -16,6 +16,7 @@ from amcc.arrays import Floats, Ints, sigmoid, weight_per_code
 from amcc.engine.base import Block, Largest
 from amcc.fields import Each
 from amcc.passes import Belief, Judgement
+from amcc.special import logit
 
 
 class Start(NamedTuple):
@@ -33,11 +34,19 @@ class Start(NamedTuple):
     n_checked: float
 
 
-def first_look(block: Block, start: Belief | None) -> Start:
-    """Count votes and pairs; probabilities are the shares of yes unless there is a belief to start from."""
+def first_look(block: Block, start: Belief | None, sharpness: float | None = None) -> Start:
+    """Count votes and pairs; probabilities are the shares of yes unless there is a belief to start from.
+
+    sharpness : factor of the log-odds of the expected shares of yes; None for the shares as they are
+    """
     slot, pairs = block.coins.slot, block.pairs
     if start is None:
         proba = passes.share_of_yes(slot, pairs.start, block.known)
+        if sharpness is not None:
+            # With half a yes and half a no beforehand, so that no share is 0 or 1.
+            expected = (proba * pairs.n_votes + 0.5) / (pairs.n_votes + 1)
+            sharp = sigmoid(sharpness * logit(expected))
+            proba = np.where(block.known != 0, proba, sharp) if len(block.known) else sharp
     else:
         proba = sigmoid(LabelPrior(start.log_odds).of(block) + evidence_of_pairs(block, start.evidence))
     n_slots = 2 * len(block.coins)

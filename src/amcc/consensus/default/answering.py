@@ -36,7 +36,7 @@ from amcc.votes import Votes
 
 # What `AMCC(without=…)` can switch off.
 STEPS = (
-    "tempering", "individuality", "coins", "counts", "degrees", "independence", "correlation", "families",
+    "start", "individuality", "coins", "counts", "degrees", "independence", "correlation", "families",
     "calibration", "reference", "exclusive",
 )  # fmt: skip
 

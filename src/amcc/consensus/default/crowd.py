@@ -264,18 +264,17 @@ class Members(NamedTuple):
     explained: Floats
 
 
-def find_members(coins: Coins, crowd: Crowd, counts: CoinCounts, thorough: bool, temper: float = 1.0) -> Members:
+def find_members(coins: Coins, crowd: Crowd, counts: CoinCounts, thorough: bool) -> Members:
     """Put every worker into the groups that explain them, in proportion: Bayes' rule, the exact maximum.
 
-    Unless `thorough`, groups that a worker does not belong to are not tried again. With a `temper` below 1 the votes
-    say less than they could: nobody is sure of a group yet.
+    Unless `thorough`, groups that a worker does not belong to are not tried again.
     """
     # Where nobody belongs the fit is not computed: a zero there would mean "explains everything", so it becomes −∞.
     tried = replace(crowd, member=np.ones_like(crowd.member)) if thorough else crowd
     hits, false_alarms, uninformative = group_fit(coins, tried.explains(counts))
     log_member = np.concatenate([hits + false_alarms, uninformative], axis=1) + np.log(crowd.share)
     log_member[tried.member < LEAST_MEMBERSHIP] = -np.inf
-    found, explained = posterior(temper * log_member.T)
+    found, explained = posterior(log_member.T)
     return Members(found.T, explained)
 
 
@@ -293,14 +292,12 @@ def sum_members(coins: Coins, found: Members) -> MemberSums:
     return MemberSums(int(voted.sum()), found.member[voted].sum(axis=0), float(found.explained[voted].sum()))
 
 
-def update_members(
-    crowd: Crowd, shards: Shards, counts: CoinCounts, *, thorough: bool = True, temper: float = 1.0
-) -> tuple[Crowd, float]:
+def update_members(crowd: Crowd, shards: Shards, counts: CoinCounts, *, thorough: bool = True) -> tuple[Crowd, float]:
     """All workers in the groups that explain them (`find_members`), and the log-probability of their votes.
 
     Shares are an exact maximum, too: the mean of members, with one pseudo-worker per group.
     """
-    found = shards.over(find_members, crowd, counts, thorough, temper)
+    found = shards.over(find_members, crowd, counts, thorough)
     sums = shards.total(sum_members, found)
     share = (sums.member + 1) / (sums.n_workers + len(crowd.share))
     return replace(crowd, member=found.member, share=share), sums.explained

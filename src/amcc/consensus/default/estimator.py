@@ -2,7 +2,7 @@
 
 This file is the pipeline; each step has a file of its own, with its reason and its settings (docs/method.md):
 
-    start       `crowd`        groups apart, all workers in all of them
+    start       `likelihood`   groups apart, all workers in all of them; presence by sharpened shares of yes
     coins       `likelihood`   groups, rates of workers, presence of labels
     kinds       `correlation`  which labels come together
     trust       `trust`        are votes independent beyond doubt, and do labels inform each other?
@@ -42,7 +42,7 @@ from amcc.consensus.default.crowd import (
 )
 from amcc.consensus.default.degrees import fit_degrees
 from amcc.consensus.default.exclusive import Groups, learn_exclusive, named_groups
-from amcc.consensus.default.likelihood import LikelihoodFit, fit_likelihood
+from amcc.consensus.default.likelihood import START_SHARPNESS, LikelihoodFit, fit_likelihood
 from amcc.consensus.default.presence import expected_share_of_yes, presence_at
 from amcc.consensus.default.reference import (
     NOBODY,
@@ -70,10 +70,11 @@ from amcc.passes import Belief, Judgement
 from amcc.special import logit
 from amcc.votes import Coins, Votes
 
-# When the ascent has arrived: probabilities move by less, root mean square. Ten times less changes no decision.
-TOL = 5e-4
-# Rounds of a fit to a sample, and when it has arrived: it only serves to ask the votes, and need not be exact.
-SAMPLE_ROUNDS, SAMPLE_TOL = 40, 2e-3
+# When the ascent has arrived: probabilities move by less, root mean square. With a quarter of it, no score of a board
+# changes by more than .001, and fits take up to three times as long.
+TOL = 2e-3
+# Rounds of a fit to a sample: it only serves to ask the votes, and need not be exact.
+SAMPLE_ROUNDS = 40
 # Votes added to each label where groups are weighed by what was asked, so that no votes at all divide by something.
 ASKED_FLOOR = 1e-9
 # Informativeness of a group that has none, so that weights stay positive.
@@ -97,7 +98,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         Groups of workers; 5 unless given, and 10 where workers answer on many labels (`crowd.usual_groups`). More than
         the data need do no harm: they stay empty or alike.
     without : names of steps
-        Parts to switch off, for comparison: "tempering", "individuality", "coins", "counts", "degrees",
+        Parts to switch off, for comparison: "start", "individuality", "coins", "counts", "degrees",
         "independence", "correlation", "families", "calibration", "reference", "exclusive".
     reference : names of workers, optional
         Whose view counts where a roster says who the workers are: the others are calibrated to what they said. Unless
@@ -137,8 +138,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     calibration_ : Calibration
         How known truth corrected the probabilities; only where `fit` was given some.
     objective_history_ : list of float
-        The bound, which rises at every round from `likelihood.TEMPERED_ROUNDS` on (above 200,000 votes it may fall by a
-        hair, see docs/method.md).
+        The bound, which rises at every round (above 200,000 votes it may fall by a hair, see docs/method.md).
 
     Examples
     --------
@@ -248,11 +248,11 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         return fit, sets
 
     def _fitted_coins(
-        self, engine: Engine, crowd: Crowd, start: Belief | None, max_iter: int, tol: float, *, again: bool = False
+        self, engine: Engine, crowd: Crowd, start: Belief | None, max_iter: int, tol: float
     ) -> LikelihoodFit:
-        tempering = not again and "tempering" not in self.without
+        sharpness = None if "start" in self.without else START_SHARPNESS
         return fit_likelihood(
-            engine, crowd, self._crowd_prior, max_iter=max_iter, tol=tol, start=start, tempering=tempering
+            engine, crowd, self._crowd_prior, max_iter=max_iter, tol=tol, start=start, sharpness=sharpness
         )
 
     def _asked(self, engine: Engine, lot: Floats, fit: LikelihoodFit, sets: LabelSets) -> Trust:
@@ -261,9 +261,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         def fit_again(part: Votes) -> LikelihoodFit:
             code = new_code(part.worker_names, engine.worker_names), new_code(part.label_names, engine.label_names)
             # Groups are those of the whole fit: what is compared is how well coins predict, not how they are found.
-            return self._fitted_coins(
-                InMemory(part), known_to(fit.crowd, *code), None, SAMPLE_ROUNDS, SAMPLE_TOL, again=True
-            )
+            return self._fitted_coins(InMemory(part), known_to(fit.crowd, *code), None, SAMPLE_ROUNDS, TOL)
 
         if {"independence", "correlation"} <= set(self.without):
             return Trust()

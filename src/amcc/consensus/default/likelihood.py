@@ -50,10 +50,10 @@ NO_HURRY = 200_000
 # next one waits for twice as many rounds as the last.
 STRENGTHS_WAIT = 3
 
-# Rounds in which workers are not yet put into groups for good. Presence is still blurred then, by a worker who answers
-# at random or by a rare label, and a worker who is once sure of a group hardly leaves it. In a hurry fewer, for there
-# groups take several steps in a round (`representatives`).
-TEMPERED_ROUNDS, TEMPERED_IN_HURRY = 10, 4
+# How surely pairs are present at the start, by the log-odds of their shares of yes. With the shares as they are, one
+# worker who answers at random decides what is present wherever labels are rare: their yes beside two noes would count
+# as a third of a present label, and all others would look as if they missed it. At 2 or 4.5 hardly anything changes.
+START_SHARPNESS = 3.0
 
 # In a hurry, rounds in which groups are learned from `representatives`. While presence moves as much as in these, what
 # they say of groups is near enough to what all workers say.
@@ -128,15 +128,6 @@ def checkable(first: Start) -> float:
     return first.n_checked / max(float(first.asked.sum()), 1.0)
 
 
-def tempered(number: int, rounds: int) -> float:
-    """How much the votes say about who belongs to which group, in the round of this number; all after so many rounds.
-
-    >>> [round(tempered(number, 10), 2) for number in (0, 4, 9, 10)]
-    [0.01, 0.21, 0.83, 1.0]
-    """
-    return min((number + 1) / (rounds + 1), 1.0) ** 2
-
-
 def fit_likelihood(
     engine: Engine,
     crowd: Crowd,
@@ -145,7 +136,7 @@ def fit_likelihood(
     max_iter: int,
     tol: float,
     start: Belief | None = None,
-    tempering: bool = True,
+    sharpness: float | None = START_SHARPNESS,
 ) -> LikelihoodFit:
     """Coordinate ascent: groups of workers, rates, presence of labels, in turn, until no probability moves.
 
@@ -154,40 +145,35 @@ def fit_likelihood(
     mixture of both is still the bound of a model (some votes have a known cause), so it rises all the same.
 
     crowd : where it starts; start : what is believed of the votes, where their shares of yes are not the best there is
+    sharpness : see `START_SHARPNESS`; None for the shares as they are
     """
     shards = engine.shards()
     start = shards.cut(start)
-    first = shards.votes(first_look, start)
+    first = shards.votes(first_look, start, sharpness)
     checked = checkable(first)
     # What the votes alone say is needed only where some of it stays: one more pass over all votes.
-    given = first if start is None or checked == 1 else shards.votes(first_look, None)
+    given = first if start is None or checked == 1 else shards.votes(first_look, None, sharpness)
     before = engine.recall("fit", Ascent)
     at = start_ascent(shards, first, shards.cut(crowd), start, prior) if before is None else shards.cut(before)
     monitor = Monitor(tol, max_iter, at.history, at.reported)
     few = Representatives.of(engine, shards) if in_hurry(engine) else None
     # Whoever starts with a crowd that was learned from all workers does not want it learned from a few.
     rounds_of_few = ROUNDS_OF_FEW if few is not None and start is None else 0
-    rounds_tempered = 0
-    if tempering and start is None:
-        rounds_tempered = TEMPERED_ROUNDS if few is None else TEMPERED_IN_HURRY
 
     def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
         counts = shards.over(counts_of, at.crowd.weight, checked, at.present, given.present, first.slot_votes)
-        temper = tempered(number, rounds_tempered)
         label_present = _mixed(checked, at.label_present, given.label_present)
         frequency = replace(at.frequency, present=label_present, absent=_rest(first.asked, label_present))
-        known = few.learn_groups(at.crowd, prior, counts, temper) if few and number < rounds_of_few else at.crowd
-        thorough = number % THOROUGH == 0 or temper < 1
-        crowd, explained = update_members(known, shards, counts, thorough=thorough, temper=temper)
+        known = few.learn_groups(at.crowd, prior, counts) if few and number < rounds_of_few else at.crowd
+        crowd, explained = update_members(known, shards, counts, thorough=number % THOROUGH == 0)
         # The bound of what the last round left: after it the parameters move, and each term would need another pass.
         bound = explained + known.log_prior(prior) + frequency.bound(prior.settings) + checked * at.entropy
         return replace(at, crowd=crowd, counts=counts, frequency=frequency), bound
 
     for number in monitor.rounds():
         now, bound = grouped(at, number)
-        # As long as groups are blurred on purpose, nothing has arrived, however little it moves.
-        monitor.report(bound, np.inf if number < rounds_tempered else now.change)
+        monitor.report(bound, now.change)
         if number >= rounds_of_few:
             now = _next_rates(engine, shards, now, prior, number, few)
         now = replace(now, frequency=update_usual(now.frequency, prior.settings))

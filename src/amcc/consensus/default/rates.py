@@ -26,9 +26,9 @@ from amcc.consensus.default.coins import Usual
 from amcc.fields import Each
 
 # How much the crowd's usual rates may differ from those of the settings, and groups of workers from each other, in
-# log-odds: 0.7 may as well be 0.59 or 0.79, and of a group 0.34 or 0.91. Half and double change little, because crowds
+# log-odds: 0.7 may as well be 0.46 or 0.86, and of a group 0.34 or 0.91. Half and double change little, because crowds
 # and groups have many votes.
-CROWD_SPREAD, GROUP_SPREAD = 0.5, 1.5
+CROWD_SPREAD, GROUP_SPREAD = 1.0, 1.5
 
 # The strength of groups whose workers are all the same: no worker gives so many votes on a label.
 NO_INDIVIDUALITY = 1e6

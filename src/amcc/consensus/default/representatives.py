@@ -94,12 +94,12 @@ class Representatives:
         mine = Shards(Coins(number[coins.worker[coin]], coins.label[coin], coins.slot[:0]))
         return cls(mine, everybody, everybody.cut(Chosen(chosen)))
 
-    def learn_groups(self, crowd: Crowd, prior: CrowdPrior, counts: CoinCounts, temper: float) -> Crowd:
+    def learn_groups(self, crowd: Crowd, prior: CrowdPrior, counts: CoinCounts) -> Crowd:
         """The crowd with rates, strengths and shares of groups as these workers' votes want them; members stay."""
         now, mine = self._of(crowd, counts)
         for step in range(MOST_STEPS):
             before = now
-            now, _ = update_members(now, self.mine, mine, temper=temper)
+            now, _ = update_members(now, self.mine, mine)
             if step % STRENGTHS_EVERY == 0:
                 now = update_strengths(now, prior, self.mine, mine)
             now = update_rates(now, prior, self.mine, mine)
