@@ -124,7 +124,7 @@ class AnswerCount(NamedTuple):
 def count_answers(block: Block, group: Codes, declared: bool) -> AnswerCount:
     """Count the answers of a block; where groups are declared, all of them, else until one has not one label."""
     votes, count = block.votes(names=declared), AnswerCount()
-    step = max(1, votes.n_items * PIECE // len(votes))
+    step = max(1, votes.n_items * PIECE // max(len(votes), 1))
     bounds = np.searchsorted(votes.item, np.arange(0, votes.n_items + step, step, dtype=np.int32))
     columns = votes.item, votes.worker, votes.label, votes.value
     parts: list[list[Any]] = [[each[first:end] for each in columns] for first, end in pairwise(bounds)]
