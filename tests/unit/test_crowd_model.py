@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from amcc.consensus.default.coins import Counts, Effective
+from amcc.consensus.default.coins import Counts
 from amcc.consensus.default.crowd import (
     UNINFORMATIVE_STARTS,
     CoinCounts,
@@ -164,7 +164,7 @@ def test_counts_of_slots_are_never_negative():
 def test_newton_steps_are_cut_and_reach_the_maximum():
     prior = RatePrior(0.0, 8.0, 1.0)
     rates = start_rates(prior, 1, np.zeros(1))
-    effective = Effective(np.array([[5000.0]]), np.array([[10.0]]))
+    effective = np.array([[[5000.0]], [[10.0]]])
     (first,) = update_group_rates([rates], [prior], [effective])
     assert 0 < first.label[0] <= LONGEST_RATE_STEP
     for _ in range(300):

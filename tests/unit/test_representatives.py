@@ -46,7 +46,7 @@ def test_nobody_where_coins_are_as_many_as_votes(crowd_of_two):
 def test_all_workers_where_they_are_few(crowd_of_two):
     coins, _ = crowd_of_two
     few = representatives_of(coins)
-    assert_array_equal(few.places.worker, np.arange(N_WORKERS))
+    assert few.chosen.worker.all()
     assert_array_equal(few.mine.coins.worker, coins.worker)
 
 
@@ -55,9 +55,10 @@ def test_some_with_all_their_coins_the_same_every_time(crowd_of_two, monkeypatch
     monkeypatch.setattr(representatives, "ENOUGH_OF_LABEL", 1)
     coins, _ = crowd_of_two
     few, again = (representatives_of(coins) for _ in range(2))
-    assert 200 < len(few.places.worker) < 400
-    assert_array_equal(few.places.worker, again.places.worker)
-    assert_array_equal(few.places.worker[few.mine.coins.worker], coins.worker[few.places.coin])
+    who = few.chosen.worker
+    assert 200 < who.sum() < 400
+    assert_array_equal(who, again.chosen.worker)
+    assert_array_equal(np.flatnonzero(who)[few.mine.coins.worker], coins.worker[who[coins.worker]])
     assert_array_equal(np.bincount(few.mine.coins.worker), N_LABELS)
 
 
@@ -66,7 +67,7 @@ def test_rare_labels_ask_for_more_workers(crowd_of_two, monkeypatch):
     monkeypatch.setattr(representatives, "ENOUGH_OF_LABEL", 100)
     coins, _ = crowd_of_two
     many_labels = representatives_of(coins, n_labels=10 * N_LABELS)
-    assert len(representatives_of(coins).places.worker) < 200 < len(many_labels.places.worker)
+    assert representatives_of(coins).chosen.worker.sum() < 200 < many_labels.chosen.worker.sum()
 
 
 def test_groups_of_some_are_groups_of_all(crowd_of_two, monkeypatch):

@@ -217,7 +217,7 @@ class ConsensusModel(AboutItems, ABC):
         chosen = None
         if exclusive := self._exclusive_for(votes):
             # Once more after whatever changed probabilities pair by pair: known truth and features did.
-            proba, chosen = one_label_each(pairs, proba, votes.n_yes, exclusive.group, gold.present, gold.known)
+            proba, chosen = one_label_each(votes, proba, exclusive.group, gold.signs)
         answered = np.bincount(pairs.item, minlength=votes.n_items) > 0
         settled = gold.known | self._settled(votes, proba, unseen)
         told = gold.known | self._told(votes)  # the one place that decides it: files, scores and audits take it

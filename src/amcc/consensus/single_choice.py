@@ -13,81 +13,62 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from amcc.arrays import AnyInts, Codes, Floats, Ints, Mask, Signs
+from amcc.arrays import AnyInts, Codes, Floats, Ints, Mask, Signs, distinct
 from amcc.consensus.matching import known_or_mean, new_code
 from amcc.decode import Rule, check_rule
 from amcc.decode import decode as decode_sets
+from amcc.engine.base import Block, WholeBlock
 from amcc.errors import ParameterError
 from amcc.fields import Each
-from amcc.votes import Pairs, Votes
+from amcc.votes import Votes
+
+Basis = Literal["declared", "learned", "none"]
 
 NO_GROUP = -1
-
-# Label names in a sentence; of more than these, the first and how many there are.
-MOST_NAMED = 6
+MOST_NAMED = 6  # label names in a sentence
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices that the items of some votes pose.
+    """The choices in which exactly one of the asked labels is taken to be true.
 
     place : (n,) places among the pairs, those of one choice together; start : (n_choices,) where each choice begins
-    of : (n,) the choice of each; item, group : (n_choices,)
+    of : (n,) the choice of each; absent : (n,) whether known truth says that the label is not the true one
     """
 
     place: Ints
     start: Ints
     of: Ints
-    item: Ints
-    group: Ints
+    absent: Mask
 
     @classmethod
-    def among(cls, pair_item: AnyInts, pair_label: AnyInts, group: Codes) -> Choices:
-        """The choices among pairs; (n_labels,) `group` of each label, −1 for labels that exclude no other."""
-        place = np.flatnonzero(group[pair_label] >= 0)
-        n_groups = int(group.max(initial=NO_GROUP)) + 1
-        key = pair_item[place].astype(np.int64) * max(n_groups, 1) + group[pair_label[place]]
-        if n_groups > 1:  # pairs are sorted by item; with one group they are in order already
-            order = np.argsort(key, kind="stable")
-            place, key = place[order], key[order]
-        start = np.flatnonzero(np.diff(key, prepend=-1))
-        of = np.repeat(np.arange(len(start)), np.diff(start, append=len(key)))
-        item, which = np.divmod(key[start], max(n_groups, 1))
-        return cls(place, start, of, item, which)
+    def among(cls, block: Block, group: Codes) -> Choices:
+        """Those in a block; (n_labels,) `group` of each label, −1 for labels that exclude no other.
 
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def only(self, chosen: Mask) -> Choices:
-        """Some of the choices; (n_choices,) whether each is one of them."""
-        if chosen.all():
-            return self
-        size = np.diff(self.start, append=len(self.place))[chosen]
-        start, of = np.cumsum(size) - size, np.repeat(np.arange(len(size)), size)
-        return Choices(self.place[chosen[self.of]], start, of, self.item[chosen], self.group[chosen])
-
-    def sums(self, values: Any) -> Floats:
-        """(n_choices,) sums of (n_pairs,) values."""
-        chosen = np.asarray(values)[self.place].astype(np.float64)  # sums of truth values are numbers
-        return np.add.reduceat(chosen, self.start) if len(self) else chosen
+        One label is true where all labels of the group were asked about, or several of them and somebody said yes to
+        one: the true label is among those that were on offer. Elsewhere it may be one that nobody was asked about.
+        Known truth decides by itself: that a label is true, or that none of those is which were asked about.
+        """
+        pairs, n_groups = block.pairs, int(group.max(initial=NO_GROUP)) + 1
+        place = np.flatnonzero(group[pairs.label] >= 0)
+        key = pairs.item[place].astype(np.int64) * n_groups + group[pairs.label[place]]
+        found, of = distinct(key, int(key.max(initial=-1)) + 1)
+        sign = block.known[place] if len(block.known) else np.zeros(len(place), np.int8)
+        of_pairs = np.ones(len(place)), block.n_yes[place], sign > 0, sign == 0
+        asked, said, told, unknown = (np.bincount(of, each, len(found)) for each in of_pairs)
+        all_asked = asked == np.bincount(group[group >= 0])[found % n_groups]
+        decided = (told > 0) | ((asked > 1) & (all_asked | (said > 0)) & (unknown > 0))
+        kept = np.flatnonzero(decided[of])
+        kept = kept[np.argsort(of[kept], kind="stable")]  # pairs are sorted by item, not by group
+        absent = np.where(told[of] > 0, sign <= 0, sign != 0)[kept]
+        choice = (np.cumsum(decided) - 1)[of[kept]]
+        return cls(place[kept], np.flatnonzero(np.diff(choice, prepend=-1)), choice, absent)
 
     def shares(self, log_odds: Floats) -> Floats:
         """(n,) shares that sum to one in each choice, from (n,) logarithms that are known up to a constant of each."""
-        if not len(self):
-            return log_odds
-        shifted = np.exp(log_odds - np.maximum.reduceat(log_odds, self.start)[self.of])
+        possible = np.where(self.absent, -np.inf, log_odds)
+        shifted = np.exp(possible - np.maximum.reduceat(possible, self.start)[self.of])
         return np.asarray(shifted / np.add.reduceat(shifted, self.start)[self.of])
-
-    def decided(self, n_yes: Any, group: Codes) -> Mask:
-        """(n_choices,) whether exactly one of the asked labels is taken to be true.
-
-        It is where all labels of the group were asked about, or several of them and somebody said yes to one: the true
-        label is among those that were on offer. Elsewhere it may be one that nobody was asked about.
-        """
-        if not len(self):
-            return np.empty(0, dtype=bool)
-        asked, size = np.diff(self.start, append=len(self.place)), np.bincount(group[group >= 0])
-        return np.asarray((asked > 1) & ((asked == size[self.group]) | (self.sums(n_yes) > 0)))
 
 
 @dataclass(frozen=True)
@@ -102,10 +83,7 @@ class ChosenLabels:
     pair: Annotated[Signs, Each("pair", least=-1)]
 
     def decode(self, proba: Floats, where: tuple[Any, Any], rule: Rule, k: int | None) -> Mask:
-        """Label sets by a rule of `amcc.decode`, where (items, labels) of the pairs are `where`.
-
-        A choice gets its one label; the rule is for labels that exclude no other.
-        """
+        """Label sets, pairs being at `where` (items, labels): the chosen labels, and by a rule those of no choice."""
         check_rule(rule, k)
         if rule == "top_k":
             raise ParameterError(
@@ -120,28 +98,26 @@ class ChosenLabels:
         return sets
 
     def rules_out(self, items: AnyInts, n_items: int, labels: AnyInts, asked: AnyInts) -> Mask:
-        """(n_items, len(labels)) where a choice excludes labels: asked or not, unless they were chosen.
-
-        items, asked : (n_pairs,) items and labels of the pairs
-        """
-        n_groups = int(self.group.max(initial=NO_GROUP)) + 1
-        decided = np.zeros((n_items, n_groups + 1), dtype=bool)  # the last column is for labels of no group
+        """(n_items, len(labels)) where a choice excludes labels, asked or not; `items` and `asked` labels of pairs."""
+        decided = np.zeros((n_items, int(self.group.max()) + 2), dtype=bool)  # the last column: labels of no group
         here = self.pair != 0
         decided[items[here], self.group[asked[here]]] = True
         return decided[:, self.group[labels]]
 
 
-@dataclass(frozen=True)
-class ChoiceRates:
-    """What was learned about choices.
+def one_label_each(votes: Votes, proba: Floats, group: Codes, known: Signs) -> tuple[Floats, ChosenLabels]:
+    """(n_pairs,) probabilities that sum to one in each choice, and the label that it gets: the likeliest.
 
-    right : (n_workers, n_groups) how often workers choose the true label
-    frequency, mistaken : (n_labels,) how often a label of a group is the true one, and what wrong choices fall on
+    A label that is known to be present makes the others of its group absent; one that is known to be absent leaves its
+    share to the others.
     """
-
-    right: Annotated[Floats, Each("worker", "exclusive group", share=True)]
-    frequency: Annotated[Floats, Each("label", share=True)]
-    mistaken: Annotated[Floats, Each("label", share=True)]
+    choices = Choices.among(WholeBlock(votes, known), group)
+    place, result, chosen = choices.place, proba.copy(), np.zeros(len(proba), np.int8)
+    # What is left when truth takes a label away may be 0 by rounding.
+    result[place] = choices.shares(np.log(np.maximum(proba[place], np.finfo(float).tiny)))
+    likeliest = place[np.lexsort((-result[place], choices.of))[choices.start]]  # the first of equals
+    chosen[place], chosen[likeliest] = -1, 1
+    return result, ChosenLabels(group, chosen)
 
 
 @dataclass(frozen=True)
@@ -152,53 +128,60 @@ class SingleChoice:
     group : (n_labels,) the group of each label, −1 for labels that exclude no other; names : of the groups
     answers : how many answers were asked about several labels of a group; single : those with exactly one yes. Where no
         label excludes another, both are 0 unless it looks as if they did
-    rates : what was learned about workers and labels; None where no label excludes another
+    right : (n_workers, n_groups) how often workers choose the true label; one column of zeros where there is no group
+    frequency, mistaken : (n_labels,) how often a label of a group is the true one, and what wrong choices fall on
     """
 
-    basis: Literal["declared", "learned", "none"]
+    basis: Basis
     names: tuple[str, ...]
     group: Annotated[Codes, Each("label", least=NO_GROUP)]
     answers: int
     single: int
-    rates: ChoiceRates | None
+    right: Annotated[Floats, Each("worker", "exclusive group", share=True)]
+    frequency: Annotated[Floats, Each("label", share=True)]
+    mistaken: Annotated[Floats, Each("label", share=True)]
 
     def __post_init__(self) -> None:
-        n_groups = 0 if self.rates is None else self.rates.right.shape[1]
         # Other votes need not have the labels of all groups.
-        if self.group.max(initial=NO_GROUP) >= n_groups or len(self.names) != n_groups:
+        if self.group.max(initial=NO_GROUP) >= len(self.names) or self.right.shape[1] != max(len(self.names), 1):
             raise ValueError("every group needs a name, and rates of workers")
 
     def __bool__(self) -> bool:
-        return self.rates is not None
+        return self.basis != "none"
 
     def known_to(self, votes: Votes, worker_names: pa.Array, label_names: pa.Array) -> SingleChoice:
         """The same for the workers and labels of other votes, which were learned under these names.
 
         Newcomers choose as well as the others do; a new label excludes no other.
         """
-        if self.rates is None or (votes.worker_names is worker_names and votes.label_names is label_names):
-            return self
-        label = new_code(votes.label_names, label_names)
+        worker, label = new_code(votes.worker_names, worker_names), new_code(votes.label_names, label_names)
         group = np.append(self.group, NO_GROUP).astype(np.int32)[label]
-        right = known_or_mean(self.rates.right, new_code(votes.worker_names, worker_names))
-        of_labels = (known_or_mean(each, label) for each in (self.rates.frequency, self.rates.mistaken))
-        return replace(self, group=group, rates=ChoiceRates(right, *of_labels))
-
-    # -- in words ----------------------------------------------------------------------------------------------------
+        frequency, mistaken = (known_or_mean(each, label) for each in (self.frequency, self.mistaken))
+        right = known_or_mean(self.right, worker)
+        return replace(self, group=group, right=right, frequency=frequency, mistaken=mistaken)
 
     def labels(self, names: pa.Array) -> dict[str, list[Any]]:
         """The labels of each group, by its name."""
-        every = names.to_pylist()
-        return {name: [every[code] for code in np.flatnonzero(self.group == k)] for k, name in enumerate(self.names)}
+        return {name: names.filter(pa.array(self.group == k)).to_pylist() for k, name in enumerate(self.names)}
 
     def sentences(self, names: pa.Array) -> list[str]:
         """What users must know: that labels exclude each other, or that it looks so."""
         if not self:
-            return [LOOKS_SINGLE.format(answers=f"{self.answers:,}")] if self.answers else []
-        groups = [f"{len(labels)} labels ({_listed(labels)})" for labels in self.labels(names).values()]
-        what = "; and of ".join(f"{group}" for group in groups)
+            looks = (
+                f"It looks as if workers choose one label of several: each of the {self.answers:,} answers has exactly "
+                "one. That is too little to rely on; if it is so, say exclusive=True (command line: --exclusive all)."
+            )
+            return [looks] if self.answers else []
+        groups = []
+        for labels in self.labels(names).values():
+            more = ", …" * (len(labels) > MOST_NAMED)
+            groups.append(f"{len(labels)} labels ({', '.join(map(str, labels[:MOST_NAMED]))}{more})")
+        what = "; and of ".join(groups)
         if self.basis == "learned":
-            return [LEARNED.format(what=what, answers=f"{self.answers:,}")]
+            return [
+                f"Learned: each item has exactly one of {what}, since each of the {self.answers:,} answers has exactly "
+                "one. If several labels may be true, say exclusive=False (command line: --exclusive none)."
+            ]
         none = self.answers - self.single
         but = f", but {none:,} of them have none: then the group may lack a label" if none else ""
         return [f"Declared: each item has exactly one of {what}. {self.answers:,} answers were asked about them{but}."]
@@ -206,57 +189,6 @@ class SingleChoice:
     def as_json(self, names: pa.Array) -> dict[str, Any]:
         """The same for scripts."""
         return {
-            "basis": self.basis,
-            "groups": self.labels(names),
-            "answers": self.answers,
-            "answers_with_one": self.single,
-            "looks_exclusive": bool(self.answers) and not self,
-            "sentences": self.sentences(names),
-        }
-
-
-LEARNED = (
-    "Learned: each item has exactly one of {what}, since each of the {answers} answers has exactly one. If several "
-    "labels may be true, say exclusive=False (command line: --exclusive none)."
-)
-LOOKS_SINGLE = (
-    "It looks as if workers choose one label of several: each of the {answers} answers has exactly one. That is too "
-    "little to rely on; if it is so, say exclusive=True (command line: --exclusive all)."
-)
-
-
-def _listed(labels: list[Any]) -> str:
-    shown = ", ".join(str(label) for label in labels[:MOST_NAMED])
-    return shown + ", …" * (len(labels) > MOST_NAMED)
-
-
-# -- the one label ---------------------------------------------------------------------------------------------------
-
-
-def one_label_each(
-    pairs: Pairs, proba: Floats, n_yes: Any, group: Codes, present: Mask, known: Mask
-) -> tuple[Floats, ChosenLabels]:
-    """(n_pairs,) probabilities that sum to one in each decided choice, and the label that it gets: the likeliest.
-
-    Known truth, (n_pairs,) `present` where `known`, keeps its value: a label that is known to be present makes the
-    others of its group absent, and one that is known to be absent leaves its share to the others.
-    """
-    choices = Choices.among(pairs.item, pairs.label, group)
-    chosen = np.zeros(len(proba), np.int8)
-    if not len(choices):
-        return proba, ChosenLabels(group, chosen)
-    place, of = choices.place, choices.of
-    told = choices.sums(present & known) > 0
-    share = np.where(told[of], (present & known)[place], np.where(known[place], 0.0, proba[place]))
-    total = np.add.reduceat(share, choices.start)
-    # Where truth says that none of the asked labels is present, there is nothing to choose from.
-    decided = (told | choices.decided(n_yes, group)) & (total > 0)
-    here = decided[of]
-    result = proba.copy()
-    result[place[here]] = share[here] / total[of[here]]
-    first = np.full(len(choices), len(place))  # of the likeliest labels
-    best = np.flatnonzero(share == np.maximum.reduceat(share, choices.start)[of])[::-1]
-    first[of[best]] = best
-    chosen[place[here]] = -1
-    chosen[place[first[decided]]] = 1
-    return result, ChosenLabels(group, chosen)
+            "basis": self.basis, "groups": self.labels(names), "answers": self.answers, "answers_with_one": self.single,
+            "looks_exclusive": bool(self.answers) and not self, "sentences": self.sentences(names),
+        }  # fmt: skip

@@ -62,7 +62,7 @@ def _stirling(x):  # type: ignore[no-untyped-def]
     """Log-gamma of a number from SHIFT on, except for −x + ½ log 2π.
 
     (x − ½) log x + Σ B₂ₖ / (2k (2k − 1) x²ᵏ⁻¹), with Bernoulli's numbers, up to k = 6. Error: less than the next term,
-    1 / (156 x¹³) ≤ 1.2e-14 at x = 8 and 1.5e-18 at x = 16. Terms that all arguments share cancel in `_log_beta`.
+    1 / (156 x¹³) ≤ 1.2e-14 at x = 8 and 1.5e-18 at x = 16. Terms that all arguments share cancel in `log_beta`.
     """
     inverse = 1.0 / x
     square = inverse * inverse
@@ -81,50 +81,40 @@ def _rising(x):  # type: ignore[no-untyped-def]
     return ends * (ends + 6.0) * (ends + 10.0) * (ends + 12.0)
 
 
-@formula
-def _log_beta(yes, no):  # type: ignore[no-untyped-def]
-    """log Γ(yes) + log Γ(no) − log Γ(yes + no), for positive numbers.
+@loop
+def log_beta(yes, no, result):  # type: ignore[no-untyped-def]
+    """Fill `result` with log Γ(yes) + log Γ(no) − log Γ(yes + no), for positive arguments.
 
     Rounding: terms as large as n log n for n = yes + no nearly cancel, so about 2e-16 n log n is lost: 3e-9 for a coin
     with a million votes, nothing that one could see for a thousand.
     """
-    total = yes + no
-    # −x of Stirling: −(yes + 8) − (no + 8) + (total + 8) = −8. ½ log 2π is there twice and taken off once.
-    far = _stirling(yes + SHIFT) + _stirling(no + SHIFT) - _stirling(total + SHIFT)
-    # One logarithm for all three shifts; divided before it is multiplied, so that large counts do not overflow.
-    return far - log(_rising(yes) / _rising(total) * _rising(no)) + (HALF_LOG_2PI - SHIFT)
+    for index in range(len(yes)):
+        a, b = yes[index], no[index]
+        total = a + b
+        # −x of Stirling: −(a + 8) − (b + 8) + (total + 8) = −8. ½ log 2π is there twice and taken off once.
+        far = _stirling(a + SHIFT) + _stirling(b + SHIFT) - _stirling(total + SHIFT)
+        # One logarithm for all three shifts; divided before it is multiplied, so that large counts do not overflow.
+        result[index] = far - log(_rising(a) / _rising(total) * _rising(b)) + (HALF_LOG_2PI - SHIFT)
 
 
-@formula
-def _digamma(x):  # type: ignore[no-untyped-def]
-    """The derivative of log-gamma, for a positive number.
+@loop
+def digamma(numbers, result):  # type: ignore[no-untyped-def]
+    """Fill `result` with the derivative of log-gamma, for positive numbers.
 
     log y − 1 / (2y) − Σ B₂ₖ / (2k y²ᵏ) at y = x + SHIFT, up to k = 7, less what the shift added: 1/x + … + 1/(x + 7).
     Error: less than the next term, 0.444 / y¹⁶ ≤ 1.6e-15 at y = 8.
     """
-    # 1/(x + i) + 1/(x + 7 − i) = (2x + 7) / ((x + i)(x + 7 − i)): four pairs over one denominator, one division.
-    ends = x * (x + 7.0)
-    low, high = ends * (ends + 6.0), (ends + 10.0) * (ends + 12.0)
-    before = (2.0 * x + 7.0) * ((2.0 * ends + 6.0) * high + (2.0 * ends + 22.0) * low) / (low * high)
-    inverse = 1.0 / (x + SHIFT)
-    square = inverse * inverse
-    series = 1 / 240 - square * (1 / 132 - square * (691 / 32760 - square / 12))
-    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * series)))
-    return log(x + SHIFT) - 0.5 * inverse - series - before
-
-
-@loop
-def log_beta(yes, no, result):  # type: ignore[no-untyped-def]
-    """Fill `result` with the log of the beta function, for positive arguments."""
-    for index in range(len(yes)):
-        result[index] = _log_beta(yes[index], no[index])
-
-
-@loop
-def digamma(x, result):  # type: ignore[no-untyped-def]
-    """Fill `result` with the derivative of log-gamma, for positive arguments."""
-    for index in range(len(x)):
-        result[index] = _digamma(x[index])
+    for index in range(len(numbers)):
+        x = numbers[index]
+        # 1/(x + i) + 1/(x + 7 − i) = (2x + 7) / ((x + i)(x + 7 − i)): four pairs over one denominator, one division.
+        ends = x * (x + 7.0)
+        low, high = ends * (ends + 6.0), (ends + 10.0) * (ends + 12.0)
+        before = (2.0 * x + 7.0) * ((2.0 * ends + 6.0) * high + (2.0 * ends + 22.0) * low) / (low * high)
+        inverse = 1.0 / (x + SHIFT)
+        square = inverse * inverse
+        series = 1 / 240 - square * (1 / 132 - square * (691 / 32760 - square / 12))
+        series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * series)))
+        result[index] = log(x + SHIFT) - 0.5 * inverse - series - before
 
 
 @loop
@@ -148,7 +138,7 @@ def group_fit(worker, label, yes, no, usual_yes, usual_no, without_votes, member
     """Add to fit[group, worker] what the coins say: log-probabilities of their votes, integrated over rates.
 
     worker, label, yes, no : (n_coins,) the coins and their votes
-    usual_yes, usual_no, without_votes : (n_groups, n_labels) a group's pseudo-votes, and `_log_beta` of these alone
+    usual_yes, usual_no, without_votes : (n_groups, n_labels) a group's pseudo-votes, and `log_beta` of these alone
     member : (n_groups, n_workers) who belongs how far
     """
     coins, a, b, value = np.empty(CHUNK, np.uint64), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)

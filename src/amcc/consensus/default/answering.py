@@ -146,9 +146,8 @@ class LearnedCrowd(GroupedModel):
     def _read(self, votes: Votes, evidence: Evidence, weight: Floats | None) -> Floats:
         """(n_pairs,) probabilities by all readings; where labels exclude each other, of one label each."""
         proba = evidence.pooled(Trust(**self.trust_), self.without)
-        if (exclusive := self._exclusive_for(votes)) is None or exclusive.rates is None:
-            return proba
-        return read_choices(votes, proba, exclusive.group, exclusive.rates, weight)
+        exclusive = self._exclusive_for(votes)
+        return proba if exclusive is None else read_choices(votes, proba, exclusive, weight)
 
     def _others(self, votes: Votes, prior: Floats, reference: Mask) -> Floats:
         """(n_pairs,) probabilities by the votes of all but the reference, (n_workers,) of those learned."""

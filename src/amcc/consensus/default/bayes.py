@@ -20,8 +20,9 @@ from amcc.threads import in_threads, n_pieces
 # Pseudo-votes beyond these change nothing: fewer than one vote, or more than anybody gives.
 STRENGTH_RANGE = (0.5, 4096.0)
 
-# Numbers from which a series in numpy is faster than scipy's function, which asks of each number how large it is, and
-# how many it takes at a time: with fewer, calls take longer than sums.
+# Numbers from which a series in numpy is faster than scipy's function, which asks of each number how large it is (with
+# that alone, fits of 10⁴ and 10⁵ votes take 6 and 13 % longer), and how many it takes at a time, so that they stay in
+# the cache. With fewer, calls take longer than sums.
 SOME, PIECE = 1500, 8192
 
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
@@ -54,13 +55,10 @@ def log_evidence(lent_yes: Floats, lent_no: Floats, yes: Floats, no: Floats) -> 
     return log_beta(lent_yes + yes, lent_no + no) - log_beta(lent_yes, lent_no)
 
 
-def log_beta(yes: Floats, no: Floats) -> Floats:
-    """Log of the beta function of positive numbers, of one shape; by the compiled loop where they are many."""
-    return log_beta_numpy(yes, no) if yes.size < MANY else _compiled("log_beta", yes, no)
-
-
-def log_beta_numpy(yes: Floats, no: Floats) -> Floats:
-    """The numpy twin of the compiled loop: log Γ(yes) + log Γ(no) − log Γ(yes + no)."""
+def log_beta(yes: Floats, no: Floats, many: float = MANY) -> Floats:
+    """Log of the beta function of positive numbers, of one shape; by the compiled loop where there are so many."""
+    if yes.size >= many:
+        return _compiled("log_beta", yes, no)
     if yes.size < SOME:
         return np.asarray(gammaln(yes) + gammaln(no) - gammaln(yes + no))
     flat, result = (yes.reshape(-1), no.reshape(-1)), np.empty(yes.size)
@@ -71,10 +69,7 @@ def log_beta_numpy(yes: Floats, no: Floats) -> Floats:
 
 
 def _log_beta_by_series(yes: Floats, no: Floats) -> Floats:
-    """As `loops.coins._log_beta`, which says how exact it is: without branches, so that numpy takes several at a time.
-
-    All arguments are first taken to x + 8, by Γ(x + 8) = x (x + 1) … (x + 7) Γ(x), and there to Stirling's series.
-    """
+    """As `loops.coins.log_beta`, which says how exact it is; nothing branches, so numpy takes several at a time."""
 
     def stirling(x: Floats) -> Floats:
         square = 1.0 / (x * x)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from amcc.arrays import Floats, Ints, unsigned
-from amcc.consensus.default.bayes import log_beta, log_beta_numpy
+from amcc.consensus.default.bayes import log_beta
 from amcc.fields import Each
 from amcc.special import digamma
 from amcc.sums import sum_per_code
@@ -70,7 +70,8 @@ def group_fit(coins: Coins, kinds: Sequence[Explained]) -> list[Floats]:
     if len(coins) > FEW_COINS:
         return [_compiled_fit(coins, *each) for each in kinds]
     table = _Table.of(coins, kinds)
-    fit = log_beta_numpy(*table.votes)
+    yes, no = table.votes
+    fit = log_beta(yes, no, many=np.inf)  # a fit of few coins does not wait for compiled loops to load
     fit -= log_beta(*table.usual).take(coins.label, axis=1)
     return [rows.T for rows in table.by_kind(sum_per_code(coins.worker, fit, len(kinds[0].member)))]
 
@@ -87,22 +88,12 @@ def _compiled_fit(coins: Coins, counts: Counts, usual: Usual, member: Floats) ->
     return np.asarray(fit.T)
 
 
-@dataclass(frozen=True)
-class Effective:
-    """Votes as they count for a group: the more votes of one coin, the less each adds.
+def effective_votes(coins: Coins, kinds: Sequence[Explained]) -> list[Floats]:
+    """(2, n_groups, n_labels) votes, yes and no, as they count for groups: the more of one coin, the less each adds.
 
-    yes, no : (n_groups, n_labels)
-    """
-
-    yes: Floats
-    no: Floats
-
-
-def effective_votes(coins: Coins, kinds: Sequence[Explained]) -> list[Effective]:
-    """Minka's fixed point for beta-binomials: any step that climbs with these votes climbs the true bound.
-
-    The same as `bayes.effective_votes_of`, summed over coins; the factor x₀ is the same for all of them, and is
-    multiplied at the end.
+    Minka's fixed point for beta-binomials: any step that climbs with these votes climbs the true bound. The same as
+    `bayes.effective_votes_of`, summed over coins; the factor x₀ is the same for all of them, and is multiplied at the
+    end.
     """
     if len(coins) > FEW_COINS:
         return [_compiled_effective(coins, *each) for each in kinds]
@@ -110,21 +101,19 @@ def effective_votes(coins: Coins, kinds: Sequence[Explained]) -> list[Effective]
     gain = digamma(table.votes, out=table.votes)
     gain -= digamma(table.usual).take(coins.label, axis=2)
     gain *= table.member(coins)
-    yes, no = (
-        usual * sum_per_code(coins.label, each, usual.shape[1]) for usual, each in zip(table.usual, gain, strict=True)
+    return table.by_kind(
+        table.usual * np.array([sum_per_code(coins.label, each, table.usual.shape[2]) for each in gain])
     )
-    return [Effective(*each) for each in zip(table.by_kind(yes), table.by_kind(no), strict=True)]
 
 
-def _compiled_effective(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Effective:
+def _compiled_effective(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
     """The same for one kind and many coins."""
     at_rest = digamma(usual.yes), digamma(usual.no)
     # One table per piece, added up at the end: threads never write to one place, and sums do not depend on timing.
     bounds = _even_bounds(coins, 2 * usual.yes.size)
     gain, of_group = np.zeros((len(bounds) - 1, 2, *usual.yes.shape)), np.ascontiguousarray(member.T)
     _run_compiled("effective_votes", coins, counts, usual, bounds, lambda piece, _: (*at_rest, of_group, gain[piece]))
-    yes, no = gain.sum(axis=0)
-    return Effective(usual.yes * yes, usual.no * no)
+    return np.asarray(gain.sum(axis=0) * [usual.yes, usual.no])
 
 
 def expected_log_rates(coins: Coins, kinds: Sequence[Explained]) -> list[Floats]:
@@ -137,8 +126,7 @@ def expected_log_rates(coins: Coins, kinds: Sequence[Explained]) -> list[Floats]
     log_rates = digamma(votes, out=votes)
     log_rates -= digamma(total, out=total)
     log_rates *= table.member(coins)
-    yes, no = (table.by_kind(each) for each in log_rates)
-    return [np.array([rows.sum(axis=0) for rows in each]) for each in zip(yes, no, strict=True)]
+    return [rows.sum(axis=1) for rows in table.by_kind(log_rates)]
 
 
 def _compiled_log_rates(coins: Coins, counts: Counts, usual: Usual, member: Floats) -> Floats:
@@ -186,10 +174,10 @@ class _Table(NamedTuple):
         return np.concatenate([each.member.T for each in self.kinds]).take(coins.worker, axis=1)
 
     def by_kind(self, table: Floats) -> list[Floats]:
-        """The rows of each kind."""
+        """The rows of each kind, of a table (…, n_groups, any)."""
         first, rows = 0, []
         for each in self.kinds:
-            rows.append(table[first : (first := first + len(each.usual.yes))])
+            rows.append(table[..., first : (first := first + len(each.usual.yes)), :])
         return rows
 
 

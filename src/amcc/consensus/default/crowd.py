@@ -19,7 +19,6 @@ from amcc.arrays import Floats, Ints
 from amcc.consensus.default.bayes import posterior
 from amcc.consensus.default.coins import (
     Counts,
-    Effective,
     Explained,
     Usual,
     effective_votes,
@@ -339,14 +338,13 @@ class EffectiveSums(NamedTuple):
 
 def sum_effective(coins: Coins, crowd: Crowd, counts: CoinCounts) -> EffectiveSums:
     """What votes count for what groups have in common."""
-    effective = effective_votes(coins, crowd.explains(counts))
-    return EffectiveSums(*(np.stack([each.yes, each.no]) for each in effective))
+    return EffectiveSums(*effective_votes(coins, crowd.explains(counts)))
 
 
 def update_rates(crowd: Crowd, prior: CrowdPrior, shards: Shards, counts: CoinCounts) -> Crowd:
     """Commonality of all kinds of rate."""
     sums = shards.total(sum_effective, crowd, counts)
-    return crowd.with_rates(update_group_rates(crowd.rates, prior[:3], [Effective(*each) for each in sums]))
+    return crowd.with_rates(update_group_rates(crowd.rates, prior[:3], sums))
 
 
 def same_strengths(one: Crowd, other: Crowd) -> bool:

@@ -41,7 +41,7 @@ from amcc.consensus.default.crowd import (
     usual_groups,
 )
 from amcc.consensus.default.degrees import fit_degrees
-from amcc.consensus.default.exclusive import Groups, check_exclusive, learn_exclusive
+from amcc.consensus.default.exclusive import Groups, learn_exclusive, named_groups
 from amcc.consensus.default.likelihood import START_SHARPNESS, LikelihoodFit, fit_likelihood
 from amcc.consensus.default.presence import expected_share_of_yes, presence_at
 from amcc.consensus.default.reference import (
@@ -184,7 +184,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         check_rounds(self.max_iter, self.tol)
         check_seed(self.random_state)
         settings_with(self.settings)
-        check_exclusive(self.exclusive)
+        named_groups(self.exclusive)
 
     # -- learning ------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from amcc.arrays import Floats, clipped, sigmoid
 from amcc.consensus.default.bayes import best_of_three
-from amcc.consensus.default.coins import Effective, Usual
+from amcc.consensus.default.coins import Usual
 from amcc.fields import Each
 
 # How much the crowd's usual rates may differ from those of the settings, and groups of workers from each other, in
@@ -115,9 +115,7 @@ def improved_strengths(rates: Sequence[Rates], fit: Callable[[list[Usual]], list
     return [replace(each, strength=own) for each, own in zip(rates, best, strict=True)]
 
 
-def update_group_rates(
-    rates: Sequence[Rates], priors: Sequence[RatePrior], effective: Sequence[Effective]
-) -> list[Rates]:
+def update_group_rates(rates: Sequence[Rates], priors: Sequence[RatePrior], effective: Sequence[Floats]) -> list[Rates]:
     """Labels, their centre and shifts of groups: a logistic regression on effective votes, one Newton step each.
 
     One step is enough, because the effective votes are those of the rates as they were: the next round has better ones.
@@ -125,9 +123,8 @@ def update_group_rates(
     """
     kind = np.repeat(np.arange(len(rates)), [len(each.shift) for each in rates])  # of each group
     of_kind = (kind == np.arange(len(rates))[:, None]).astype(np.float64)
-    all_votes = _Effective(
-        np.concatenate([each.yes for each in effective]), np.concatenate([each.yes + each.no for each in effective])
-    )
+    yes, no = np.concatenate(effective, axis=1)
+    all_votes = _Effective(yes, yes + no)
     label, shift = np.array([each.label for each in rates]), np.concatenate([each.shift for each in rates])
     between, across = np.array([[each.label_spread] for each in priors]), GROUP_SPREAD
     slope, bend = (of_kind @ each for each in all_votes.slope_and_bend(label[kind] + shift[:, None]))

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from amcc.arrays import Floats, Ints
+from amcc.arrays import Floats, Mask
 from amcc.consensus.default.coins import Counts
 from amcc.consensus.default.crowd import (
     CoinCounts,
@@ -53,19 +52,7 @@ LOT = 0
 class Chosen(NamedTuple):
     """(n_workers,) whether each stands for all."""
 
-    worker: Annotated[npt.NDArray[np.bool_], Each("worker")]
-
-
-class Places(NamedTuple):
-    """Where those who were chosen, and their coins, stand among the others, in order."""
-
-    worker: Ints
-    coin: Ints
-
-
-def places_of(coins: Coins, chosen: Chosen) -> Places:
-    """Where those who were chosen stand."""
-    return Places(np.flatnonzero(chosen.worker), np.flatnonzero(chosen.worker[coins.worker]))
+    worker: Annotated[Mask, Each("worker")]
 
 
 class Picked(NamedTuple):
@@ -76,10 +63,11 @@ class Picked(NamedTuple):
     counts: CoinCounts
 
 
-def pick(_: Coins, places: Places, member: Floats, weight: Floats, counts: CoinCounts) -> Picked:
-    """What is known of those in these places."""
-    present, absent = (Counts(each.yes[places.coin], each.no[places.coin]) for each in (counts.present, counts.absent))
-    return Picked(member[places.worker], weight[places.worker], CoinCounts(present, absent))
+def pick(coins: Coins, chosen: Chosen, member: Floats, weight: Floats, counts: CoinCounts) -> Picked:
+    """What is known of those who were chosen."""
+    coin = chosen.worker[coins.worker]
+    present, absent = (Counts(each.yes[coin], each.no[coin]) for each in (counts.present, counts.absent))
+    return Picked(member[chosen.worker], weight[chosen.worker], CoinCounts(present, absent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +75,12 @@ class Representatives:
     """Workers who stand for all.
 
     mine : their coins, with workers numbered from 0, as one shard
-    everybody : all coins
-    places : where theirs are among these, kept there
+    everybody : all coins; chosen : who they are, kept there
     """
 
     mine: Shards
     everybody: Shards
-    places: Places
+    chosen: Chosen
 
     @classmethod
     def of(cls, engine: Engine, everybody: Shards) -> Self | None:
@@ -102,10 +89,10 @@ class Representatives:
         if min(enough, len(coins)) > MOST_COINS * engine.n_votes:
             return None
         chosen = np.random.default_rng(LOT).random(engine.n_workers) < enough / max(len(coins), 1)
-        coin = np.flatnonzero(chosen[coins.worker])
+        coin = chosen[coins.worker]
         number = np.cumsum(chosen, dtype=coins.worker.dtype) - 1
         mine = Shards(Coins(number[coins.worker[coin]], coins.label[coin], coins.slot[:0]))
-        return cls(mine, everybody, everybody.over(places_of, everybody.cut(Chosen(chosen))))
+        return cls(mine, everybody, everybody.cut(Chosen(chosen)))
 
     def learn_groups(self, crowd: Crowd, prior: CrowdPrior, counts: CoinCounts) -> Crowd:
         """The crowd with rates, strengths and shares of groups as these workers' votes want them; members stay."""
@@ -127,6 +114,6 @@ class Representatives:
 
     def _of(self, crowd: Crowd, counts: CoinCounts) -> tuple[Crowd, CoinCounts]:
         """Crowd and counts without all others; these are few, so they come here from wherever they are kept."""
-        kept = self.everybody.over(pick, self.places, crowd.member, crowd.weight, counts)
+        kept = self.everybody.over(pick, self.chosen, crowd.member, crowd.weight, counts)
         few = self.everybody.gathered(kept)
         return replace(crowd, member=few.member, weight=few.weight), few.counts
