@@ -27,7 +27,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from amcc import AMCC, load_model, passes, write_votes
 from amcc.consensus import MACE, NAM, DawidSkene, DSTree, MajorityVote
-from amcc.consensus.default import likelihood, representatives
+from amcc.consensus.default import likelihood
 from amcc.consensus.default.frequency import update_usual
 from amcc.consensus.default.warm_start import UPDATE_ROUNDS
 from amcc.consensus.models.paper import PaperAMCC
@@ -275,15 +275,6 @@ def test_a_warm_start_goes_on_in_shards(cluster, shards, packed, votes):
     before = AMCC(warm_start=True).fit(votes.select(np.arange(len(votes)) >= 20))
     here, there = (copy.copy(before).fit(engine) for engine in (LocalEngine(packed), cluster))
     assert here.n_iter_ == there.n_iter_ <= UPDATE_ROUNDS
-    assert_allclose(there.coin_evidence_, here.coin_evidence_, **SAME)
-
-
-def test_hurried_fits_are_the_same_in_shards(cluster, shards, packed, monkeypatch):
-    """With representatives, whose coins come to the leader, and with stretched steps."""
-    monkeypatch.setattr(likelihood, "NO_HURRY", 0)
-    monkeypatch.setattr(representatives, "MOST_COINS", 1.0)
-    here, there = (AMCC().fit(engine) for engine in (LocalEngine(packed), cluster))
-    assert here.n_iter_ == there.n_iter_
     assert_allclose(there.coin_evidence_, here.coin_evidence_, **SAME)
 
 

@@ -123,7 +123,7 @@ def test_own_answers_as_anchor(crowd):
         ({"tol": 0.0}, "tol must be positive; got 0.0"),
         ({"tol": -1.0}, "tol must be positive; got -1.0"),
         ({"tol": float("nan")}, "tol must be positive; got nan"),
-        ({"without": ["degree"]}, "without must be a list of steps, of tempering, .*; got"),
+        ({"without": ["degree"]}, "without must be a list of steps, of start, .*; got"),
         ({"without": "degrees"}, "without must be a list of steps"),
         ({"without": ["coins", "counts", "degrees"]}, "must leave one reading of coins, counts and degrees"),
     ],

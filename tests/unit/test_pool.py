@@ -50,7 +50,7 @@ def test_the_pool_by_hand(evidence):
     assert_allclose(evidence.pooled(Trust(correlation=0.8)), (1 - weight) * pool + weight * correlated)
 
 
-@pytest.mark.parametrize("without", [(), ("coins",), ("counts", "degrees"), ("degrees", "tempering")])
+@pytest.mark.parametrize("without", [(), ("coins",), ("counts", "degrees"), ("degrees", "start")])
 def test_weights_sum_to_one_and_move_with_the_votes(evidence, without):
     weights = evidence._weights(without)
     assert_allclose(weights.sum(axis=0), 1)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from amcc.arrays import AnyInts, Floats, Ints, Mask
+from amcc.arrays import ROUNDING, AnyInts, Floats, Ints, Mask
 from amcc.consensus.families import families_behind
 from amcc.roster import Seats
 from amcc.special import betaincinv
@@ -67,7 +67,7 @@ def settled(
     [True, False, False, False]
     """
     agree = np.where(proba > 0.5, n_yes, n_votes - n_yes)
-    result = (np.minimum(proba, 1 - proba) <= claim) & (agree >= MIN_VOTES) & (2 * agree > n_votes)
+    result = (np.minimum(proba, 1 - proba) <= claim + ROUNDING) & (agree >= MIN_VOTES) & (2 * agree > n_votes)
     return result if n_families is None else result & (n_families >= MIN_FAMILIES)
 
 

@@ -138,7 +138,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
     calibration_ : Calibration
         How known truth corrected the probabilities; only where `fit` was given some.
     objective_history_ : list of float
-        The bound, which rises at every round (above 200,000 votes it may fall by a hair, see docs/method.md).
+        The bound, which rises at every round.
 
     Examples
     --------

@@ -5,15 +5,13 @@ groups and workers are is in `crowd` and `rates`, how often labels are present i
 
 The rates themselves are integrated out, so that what remains of a worker in a group is a beta-binomial. Groups of
 workers, presence of labels and all parameters are found by coordinate ascent on one lower bound of the log-posterior:
-no step of it can lower the bound (docs/method.md, section 2; in large fits by a hair, where some workers choose for
-all). It takes the place of eq5 and its updates eq15 to eq23. A round is one pass over the votes and a few over the
-coins times groups.
+no step of it can lower the bound (docs/method.md, section 2). It takes the place of eq5 and its updates eq15 to eq23. A
+round is one pass over the votes and a few over the coins times groups.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -31,7 +29,6 @@ from amcc.consensus.default.crowd import (
     update_strengths,
 )
 from amcc.consensus.default.frequency import LabelFrequency, update_usual
-from amcc.consensus.default.representatives import Representatives
 from amcc.consensus.monitor import Monitor
 from amcc.consensus.rounds import LabelPrior, Prior, Start, entropy_of, first_look, one_round
 from amcc.engine.base import Engine
@@ -42,22 +39,14 @@ from amcc.passes import Belief
 # In every third round all groups are tried for all workers: they move slowly.
 THOROUGH = 3
 
-# Votes up to which nothing is done to hurry: such a fit takes a second or so, and what its readings are worth is seen
-# more sharply the closer it comes to its maximum.
-NO_HURRY = 200_000
-
-# Strengths cost most: they are tried every third round while they move. After a try that changed none, in a hurry, the
-# next one waits for twice as many rounds as the last.
+# Strengths cost most: they are tried every third round while they move. After a try that changed none, the next one
+# waits for twice as many rounds as the last.
 STRENGTHS_WAIT = 3
 
 # How surely pairs are present at the start, by the log-odds of their shares of yes. With the shares as they are, one
 # worker who answers at random decides what is present wherever labels are rare: their yes beside two noes would count
 # as a third of a present label, and all others would look as if they missed it. At 2 or 4.5 hardly anything changes.
 START_SHARPNESS = 3.0
-
-# In a hurry, rounds in which groups are learned from `representatives`. While presence moves as much as in these, what
-# they say of groups is near enough to what all workers say.
-ROUNDS_OF_FEW = 10
 
 
 @dataclass(frozen=True)
@@ -156,26 +145,21 @@ def fit_likelihood(
     before = engine.recall("fit", Ascent)
     at = start_ascent(shards, first, shards.cut(crowd), start, prior) if before is None else shards.cut(before)
     monitor = Monitor(tol, max_iter, at.history, at.reported)
-    few = Representatives.of(engine, shards) if in_hurry(engine) else None
-    # Whoever starts with a crowd that was learned from all workers does not want it learned from a few.
-    rounds_of_few = ROUNDS_OF_FEW if few is not None and start is None else 0
 
     def grouped(at: Ascent, number: int) -> tuple[Ascent, float]:
         """With the counts that follow from its votes, and workers in the groups that explain them; its bound."""
         counts = shards.over(counts_of, at.crowd.weight, checked, at.present, given.present, first.slot_votes)
         label_present = _mixed(checked, at.label_present, given.label_present)
         frequency = replace(at.frequency, present=label_present, absent=_rest(first.asked, label_present))
-        known = few.learn_groups(at.crowd, prior, counts) if few and number < rounds_of_few else at.crowd
-        crowd, explained = update_members(known, shards, counts, thorough=number % THOROUGH == 0)
+        crowd, explained = update_members(at.crowd, shards, counts, thorough=number % THOROUGH == 0)
         # The bound of what the last round left: after it the parameters move, and each term would need another pass.
-        bound = explained + known.log_prior(prior) + frequency.bound(prior.settings) + checked * at.entropy
+        bound = explained + at.crowd.log_prior(prior) + frequency.bound(prior.settings) + checked * at.entropy
         return replace(at, crowd=crowd, counts=counts, frequency=frequency), bound
 
     for number in monitor.rounds():
         now, bound = grouped(at, number)
         monitor.report(bound, now.change)
-        if number >= rounds_of_few:
-            now = _next_rates(engine, shards, now, prior, number, few)
+        now = _next_rates(shards, now, prior, number)
         now = replace(now, frequency=update_usual(now.frequency, prior.settings))
         now = _next_belief(engine, shards, now)
         at = replace(now, history=tuple(monitor.history), reported=monitor.change)
@@ -187,20 +171,11 @@ def fit_likelihood(
     )
 
 
-def in_hurry(engine: Engine) -> bool:
-    """Whether there is so much to do that a fit must not take its time."""
-    return engine.n_votes > NO_HURRY
-
-
-def _next_rates(
-    engine: Engine, shards: Shards, at: Ascent, prior: CrowdPrior, number: int, few: Representatives | None
-) -> Ascent:
-    """Rates of groups, by what the votes of all workers count for; their strengths first, for votes depend on them."""
+def _next_rates(shards: Shards, at: Ascent, prior: CrowdPrior, number: int) -> Ascent:
+    """Rates of groups, by what votes count for; their strengths first, for votes depend on them."""
     if number >= at.strengths_at:
-        strengths = partial(update_strengths, shards=shards) if few is None else few.learn_strengths
-        crowd = strengths(at.crowd, prior=prior, counts=at.counts)
-        at_rest = in_hurry(engine) and same_strengths(crowd, at.crowd)
-        wait = 2 * at.strengths_wait if at_rest else STRENGTHS_WAIT
+        crowd = update_strengths(at.crowd, prior, shards, at.counts)
+        wait = 2 * at.strengths_wait if same_strengths(crowd, at.crowd) else STRENGTHS_WAIT
         at = replace(at, crowd=crowd, strengths_at=number + wait, strengths_wait=wait)
     return replace(at, crowd=update_rates(at.crowd, prior, shards, at.counts))
 
