@@ -18,13 +18,13 @@ This file is the pipeline; each step has a file of its own, with its reason and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
 
-from amcc.arrays import Codes, Floats, weight_per_code
+from amcc.arrays import Codes, Floats, Mask, weight_per_code
 from amcc.consensus.calibration import Calibration, fit_calibration
 from amcc.consensus.default.answering import STEPS, LearnedCrowd
 from amcc.consensus.default.coins import Counts
@@ -66,7 +66,7 @@ from amcc.consensus.workers import worker_rates
 from amcc.consensus.worth import worker_worth
 from amcc.engine.base import Engine, InMemory
 from amcc.errors import ParameterError
-from amcc.passes import Belief, Judgement
+from amcc.passes import Belief
 from amcc.special import logit
 from amcc.votes import Coins, Votes
 
@@ -190,6 +190,7 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
 
     def _learn(self, engine: Engine) -> Learned:
         self.fitted_to_: str = ""  # until the fit is done: an interrupted one must not pass for it
+        members = self._reference_members(engine)  # first: a name that is wrong is told before the fit, not after it
         asked, engine, before = engine, _one_vote_each(engine), self.settings_
         self.settings_: Settings = settings_with(self.settings)
         self.exclusive_: SingleChoice = learn_exclusive(
@@ -205,25 +206,28 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         self._publish_crowd(fit, engine)
         self.set_share_: Floats = sets.share
         self.set_frequency_: Floats = sets.frequency
-        self.coin_evidence_: Floats = fit.evidence.reshape(-1, 2)
+        # That of a whole vote: what a vote teaches about workers is less where their family repeats it.
+        evidence = fit.evidence / _per_slot(fit.crowd.weight, engine.coins)
+        self.coin_evidence_: Floats = evidence.reshape(-1, 2)
         self.fitted_to_ = fingerprint(asked, self.get_params(), self.vote_worth_)
-        judge = partial(engine.total, judge_votes, self._as_it_weighs(fit.evidence, engine), fit.prior)
-        self._learn_say(engine, judge)
-        return Learned(fit.frequency, judge)
-
-    def _learn_say(self, engine: Engine, judge: Callable[[], Judgement]) -> None:
-        """Who is the reference, and how much they have to say."""
+        if self.vote_worth_ is not None:  # one vote stands for all samples of a worker
+            evidence = evidence * _per_slot(self.vote_worth_ * self._samples, engine.coins)
+        judge = partial(engine.total, judge_votes, evidence, fit.prior)
         self._say = None
-        if self.roster_ is None or "reference" in self.without:
-            if self.roster_ is None and self.reference not in (None, NOBODY):
-                raise ParameterError(
-                    f"reference={self.reference!r} needs a workers file that says who people and models are: "
-                    "fit(votes, roster=roster) (command line: --workers workers.csv)."
-                )
-            return
-        members = members_of(self.reference, self.roster_, engine.worker_names)
         if members.any() and isinstance(engine, InMemory):
             self._say = say_of(members, worker_rates(engine.block.source, judge()))
+        return Learned(fit.frequency, judge)
+
+    def _reference_members(self, votes: Votes | Engine) -> Mask:
+        """(n_workers,) who is the reference."""
+        if self.roster_ is not None and "reference" not in self.without:
+            return members_of(self.reference, self.roster_, votes.worker_names)
+        if self.roster_ is None and self.reference not in (None, NOBODY):
+            raise ParameterError(
+                f"reference={self.reference!r} needs a workers file that says who people and models are: "
+                "fit(votes, roster=roster) (command line: --workers workers.csv)."
+            )
+        return np.zeros(votes.n_workers, dtype=bool)
 
     @property
     def reference_sentence_(self) -> str:
@@ -296,13 +300,6 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         n_groups = self.n_groups or usual_groups(votes.coins)
         return start_crowd(votes.n_workers, votes.n_labels, n_groups, self._crowd_prior, self._teaches)
 
-    def _as_it_weighs(self, evidence: Floats, engine: Engine) -> Floats:
-        """(n_slots,) evidence of votes by what they are worth; one vote stands for all samples of a worker."""
-        if self.vote_worth_ is None:
-            return evidence
-        worth = self.vote_worth_ * self._samples / (1.0 if self._teaches is None else self._teaches)
-        return evidence * np.repeat(worth[engine.coins.worker], 2)
-
     @property
     def _weighs_families(self) -> bool:
         return "families" not in self.without
@@ -328,9 +325,10 @@ class AMCC(LearnedCrowd, methods={"amcc": {}}):
         """Where the fit starts: a crowd, and what is believed where shares of yes are not the best there is."""
         if not self._goes_on:
             return self._first_crowd(engine), None
-        belief = Belief(self._evidence_of_coins(engine), logit(self._prior_for(engine)))
         crowd = known_to(self.crowd_, *self._learned_codes(engine))
-        return crowd if self._teaches is None else replace(crowd, weight=self._teaches), belief
+        weight = np.ones(engine.n_workers) if self._teaches is None else self._teaches
+        evidence = self._evidence_of_coins(engine) * _per_slot(weight, engine.coins)
+        return replace(crowd, weight=weight), Belief(evidence, logit(self._prior_for(engine)))
 
     def _go_on_from(self, engine: Engine) -> tuple[LikelihoodFit, LabelSets]:
         """A few rounds of the ascent that the last fit ended with."""
@@ -397,6 +395,11 @@ def kinds_as_present(fit: LikelihoodFit, attentive: Floats, settings: Settings) 
     kinds = fit.counts.absent, fit.counts.present
     shares = [expected_share_of_yes(attentive @ each.yes, attentive @ (each.yes + each.no)) for each in kinds]
     return presence_at(np.array(shares), settings)
+
+
+def _per_slot(weight: Floats, coins: Coins) -> Floats:
+    """(n_slots,) the (n_workers,) weight of the worker of each slot."""
+    return np.repeat(weight[coins.worker], 2)
 
 
 def _one_vote_each(engine: Engine) -> Engine:
