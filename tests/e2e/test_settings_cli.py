@@ -34,7 +34,7 @@ def test_groups_are_titles_and_the_last_lines_say_how_it_was_measured(shown):
     assert [line for line in lines if line in {row["group"] for row in described_settings()}] == list(
         dict.fromkeys(row["group"] for row in described_settings())
     )
-    assert "(one draw, random_state 0)" in lines[-2]
+    assert "draws, random_state 0)" in lines[-2]
     assert "except truth_spread on 10 known items" in lines[-1]
     assert lines[-2].startswith(f"Measured on {measured_settings()['date']} by python benchmarks/settings.py")
 
