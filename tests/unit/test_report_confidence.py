@@ -48,7 +48,7 @@ def test_settled_bars_stand_in_front_of_bars_for_all():
     assert panel.chart.to_dict()["encoding"]["y"]["stack"] is None  # stacked, they would add up to five
     assert panel.notes == [
         "Of the 3 asked pairs called present 67\N{NO-BREAK SPACE}% are settled, of the 0 called absent –.",
-        "Settled is measured: of 80 known pairs that would count as settled, 1 were decided wrongly."
+        "Settled is measured: of 80 known pairs that would count as settled, 1 were decided wrongly.",
     ]
 
 
