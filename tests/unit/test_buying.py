@@ -113,8 +113,8 @@ def test_before_the_first_vote_all_cost_the_same_by_eq12() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_eq12_is_no_measure_of_quality(seed: int) -> None:
-    """docs/active.md warns of it, with these numbers: eight workers are reliable, the others never or always say yes,
-    or guess."""
+    """docs/active.md warns of it, with these numbers of seeds 0 to 7: eight workers are reliable, the others never or
+    always say yes, or guess."""
     rng = np.random.default_rng(seed)
     truth = np.where(rng.random((100, 5)) < 0.3, 1, -1)
     reliable = [np.where(rng.random(truth.shape) < 0.85, truth, -truth) for _ in range(8)]
@@ -124,9 +124,9 @@ def test_eq12_is_no_measure_of_quality(seed: int) -> None:
     votes = Votes.from_dense(np.where(asked, [*reliable, *styles], 0), worker_names=names)
     found = next_questions(votes, budget=10**4, prices="eq12", strategy="amcc", batch=50)
     *of_reliable, never, always, guess = eq12_prices(found.model, votes).vote.tolist()
-    assert 68 <= min(of_reliable) <= max(of_reliable) <= 84
-    assert (never, always in (97, 98), guess < 35) == (100, True, True)
-    assert 36 <= found.table()["worker"].tolist().count("guess") <= 42
+    assert 68 <= min(of_reliable) <= max(of_reliable) <= 81
+    assert (never, always in (97, 98), guess <= 35) == (100, True, True)
+    assert 36 <= found.table()["worker"].tolist().count("guess") <= 49
     assert "guess" not in by_worker(next_questions(votes, budget=10**4, prices="eq12", batch=50))  # voi
 
 

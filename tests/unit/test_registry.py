@@ -36,9 +36,9 @@ def test_the_board_thins_where_truth_comes_from_the_votes():
 
 
 def test_families_have_one_source_each():
-    """Twelve of them have votes and truth; sets of one maker about other things stand alone."""
+    """Nineteen of them have votes and truth; sets of one maker about other things stand alone."""
     with_truth = {name for name, data_set in DATASETS.items() if data_set.truth in ("independent", "own")}
-    assert len({family_of(name) for name in with_truth}) == 12
+    assert len({family_of(name) for name in with_truth}) == 19
     assert {name for name in with_truth if family_of(name) == "stories"} == {
         "apple_ekman", "apple_nakamura", "apple_nakamura_run10", "love_ekman", "love_nakamura",
     }  # fmt: skip
@@ -124,7 +124,7 @@ def test_entries_that_are_wrong_stop_the_import(text, error, message):
 
 def test_unknown_names_are_told_which_there_are():
     assert known_set("affective") is DATASETS["affective"]
-    with pytest.raises(ParameterError, match=r"sonyc_ust_fine_val, .*llm_civilcomments; got 'Affective'"):
+    with pytest.raises(ParameterError, match=r"sonyc_ust_fine_val, .*media_bias; got 'Affective'"):
         known_set("Affective")
 
 

@@ -7,7 +7,7 @@ from amcc.consensus import DawidSkene
 
 pytest.importorskip("altair")
 
-from amcc.consensus.settling import Settling
+from amcc.consensus.settling import SettledCounts, Settling
 from amcc.report.confidence import MAX_DOTS, N_BINS, confidence_panel, convergence_panel, histogram
 from report_pages import findings_of, pretended, rows_with, small_crowd
 
@@ -15,8 +15,10 @@ SETTLING = Settling("measured", 0.03, 80, 1)
 
 
 def confidence(proba, settled):
+    proba, settled = np.array(proba), np.array(settled, dtype=bool)
+    counts = SettledCounts.of(proba > 0.5, settled)
     return confidence_panel(
-        pretended(pair_proba_=np.array(proba), pair_settled_=np.array(settled, dtype=bool), settling_=SETTLING)
+        pretended(pair_proba_=proba, pair_settled_=settled, settled_counts_=counts, settling_=SETTLING)
     )
 
 
@@ -45,7 +47,8 @@ def test_settled_bars_stand_in_front_of_bars_for_all():
     assert [(row["state"], row["height"], row["pairs"]) for row in last] == [("open", 3, 1), ("settled", 2, 2)]
     assert panel.chart.to_dict()["encoding"]["y"]["stack"] is None  # stacked, they would add up to five
     assert panel.notes == [
-        "Settled is measured: of 80 known pairs that would count as settled, 1 were decided wrongly."
+        "Of the 3 asked pairs called present 67\N{NO-BREAK SPACE}% are settled, of the 0 called absent –.",
+        "Settled is measured: of 80 known pairs that would count as settled, 1 were decided wrongly.",
     ]
 
 

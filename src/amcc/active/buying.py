@@ -9,7 +9,7 @@ asking, paying and recording, see `amcc.active.campaign`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -255,14 +255,9 @@ def next_questions(
     if my_price is not None:
         check_free_name(me, votes, roster)
     money, waiting = account.before_asking(votes) if account else (budget_units(budget, decimals), NOTHING_ASKED)
-    told = {"exclusive": exclusive, "reference": reference}
-    made_with = {name: value for name, value in told.items() if value is not None}
-    make_model(chooser.model, **made_with).check_params()
-    learner = Learner(partial(make_model, chooser.model, **made_with), features=features, truth=truth, roster=roster)
-    # Prices by eq12 only the model can tell; others are checked before it is fitted, which may take minutes.
-    beliefs = learner.learn(votes) if is_eq12(prices) else None
-    if beliefs:
-        prices = eq12_prices(learner.model, votes, prices, price=price, decimals=decimals)
+    make = model_maker(chooser.model, exclusive=exclusive, reference=reference)
+    learner = Learner(make, features=features, truth=truth, roster=roster)
+    prices, beliefs = prices_by_model(learner, votes, prices, price, decimals)
     paid = paid_prices(votes, allowed, prices, listed, others, page, roster, decimals)
     if my_price is not None:
         paid, allowed = with_my_price(paid, my_price), np.append(allowed, True)
@@ -273,6 +268,26 @@ def next_questions(
     fill_basket(basket, chooser, beliefs, paid, batch, np.random.default_rng(seed), waiting)
     found = NextQuestions(*in_order(basket, paid), money, chooser, beliefs, learner.model, paid, allowed, roster)
     return written_down(account, stopped(found, target_error, stop_gain))
+
+
+def model_maker(name: str, **told: Any) -> Callable[[], ConsensusModel]:
+    """What makes the model of a strategy with the parameters that are told; an error where these make no sense."""
+    make = partial(make_model, name, **{parameter: value for parameter, value in told.items() if value is not None})
+    make().check_params()
+    return make
+
+
+def prices_by_model(
+    learner: Learner, votes: Votes, prices: Any, price: Any, decimals: int
+) -> tuple[Any, CurrentBeliefs | None]:
+    """Prices by eq12, which only the fitted model can tell, and what it then knows; other prices as they are.
+
+    These are checked before the model is fitted, which may take minutes.
+    """
+    if not is_eq12(prices):
+        return prices, None
+    beliefs = learner.learn(votes)
+    return eq12_prices(learner.model, votes, prices, price=price, decimals=decimals), beliefs
 
 
 def on_record(account: Account | None, wanted: Sequence[Any]) -> list[str]:

@@ -145,9 +145,7 @@ def next_questions(
     export = reading.export(path)
     votes, known = export.votes, coverage.read_if_named(truth, export.truth)
     if expert.for_expert:
-        # An option that changes nothing was meant to change something: better to say so than to ignore it.
-        about_money = {"--budget": budget, **account.given, **kinds.given(), **_rules(stop)}
-        check_free({**about_money, **_given(money, choice, described), "--explain": explain})
+        check_not_about_crowd(budget, account, money, kinds, choice, stop, described, explain=explain)
         listed = listed_workers(roster, votes.worker_names, export.roster)
         model = ModelChoice(exclusive=exclusive, reference=reference)
         told = ask_expert(votes, known, listed, EXPERT_BATCH if batch is None else batch, expert, model, seed)
@@ -162,13 +160,16 @@ def next_questions(
             else:
                 wanted |= _further(export, choice, stop) | ({"budget": budget} if kept is None else {"account": kept})
                 told = ask_crowd(votes, money, choice, stop, described, roster, wanted, explain=explain)
+    _tell(told, rows, tasks, export.texts, as_json=as_json)
+
+
+def _tell(
+    told: tuple[pa.Table, dict[str, Any], list[str]], rows: RowsOutput, tasks: Path | None, texts: pa.Table,
+    *, as_json: bool,
+) -> None:  # fmt: skip
+    """Write what was found: tasks, rows, JSON, sentences."""
     if tasks is not None:
-        write_tasks(told[0], tasks, export.texts)
-    _tell(told, rows, as_json=as_json)
-
-
-def _tell(told: tuple[pa.Table, dict[str, Any], list[str]], rows: RowsOutput, *, as_json: bool) -> None:
-    """Print what was found: rows, JSON, sentences."""
+        write_tasks(told[0], tasks, texts)
     if as_json:
         print_json(told[1])
     if rows.is_wanted_beside(as_json):
@@ -199,16 +200,19 @@ def check_budget(budget: str | None, account: LedgerOptions) -> None:
         )
 
 
-def _given(money: PriceOptions, choice: ChoiceOptions, described: ItemFeatures) -> dict[str, Any]:
-    """Options about the crowd, and whether they say something else than their default."""
-    chosen = {"--worker": choice.worker, "--strategy": choice.strategy != DEFAULT_STRATEGY}
-    paid = {"--prices": money.prices, "--price": money.price, "--decimals": money.decimals}
-    return {**paid, **chosen, "--features": described.features, "--features-items": described.features_items}
+def check_not_about_crowd(
+    budget: str | None, account: LedgerOptions, money: PriceOptions, kinds: KindPriceOptions, choice: ChoiceOptions,
+    stop: StopOptions, described: ItemFeatures, *, explain: bool,
+) -> None:  # fmt: skip
+    """Raise an error where an option about the crowd is given beside --for-expert.
 
-
-def _rules(stop: StopOptions) -> dict[str, Any]:
-    """Options about when to stop."""
-    return {"--target-error": stop.target_error, "--stop-gain": stop.stop_gain}
+    An option that changes nothing was meant to change something: better to say so than to ignore it.
+    """
+    paid = {"--prices": money.prices, "--price": money.price, "--decimals": money.decimals, **kinds.given()}
+    chosen = {"--worker": choice.worker, "--strategy": choice.strategy != DEFAULT_STRATEGY, "--explain": explain}
+    stopping = {"--target-error": stop.target_error, "--stop-gain": stop.stop_gain}
+    by_features = {"--features": described.features, "--features-items": described.features_items}
+    check_free({"--budget": budget, **account.given, **stopping, **paid, **chosen, **by_features})
 
 
 def ask_crowd(

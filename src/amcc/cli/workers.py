@@ -97,19 +97,27 @@ def workers(
     # After the engine is closed: what follows needs no votes any more.
     if suggest is not None:
         write_rows(suggested_roster(suspicions, model.worker_names_), suggest, safe_csv=output.safe_csv)
-    # With --json, notes go to standard error all the same: they are the part that people should not miss.
     if account is None:
-        judged = Judged(model, suspicions)
-        if as_json:
-            print_json({"method": choice.method, **judged.as_json(), **effect})
-        judged.tell()
-        if screen.is_terminal and output.output is None and not as_json:
-            show_all([judged.shown()])
-        elif output.is_wanted_beside(as_json):
-            output.write(judged.table())
-        return
+        _tell_all(Judged(model, suspicions), choice.method, effect, output, as_json=as_json)
+    else:
+        _tell_one(account, choice.method, effect, output, as_json=as_json)
+
+
+def _tell_all(judged: Judged, method: str, effect: dict[str, Any], output: RowsOutput, *, as_json: bool) -> None:
+    """The table of all workers; with --json, notes go to standard error all the same: people should not miss them."""
     if as_json:
-        print_json({"method": choice.method, **account.as_json(), **effect})
+        print_json({"method": method, **judged.as_json(), **effect})
+    judged.tell()
+    if screen.is_terminal and output.output is None and not as_json:
+        show_all([judged.shown()])
+    elif output.is_wanted_beside(as_json):
+        output.write(judged.table())
+
+
+def _tell_one(account: Account, method: str, effect: dict[str, Any], output: RowsOutput, *, as_json: bool) -> None:
+    """The account of one worker; their votes go to --output only."""
+    if as_json:
+        print_json({"method": method, **account.as_json(), **effect})
     else:
         show_all(account.tables())
     if output.output is not None:

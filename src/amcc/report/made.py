@@ -98,8 +98,8 @@ def readings(trust: Mapping[str, float], n_labels: int, say: Language) -> list[s
         sentences.append(say("pooled.independent", share=say.percent(trust["independence"], 0)))
     if n_labels > 1:
         informed = trust["correlation"] >= HALF_PERCENT
-        sentences.append(say(f"pooled.labels_{'inform' if informed else 'alone'}",
-                             share=say.percent(trust["correlation"], 0)))  # fmt: skip
+        key = "pooled.labels_inform" if informed else "pooled.labels_alone"
+        sentences.append(say(key, share=say.percent(trust["correlation"], 0)))
     return sentences
 
 
