@@ -241,6 +241,14 @@ def test_tables_say_who_is_who(model):
         AMCC().fit(Votes.from_dense([[[1]], [[1]]])).families()
 
 
+def test_where_families_are_switched_off_there_is_nothing_to_say_about_them(judged, tmp_path):
+    model = AMCC(without=["families"]).fit(judged.votes, roster=judged.roster)
+    model.save(tmp_path / "model")
+    for each in (model, load_model(tmp_path / "model")):
+        assert len(each.families()) == 0 and each.families_.sentences() == []
+        assert (each.workers()["vote_worth"] == 1).all()
+
+
 def test_saved_and_loaded(model, judged, tmp_path):
     model.save(tmp_path / "model")
     again = load_model(tmp_path / "model")

@@ -126,6 +126,15 @@ def test_pairs_are_told_where_the_reference_is_clear():
     assert not by_chance.pair_told_.any()
 
 
+def test_the_reason_for_less_than_all_is_the_right_one():
+    """A good person on few pairs, a doubtful one on many, and a doubtful one on few."""
+    few, doubted = "only {} pairs are theirs", "no more informative than that"
+    for wrong, n_seen, reason in ((0.05, 1, few.format(4)), (0.33, 60, doubted), (0.33, 2, "not very informative")):
+        model = AMCC().fit(panel(wrong, n_seen=n_seen)[0], roster=WHO)
+        text = model.reference_sentence_
+        assert f"by {100 * model.reference_.most:.0f} %, since" in text and reason in text, text
+
+
 def test_loaded_models_ask_the_same_reference(tmp_path):
     votes, _ = panel(0.1, n_seen=30)
     model = AMCC().fit(votes, roster=WHO)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from amcc.arrays import Codes, Floats, Signs
-from amcc.consensus.families import Families, Sharing, describe_families, samples_per_pair, shared_errors
+from amcc.consensus.families import Families, Sharing, describe_families, no_families, samples_per_pair, shared_errors
 from amcc.consensus.learned import Gold
 from amcc.consensus.matching import new_code
 from amcc.consensus.measured_rates import with_measured
@@ -94,8 +94,8 @@ class AboutWorkers(Parameters):
             sharing = shared_errors(votes, self.roster_, gold.present, gold.known)
             self.vote_worth_, self._sharing = sharing.weight, sharing
             self._families = partial(describe_families, votes, self.roster_, sharing)
-        elif self._samples.max(initial=1.0) > 1:
-            self.vote_worth_ = 1 / self._samples
+        elif roster is not None or self._samples.max(initial=1.0) > 1:
+            self.vote_worth_, self._families = 1 / self._samples, None if roster is None else no_families()
 
     @property
     def _weighs_families(self) -> bool:

@@ -55,8 +55,10 @@ MANY_MEMBERS = 3.0
 # which its members contradict each other says nothing.
 CLEAR = 0.5
 
-# Say from which on it is all, as far as words go: the rest is what few pairs leave.
+# Say from which on it is all, as far as words go; and what its two factors, how informative the others find the
+# reference and how many pairs it voted on, need to be so that neither is named as the reason for less.
 ALL = 0.9
+ALL_OF_FACTOR = ALL**0.5
 
 # No standard error of a rate is taken for less: it is divided by.
 LEAST_ERROR = 0.02
@@ -143,7 +145,12 @@ def learn_reference(say: Floats, votes: Votes, others: Floats, spreads: Spreads)
         return None
     label, n_told = votes.pairs.label, int(told.sum())
     calibration = fit_calibration(others[told], label[told], said.votes[told] > 0, votes.n_labels, spreads)
-    return LearnedReference(say * n_told / (n_told + FEW_PAIRS), calibration)
+    return LearnedReference(say * _by_pairs(n_told), calibration)
+
+
+def _by_pairs(n_told: int) -> float:
+    """How much of its say a reference has that told so many pairs."""
+    return n_told / (n_told + FEW_PAIRS)
 
 
 def with_reference(proba: Floats, others: Floats, said: Said, most: float) -> Floats:
@@ -178,5 +185,14 @@ def sentence(learned: LearnedReference | None, members: Mask, seats: Seats, work
     n_told = learned.calibration.n_pairs
     if learned.most > ALL:
         return f"{who}; {n_told:,} pairs are taken from them, and the others are calibrated to these"
-    share = f"{100 * learned.most:.0f} %"
-    return f"{who} by {share}, since the others find them no more informative than that; {n_told:,} pairs are theirs"
+    return f"{who} by {100 * learned.most:.0f} %, since {_why_not_all(learned.most, n_told)}"
+
+
+def _why_not_all(most: float, n_told: int) -> str:
+    """What keeps a reference from having all to say: few pairs, the others' opinion of it, or both."""
+    theirs = "1 pair is theirs" if n_told == 1 else f"{n_told:,} pairs are theirs"
+    by_pairs = _by_pairs(n_told)
+    few, doubted = by_pairs < ALL_OF_FACTOR, most / by_pairs < ALL_OF_FACTOR
+    if few and doubted:
+        return f"only {theirs} and the others find them not very informative"
+    return f"only {theirs}" if few else f"the others find them no more informative than that; {theirs}"

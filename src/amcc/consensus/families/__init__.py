@@ -33,7 +33,7 @@ families that nobody declared.
 
 from __future__ import annotations
 
-from amcc.consensus.families.description import Families, describe_families
+from amcc.consensus.families.description import Families, describe_families, no_families
 from amcc.consensus.families.weights import (
     Sharing,
     effective_counts,
@@ -44,6 +44,6 @@ from amcc.consensus.families.weights import (
 )
 
 __all__ = [
-    "Families", "Sharing", "describe_families", "effective_counts", "families_behind", "samples_per_pair",
-    "shared_errors", "voices",
+    "Families", "Sharing", "describe_families", "effective_counts", "families_behind", "no_families",
+    "samples_per_pair", "shared_errors", "voices",
 ]  # fmt: skip

@@ -76,6 +76,12 @@ class Families:
         return sentences
 
 
+def no_families() -> Families:
+    """What there is to say where families were not looked for."""
+    no_codes, no_counts, no_numbers = np.empty(0, np.int8), np.empty(0, np.int64), np.empty(0)
+    return Families(pa.array([], pa.string()), no_codes, no_counts, no_counts, *[no_numbers] * 5)
+
+
 def describe_families(votes: Votes, seats: Seats, sharing: Sharing) -> Families:
     """How many independent votes each family is worth, beside what independent workers of the same skill would show.
 
