@@ -94,9 +94,9 @@ class Settings:
         "% of yes (at half: 46 %, at double: 35 %). At zero it would be at one half, as majority has it. Double scores "
         "better on both, but on one draw of small sets that would then have chosen it, and twice as many of the "
         "settled pairs are wrong.")
-    coins_share: float = number(0.5, "readings", WEIGHT,
+    coins_share: float = number(1 / 3, "readings", WEIGHT,
         "Weight of the reading by coins in the pool on a pair without votes; counts and degrees share the rest evenly. "
-        "A tenth more or less makes no difference that matters.")
+        "A tenth more or less makes no difference that matters; with a half, two small sets fall .08 below majority.")
     coins_votes: float = number(30.0, "readings", (1.0, 1e6),
         "Votes on a pair with which coins have half of that weight. Where many people agree it is they who count, and "
         "what the kind of the pair says in general would keep the claimed error up. At a million it hardly falls with "
