@@ -81,14 +81,17 @@ def test_check_counts_kinds_and_families(folder):
 
 
 def test_next_prefers_people_where_judges_repeat_each_other(folder):
+    """Judges who agree with each other look worth their higher price, until the file says why they agree."""
     (folder / "more.csv").write_text("item\n" + "".join(f"new{n}\n" for n in range(20)))
-    command = ("next", "votes.csv", "--budget", "20", "--items", "more.csv")
+    (folder / "prices.csv").write_text("worker,price\n" + "".join(f"judge {n},3\n" for n in range(4)))
+    prices = ("--prices", "prices.csv", "--price", "1")
+    command = ("next", "votes.csv", "--budget", "60", "--batch", "20", "--items", "more.csv", *prices)
 
     def people_asked(*options):
         out, _ = said(*command, *options, cwd=folder)
         return sum(row["worker"].startswith("person") for row in csv.DictReader(io.StringIO(out)))
 
-    assert people_asked("--workers", "workers.csv") > people_asked()
+    assert people_asked("--workers", "workers.csv") > 10 > people_asked()
 
 
 def test_questions_to_the_requester_know_the_families(folder):

@@ -55,6 +55,7 @@ class AboutWorkers(Parameters):
     _sharing: Sharing | None = None
     _to_judge: tuple[Votes | Engine, Callable[[], Judgement]] | None = None
     _judged: tuple[WorkerRates, dict[int, str]] | None = None
+    _judges_by_features: bool = False  # whether features of the items changed what is said about workers
     _truth_told: Signs = NOTHING_KNOWN  # +1, −1, 0 for the pairs of the votes; empty where nothing is known
 
     def check_fitted(self) -> None:
@@ -214,7 +215,8 @@ class AboutWorkers(Parameters):
         if self._to_judge is not None:
             votes, judge = self._to_judge
             judgement, counted = judge(), as_engine(votes).total(count_votes)
-            if len(counted.answers) <= MOST_JUDGES:
+            # What a panel is judged by are its votes alone.
+            if len(counted.answers) <= MOST_JUDGES and not self._judges_by_features:
                 rates = panel_rates(votes, self._truth_told, counted.answers)
             else:
                 rates = worker_rates(votes, judgement, counted)

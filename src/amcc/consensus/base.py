@@ -178,6 +178,7 @@ class ConsensusModel(AboutItems, ABC):
         self.calibration_ = None  # truth of an earlier fit must not correct this one
         learned = self._learn_or_go_on(engine)
         self._truth_told = gold.signs
+        self._judges_by_features = self.features_judge_workers and engine.features is not None
         self.worker_names_: pa.Array = engine.worker_names
         self.label_names_: pa.Array = engine.label_names
         self.label_prior_: Floats = learned.label
