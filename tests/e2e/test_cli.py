@@ -140,7 +140,7 @@ def test_items_without_answers_are_flagged(votes_file, tmp_path):
     items.write_text("2\n3\n")
     run = amcc("consensus", votes_file, "--items", items, "--all-labels")
     assert len(rows(run.stdout)) == 6
-    assert "1 items have no answer" in run.stderr
+    assert "1 item has no answer" in run.stderr
 
 
 def test_workers(votes_file):

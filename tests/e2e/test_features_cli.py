@@ -108,7 +108,7 @@ def test_similar_items_tell_about_those_that_nobody_answered(described, amcc, op
     assert found["gain_per_item"] > 3 * found["standard_error"] > 0
     rows, err = amcc("consensus", "votes.csv", "--items", "items.txt", "--all-labels", *options, "--save", "model")
     assert "Item features are used with weight" in err
-    assert "30 items have no answer: all that is known of them are their features" in err
+    assert "30 items have no answer: all that is known there are their features" in err
     table = list(csv.DictReader(io.StringIO(rows)))
     proba = np.array([float(row["probability"]) for row in table]).reshape(130, 3)
     assert [row["item"] for row in table][::3] == Path("items.txt").read_text().split("\n")

@@ -112,7 +112,8 @@ def fit(
     unanswered = as_engine(votes).total(items_without_answer).items
     if unanswered:
         known = "their features" if described is not None and described.weight else "the label frequencies"
-        notes.print(f"{unanswered} items have no answer: all that is known of them are {known}")
+        items = "1 item has" if unanswered == 1 else f"{unanswered} items have"
+        notes.print(f"{items} no answer: all that is known there are {known}")
     return model
 
 
