@@ -98,14 +98,14 @@ def test_a_program_is_another_until_it_was_ours():
     spinning.kill()
     spinning.wait()
     busy, ours, capacity = child.Others._used()
-    assert 0 < seen <= 1
+    assert 0 < seen <= 1 + 1e-9  # shares of a busy machine are quotients of clocks
     assert ours - own > 0.1  # seconds: even where many share the processors
     assert busy < capacity
 
 
 def test_the_machine_is_looked_at(capsys):
     found = child.look_around(seconds=0.2)
-    assert 0 <= found["others"] <= 1 and found["load"] >= 0
+    assert 0 <= found["others"] <= 1 + 1e-9 and found["load"] >= 0
     assert "of the processors" in capsys.readouterr().out
 
 

@@ -57,7 +57,7 @@ def test_half_and_double_lie_around_the_value_and_are_allowed(name):
 
 def test_half_and_double_by_hand():
     assert half_and_double("pseudo_votes") == (4, 16)
-    assert half_and_double("coins_share") == (0.333, 0.667)  # odds 1: half 1/2, double 2
+    assert half_and_double("coins_share") == (0.2, 0.5)  # odds 1/2: half 1/4, double 1
     assert half_and_double("usual_hit") == (0.538, 0.824)  # odds 7/3: half 7/6, double 14/3
 
 
