@@ -49,16 +49,6 @@ class ViewTree:
         """(n_sources,) which sources are models."""
         return np.asarray((self.source_kind == MODEL) & ~self.is_truth)
 
-    @property
-    def highest_view(self) -> Ints:
-        """(n_sources,) number of the view nearest to the truth through which a source sees, its own if it has none."""
-        # The view of all models lies above those of their families; nobody else has more than one.
-        models = np.flatnonzero(self.view_family < 0)
-        first = self.seen_by.argmax(axis=1) if self.seen_by.shape[1] else np.zeros(self.n_sources, dtype=np.int64)
-        view = np.where(self.is_model, models[0], first) if len(models) else first
-        alone = self.seen_by.shape[1] + np.arange(self.n_sources)
-        return np.where(self.seen_by.any(axis=1), view, alone)
-
 
 def largest_families(seats: Seats, n_votes: Ints) -> Seats:
     """The same roster with at most `MOST_FAMILIES` families, those with the most votes; other members have none."""
